@@ -1,0 +1,90 @@
+"""One error family: what went wrong, where, and the HTTP status it becomes at the edge (RFC 9457)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ProtocolError(Exception):
+    """An error a client can act on; rendered as ``application/problem+json``.
+
+    ``status`` and ``title`` belong to the class, ``detail`` to the occurrence. ``line`` and
+    ``column`` (both counted from 1) name the place in the text the client sent, where there is one.
+    """
+
+    status = 400
+    title = "Bad request"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.line = line
+        self.column = column
+        self.extra = extra or {}
+
+    def problem(self) -> dict[str, Any]:
+        """The problem document (RFC 9457 section 3)."""
+        document: dict[str, Any] = {
+            "type": "about:blank",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.line is not None:
+            document["line"] = self.line
+        if self.column is not None:
+            document["column"] = self.column
+        return {**document, **self.extra}
+
+
+class QuerySyntaxError(ProtocolError):
+    """The text is not a query of the language (SPARQL 1.1, contract section 3)."""
+
+    title = "Syntax error in the query"
+
+
+class QuerySemanticError(ProtocolError):
+    """The text parses, but means nothing: an unknown stream, an undeclared window, a step of zero."""
+
+    title = "The query cannot be answered"
+
+
+class UnsupportedFeature(ProtocolError):
+    """Part of the language or protocol that this version does not implement; said, never pretended."""
+
+    status = 501
+    title = "Not implemented"
+
+
+class InvalidMessage(ProtocolError):
+    """A request body that is not RDF, or an element without a timestamp (contract section 4)."""
+
+    title = "The messages cannot be appended"
+
+
+class NotFound(ProtocolError):
+    """No such stream or query."""
+
+    status = 404
+    title = "Not found"
+
+
+class Conflict(ProtocolError):
+    """The request contradicts the state: the stream has ended, is read by a query, exists otherwise."""
+
+    status = 409
+    title = "Conflict"
+
+
+class Unavailable(ProtocolError):
+    """The part that would answer is not running (yet): Spark is warming up or has failed."""
+
+    status = 503
+    title = "Not available"

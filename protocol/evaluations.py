@@ -1,0 +1,81 @@
+"""What is said of continuous queries: their answers, how far they are, how they are (contract sections 4, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from protocol.language.model import ContinuousQuery
+from protocol.time import Instant
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The answer of one query at one instant, serialised once.
+
+    ``data`` is a complete SPARQL 1.1 Query Results JSON document with the member ``evaluation``
+    (SELECT, ASK), on one line, or N-Triples, one line a triple (CONSTRUCT, DESCRIBE). UTF-8.
+    """
+
+    query: str
+    instant: Instant
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All evaluations of the query up to ``time`` are out; ``watermark`` is that of its streams."""
+
+    query: str
+    time: Instant
+    watermark: Instant
+
+
+@dataclass(frozen=True)
+class Ended:
+    """All streams of the query have ended and every evaluation is out, or the query was removed."""
+
+    query: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An evaluation failed; the query goes on if it can."""
+
+    query: str
+    instant: Instant | None
+    detail: str
+
+
+Notice = Evaluation | Progress | Ended | Failed
+Listener = Callable[[Sequence[Notice]], None]
+"""Receives the notices of a micro-batch, in order per query. Must not block."""
+
+
+@dataclass(frozen=True)
+class QueryDescription:
+    """A registered query at a moment.
+
+    ``start``: evaluations are those of ET after it (None: from the first element).
+    ``evaluated``: the latest instant whose answer is out. ``watermark``: the least of its streams'.
+    """
+
+    name: str
+    query: ContinuousQuery
+    standing: bool
+    state: str  # "waiting" (Spark is starting), "running", "ended", "failed"
+    start: Instant | None
+    evaluated: Instant | None
+    watermark: Instant | None
+    evaluations: int
+    solutions: int
+    last_error: str | None
+
+
+@dataclass(frozen=True)
+class Health:
+    """Liveness of the backend: ``state`` is "starting", "running" or "failed"; ``detail`` says why."""
+
+    state: str
+    detail: str

@@ -1,0 +1,90 @@
+"""The query model: a continuous query as RSP-QL's tuple (SE, SDS, ET, QF), before compilation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from protocol.time import Milliseconds
+from protocol.windows.spec import WindowSpec
+
+
+class R2S(StrEnum):
+    """Relation-to-stream operators (Definitions 20 to 22)."""
+
+    RSTREAM = "RSTREAM"
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+
+
+class Form(StrEnum):
+    """Query forms."""
+
+    SELECT = "SELECT"
+    ASK = "ASK"
+    CONSTRUCT = "CONSTRUCT"
+    DESCRIBE = "DESCRIBE"
+
+
+@dataclass(frozen=True)
+class StreamWindow:
+    """One window over one stream: a member of the query's dataset (Definition 14).
+
+    ``graph`` is the IRI of the named graph the window's content becomes, None for the default graph.
+    ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
+    ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
+    """
+
+    stream: str
+    window: WindowSpec
+    graph: str | None
+    declared: bool
+    line: int = field(default=1, compare=False)
+    column: int = field(default=1, compare=False)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """``REGISTER kind name [COMPUTED EVERY d] AS``; ``name_is_iri`` tells an IRI from a bare name."""
+
+    kind: str  # QUERY, STREAM, RSTREAM, ISTREAM or DSTREAM
+    name: str
+    name_is_iri: bool
+    every: Milliseconds | None = None
+
+
+@dataclass(frozen=True)
+class OneShotQuery:
+    """A query with no stream clause: it goes to the store, its text untouched."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ContinuousQuery:
+    """A query with at least one stream clause.
+
+    ``standard`` is the rest of it in standard SPARQL 1.1: stream clauses, registration and R2S
+    keywords removed; ``WINDOW <w> {…}`` written ``GRAPH <w> {…}``; ``STREAM <s> [spec] {…}`` written
+    ``GRAPH <IRI of that window's graph> {…}``; ``WINDOW ?w {…}`` written ``GRAPH ?__window_w {…}``
+    (see ``WINDOW_VARIABLE_PREFIX``). FROM and FROM NAMED of the store's graphs stay in it and are
+    also listed (absolute IRIs).
+    """
+
+    text: str
+    standard: str
+    form: Form
+    operator: R2S
+    windows: tuple[StreamWindow, ...]
+    from_graphs: tuple[str, ...] = ()
+    from_named: tuple[str, ...] = ()
+    registration: Registration | None = None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The IRIs of the streams read, each once, in order of first mention."""
+        return tuple(dict.fromkeys(window.stream for window in self.windows))
+
+
+WINDOW_VARIABLE_PREFIX = "__window_"
+"""How ``WINDOW ?w`` is carried through standard SPARQL: as ``GRAPH ?__window_w``."""

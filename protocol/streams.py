@@ -1,0 +1,58 @@
+"""What a stream is to the outside: its settings, its description, the receipt of an append (contract sections 1, 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from protocol.time import Instant, Milliseconds
+
+DEFAULT_TIMESTAMP_PATH = (
+    "http://www.w3.org/ns/sosa/resultTime",
+    "https://www.w3.org/ns/activitystreams#published",
+    "http://www.w3.org/ns/prov#generatedAtTime",
+)
+DEFAULT_RETENTION: Milliseconds = 7 * 24 * 60 * 60 * 1000
+
+
+class TimeKind(StrEnum):
+    """Whose clock stamps the elements: the server's (arrival) or the data's (event)."""
+
+    ARRIVAL = "arrival"
+    EVENT = "event"
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """The body of ``PUT /streams/NAME``, with defaults filled in. Durations in milliseconds."""
+
+    iri: str
+    time: TimeKind = TimeKind.ARRIVAL
+    timestamp_path: tuple[str, ...] = DEFAULT_TIMESTAMP_PATH
+    allowed_lateness: Milliseconds = 0
+    retention: Milliseconds = DEFAULT_RETENTION
+
+
+@dataclass(frozen=True)
+class StreamDescription:
+    """A stream at a moment. ``watermark`` is None before the first element; ``ended`` once nothing more may come."""
+
+    name: str
+    settings: StreamSettings
+    watermark: Instant | None
+    first: Instant | None
+    last: Instant | None
+    elements: int
+    triples: int
+    late: int
+    bytes: int
+    ended: bool
+
+
+@dataclass(frozen=True)
+class AppendReceipt:
+    """Said once the elements are durable. ``watermark`` is the stream's after them."""
+
+    elements: int
+    triples: int
+    watermark: Instant | None

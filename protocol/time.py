@@ -1,0 +1,125 @@
+"""Instants and durations: milliseconds since the epoch, written as ``xsd:dateTime`` in UTC.
+
+Contract section 1 (time) and section 3 (``Duration``, ``Unit``).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+Instant = int
+"""Milliseconds since 1970-01-01T00:00:00Z; may be negative."""
+
+Milliseconds = int
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INTEGER = re.compile(r"[+-]?\d+\Z")
+_DATE_TIME = re.compile(
+    r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>\.\d+)?"
+    r"(?P<zone>Z|[+-]\d\d:\d\d)?\Z"
+)
+_XSD_DURATION = re.compile(
+    r"P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+)D)?"
+    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?\Z",
+    re.IGNORECASE,
+)
+_UNIT_DURATION = re.compile(r"(?P<count>\d+)\s*(?P<unit>[A-Za-z]*)\Z")
+
+_SECOND = 1000
+_MINUTE = 60 * _SECOND
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+UNITS: dict[str, Milliseconds] = {
+    "": 1,
+    "ms": 1, "millisecond": 1, "milliseconds": 1,
+    "s": _SECOND, "sec": _SECOND, "second": _SECOND, "seconds": _SECOND,
+    "m": _MINUTE, "min": _MINUTE, "minute": _MINUTE, "minutes": _MINUTE,
+    "h": _HOUR, "hour": _HOUR, "hours": _HOUR,
+    "d": _DAY, "day": _DAY, "days": _DAY,
+    "w": 7 * _DAY, "week": 7 * _DAY, "weeks": 7 * _DAY,
+}  # fmt: skip
+"""Unit names of contract section 3, lower case, in milliseconds."""
+
+
+def parse_instant(text: str) -> Instant:
+    """An ``xsd:dateTime`` (no zone means UTC) or an integer of milliseconds.
+
+    Fractions of a second beyond milliseconds are cut off. Raises ValueError, saying what would be right.
+    """
+    text = text.strip()
+    if _INTEGER.match(text):
+        return int(text)
+    match = _DATE_TIME.match(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is not a time: write an xsd:dateTime such as 2026-01-31T12:00:00Z, or milliseconds since 1970"
+        )
+    hour, day_shift = int(match["hour"]), 0
+    if hour == 24:
+        # XSD 1.1 Part 2, 3.3.7: 24:00:00 is the first instant of the following day.
+        if match["minute"] != "00" or match["second"] != "00" or (match["fraction"] or ".0").strip(".0"):
+            raise ValueError(f"{text!r} is not a time: hour 24 only as 24:00:00")
+        hour, day_shift = 0, 1
+    try:
+        moment = datetime(
+            int(match["year"]), int(match["month"]), int(match["day"]),
+            hour, int(match["minute"]), int(match["second"]), tzinfo=UTC,
+        )  # fmt: skip
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a time: {error}") from None
+    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1) + day_shift * _DAY
+    if match["fraction"]:
+        milliseconds += int((match["fraction"][1:] + "00")[:3])
+    zone = match["zone"]
+    if zone and zone != "Z":
+        offset = int(zone[1:3]) * _HOUR + int(zone[4:6]) * _MINUTE
+        milliseconds -= offset if zone[0] == "+" else -offset
+    return milliseconds
+
+
+def format_instant(instant: Instant) -> str:
+    """The ``xsd:dateTime`` of an instant, in UTC with a ``Z``; milliseconds only where there are any."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=instant)
+    except OverflowError:
+        raise ValueError(f"{instant} ms is outside the years 1 to 9999") from None
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S") if moment.year >= 1000 else moment.isoformat()[:19]
+    milliseconds = instant % 1000
+    return f"{text}.{milliseconds:03d}Z" if milliseconds else f"{text}Z"
+
+
+def parse_duration(text: str) -> Milliseconds:
+    """``PT10S``, ``P1D``, ``10s``, ``10 SECONDS`` or a bare integer (milliseconds).
+
+    Raises ValueError for anything else; years and months have no fixed length and are refused.
+    """
+    text = text.strip()
+    match = _XSD_DURATION.match(text)
+    if match is not None and any(value is not None for value in match.groups()) and not text.upper().endswith("T"):
+        if match["years"] or match["months"]:
+            raise ValueError(f"{text!r}: years and months have no fixed length; use days (P30D) or shorter units")
+        seconds, _, fraction = (match["seconds"] or "0").partition(".")
+        return (
+            int(match["days"] or 0) * _DAY
+            + int(match["hours"] or 0) * _HOUR
+            + int(match["minutes"] or 0) * _MINUTE
+            + int(seconds) * _SECOND
+            + int((fraction + "000")[:3])
+        )
+    match = _UNIT_DURATION.match(text)
+    if match is not None and match["unit"].lower() in UNITS:
+        return int(match["count"]) * UNITS[match["unit"].lower()]
+    raise ValueError(f"{text!r} is not a duration: write PT10S, 10s, 10 SECONDS or milliseconds")
+
+
+def format_duration(milliseconds: Milliseconds) -> str:
+    """The ``xsd:dayTimeDuration`` of a number of milliseconds, in hours, minutes and seconds."""
+    seconds, rest = divmod(milliseconds, _SECOND)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    fraction = f".{rest:03d}".rstrip("0") if rest else ""
+    parts = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    parts += f"{seconds}{fraction}S" if seconds or rest or not parts else ""
+    return "PT" + parts

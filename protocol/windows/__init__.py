@@ -1,0 +1,1 @@
+"""Windows and evaluation instants as pure functions (RSP-QL; contract section 2)."""
