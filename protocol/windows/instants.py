@@ -1,0 +1,139 @@
+"""ET, the instants at which a query is evaluated, as a pure function of its windows and its streams' timelines.
+
+RSP-QL Definition 23; contract section 2. ET is the union, over the windows that decide, of the instants
+that satisfy the window's report. Nothing is evaluated before the first element of the query's streams.
+When all of them have ended, ET ends too: with the first of its instants, once every element takes part,
+at which all windows of the query are empty. Watermarks that were said (``Timeline.advance``) have closed
+windows before the end already; those closes stay in ET, so that a replay gives what was given.
+
+Every function takes the windows of one query and the timelines by stream IRI (a missing one is a KeyError)
+and is deterministic: as elements arrive, the part of ET at or below the least watermark does not change any more.
+Raises ValueError for a report that says nothing or a PERIODIC without a period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from protocol.language.model import StreamWindow
+from protocol.time import Instant
+from protocol.windows.decision import Decision
+from protocol.windows.instances import last_holding
+from protocol.windows.spec import DEFAULT_REPORT
+from protocol.windows.timeline import END, Timeline
+
+__all__ = ["END", "deciding", "evaluation_instants", "finished", "next_instant", "previous_instant"]
+
+
+def evaluation_instants(
+    windows: Sequence[StreamWindow],
+    timelines: Mapping[str, Timeline],
+    after: Instant | None,
+    upto: Instant,
+    *,
+    limit: int | None,
+) -> list[Instant]:
+    """ET ∩ (after, upto], ascending, at most the ``limit`` first ones.
+
+    ``upto`` is the least of the streams' watermarks, END once all have ended (that they have is taken
+    from it, or from the timelines if all of them were told). None for ``after`` means from the first.
+
+    Fewer than ``limit`` instants: there are no more up to ``upto``, and the next call may start there.
+    The work grows with the instants returned and the elements passed over, not with the time between.
+    """
+    decisions = _decisions(windows, timelines)
+    after, upto = _bounds(decisions, windows, timelines, after, upto)
+    found: list[Instant] = []
+    upcoming = [(t, d) for d in decisions if (t := d.next(after, upto)) is not None]
+    while upcoming and (limit is None or len(found) < limit):
+        instant = min(t for t, _ in upcoming)
+        found.append(instant)
+        upcoming = [
+            (later, d)
+            for t, d in upcoming
+            if (later := d.next(instant, upto) if t == instant else t) is not None
+        ]  # fmt: skip
+    return found
+
+
+def next_instant(
+    windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], after: Instant | None, upto: Instant
+) -> Instant | None:
+    """The first instant of ET ∩ (after, upto], None if there is none."""
+    decisions = _decisions(windows, timelines)
+    return _next(decisions, *_bounds(decisions, windows, timelines, after, upto))
+
+
+def previous_instant(
+    windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], before: Instant, start: Instant | None
+) -> Instant | None:
+    """The greatest instant of ET that is < before and > start (None: however early), None if there is none.
+
+    With a ``before`` greater than END the streams are taken to have ended: then it is the last of ET.
+    """
+    decisions = _decisions(windows, timelines)
+    start, upto = _bounds(decisions, windows, timelines, start, before - 1)
+    return max((t for d in decisions if (t := d.previous(start, upto)) is not None), default=None)
+
+
+def finished(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], after: Instant | None) -> bool:
+    """Whether, all streams of the query having ended, no evaluation comes after ``after`` any more."""
+    return next_instant(windows, timelines, after, END) is None
+
+
+def deciding(windows: Sequence[StreamWindow]) -> list[StreamWindow]:
+    """The windows whose report gives ET: those that carry one, or else all of them."""
+    return [w for w in windows if w.window.report is not None] or list(windows)
+
+
+def _decisions(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline]) -> list[Decision]:
+    distinct = dict.fromkeys((w.window, w.stream) for w in deciding(windows))
+    return [Decision.of(window, window.report or DEFAULT_REPORT, timelines[stream]) for window, stream in distinct]
+
+
+def _next(decisions: Sequence[Decision], after: Instant, upto: Instant) -> Instant | None:
+    earliest: Instant | None = None
+    for decision in decisions:
+        found = decision.next(after, upto)
+        if found is not None:
+            # What is not earlier than this need not be looked for.
+            earliest, upto = found, found - 1
+    return earliest
+
+
+def _bounds(
+    decisions: Sequence[Decision],
+    windows: Sequence[StreamWindow],
+    timelines: Mapping[str, Timeline],
+    after: Instant | None,
+    upto: Instant,
+) -> tuple[Instant, Instant]:
+    """(after, upto] cut to where ET may lie: from the first element on and, all having ended, up to the last."""
+    read = [timelines[stream] for stream in dict.fromkeys(w.stream for w in windows)]
+    firsts = [timeline.first for timeline in read if timeline.first is not None]
+    if not firsts:
+        return END, END
+    after = min(firsts) - 1 if after is None else max(after, min(firsts) - 1)
+    if upto >= END or all(timeline.ended for timeline in read):
+        upto = min(upto, _end(decisions, windows, timelines, read))
+    return after, upto
+
+
+def _end(
+    decisions: Sequence[Decision],
+    windows: Sequence[StreamWindow],
+    timelines: Mapping[str, Timeline],
+    read: Sequence[Timeline],
+) -> Instant:
+    """No instant of ET lies after this one, all streams having ended."""
+    empty_from = max(timeline.last for timeline in read if timeline.last is not None)
+    for member in windows:
+        newest = timelines[member.stream].latest(END)
+        holding = None if newest is None else last_holding(member.window, newest)
+        if holding is not None:
+            empty_from = max(empty_from, holding[1] + 1)
+    final = _next(decisions, empty_from - 1, END)
+    if final is None:
+        # Only content makes instants here, so they end by themselves.
+        return END
+    return max([final, *(timeline.advanced for timeline in read if timeline.advanced is not None)])
