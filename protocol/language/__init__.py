@@ -1,0 +1,13 @@
+"""The query language: SPARQL 1.1 with stream clauses (contract section 3)."""
+
+from protocol.language.model import (
+    R2S,
+    ContinuousQuery,
+    Form,
+    OneShotQuery,
+    Registration,
+    StreamWindow,
+)
+from protocol.language.parser import parse
+
+__all__ = ["R2S", "ContinuousQuery", "Form", "OneShotQuery", "Registration", "StreamWindow", "parse"]

@@ -1,0 +1,70 @@
+"""``REGISTER kind name [COMPUTED EVERY d] AS`` (contract section 3)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from protocol.language.cursor import Cursor
+from protocol.language.iris import Namespaces
+from protocol.language.model import R2S, Registration
+from protocol.language.rewrite import Rewriter
+from protocol.language.tokens import Kind, Token
+from protocol.language.window_spec import SpecificationReader
+from protocol.time import Milliseconds
+
+_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_KINDS = ("QUERY", "STREAM", *R2S)
+
+
+@dataclass(frozen=True)
+class WrittenRegistration:
+    """A registration before its name is resolved: a name's prefix may be declared after it (C-SPARQL)."""
+
+    keyword: Token
+    kind: Token
+    name: Token | str
+    every: Milliseconds | None
+
+    @property
+    def operator(self) -> R2S | None:
+        """The operator that the registration names, if it names one."""
+        return R2S(self.kind.word) if self.kind.word in tuple(R2S) else None
+
+    def resolved(self, namespaces: Namespaces) -> Registration:
+        """The registration of the model, an IRI for a name made absolute."""
+        if isinstance(self.name, str):
+            return Registration(self.kind.word, self.name, name_is_iri=False, every=self.every)
+        return Registration(self.kind.word, namespaces.iri(self.name), name_is_iri=True, every=self.every)
+
+
+def read_registration(cursor: Cursor, rewriter: Rewriter) -> WrittenRegistration:
+    """Read a registration from its REGISTER up to its AS, and remove it from the query."""
+    keyword = cursor.advance()
+    kind = cursor.expect(*_KINDS, after="REGISTER")
+    name = _name(cursor)
+    every: Milliseconds | None = None
+    if cursor.take("COMPUTED"):
+        cursor.expect("EVERY", after="COMPUTED")
+        reader = SpecificationReader(cursor.source, cursor.token.start)
+        every = reader.duration("COMPUTED EVERY")
+        cursor.advance_to(reader.offset)
+    if not cursor.at("AS"):
+        raise cursor.unexpected("AS" if every is not None else "COMPUTED EVERY <duration> or AS after the name")
+    rewriter.remove(keyword.start, cursor.advance().end)
+    return WrittenRegistration(keyword, kind, name, every)
+
+
+def _name(cursor: Cursor) -> Token | str:
+    token = cursor.token
+    if token.kind in (Kind.IRI, Kind.PREFIXED_NAME):
+        return cursor.advance()
+    bare = _BARE_NAME.match(cursor.source.text, token.start)
+    # AS in place of the name: the name is missing, unless a name AS is followed by what follows a name.
+    missing = token.word in ("AS", "COMPUTED") and cursor.following.word not in ("AS", "COMPUTED")
+    if bare is None or missing:
+        raise cursor.unexpected("a name after REGISTER: letters, digits, _ and -, or an IRI")
+    cursor.advance_to(bare.end())
+    if cursor.token.start == bare.end() and cursor.token.kind is not Kind.END:
+        raise cursor.error(f"{cursor.token.shown} cannot be part of a name: use letters, digits, _ and -, or an IRI")
+    return bare[0]

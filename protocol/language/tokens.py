@@ -1,0 +1,122 @@
+"""The tokens of SPARQL 1.1 (section 19.8, the terminals of the grammar)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Kind(Enum):
+    """Kinds of tokens. A WORD is a keyword, known or not; ILLEGAL is a character that starts no token."""
+
+    IRI = auto()
+    PREFIXED_NAME = auto()
+    VARIABLE = auto()
+    BLANK_NODE = auto()
+    STRING = auto()
+    LANGUAGE_TAG = auto()
+    NUMBER = auto()
+    WORD = auto()
+    PUNCTUATION = auto()
+    ILLEGAL = auto()
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: its kind, its text as written, and where that starts (offset in code points)."""
+
+    kind: Kind
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """The offset right after the token."""
+        return self.start + len(self.text)
+
+    @property
+    def word(self) -> str:
+        """The keyword in upper case, or an empty string for every other kind of token."""
+        return self.text.upper() if self.kind is Kind.WORD else ""
+
+    @property
+    def shown(self) -> str:
+        """The token as an error message names it."""
+        if self.kind is Kind.END:
+            return "the end of the query"
+        return self.text if len(self.text) <= 60 else self.text[:57] + "…"
+
+
+_BASE = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_U = _BASE + "_"
+_CHARS = _U + "0-9\\-\u00b7\u0300-\u036f\u203f\u2040"
+_PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
+# Looks ahead for the colon, and not farther than any prefix is long: a run of hyphens or full stops is cut into
+# many tokens, and reading all of it at each of them would take quadratic time.
+_PREFIX = rf"(?=[{_CHARS}.]{{1,1000}}+:)[{_BASE}](?:\.*+[{_CHARS}])*+"
+_LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:\.*(?:[{_CHARS}:]|{_PLX}))*"
+
+_SKIPPED = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)+")
+_TOKEN = re.compile(
+    rf"""
+      (?P<IRI>            <[^<>"{{}}|^`\\\x00-\x20]*> )
+    | (?P<STRING>         \"\"\"(?:[^"\\]++|\\.|"(?!\"\"))*+\"\"\"
+                        | '''(?:[^'\\]++|\\.|'(?!''))*+'''
+                        | "(?:[^"\\\r\n]++|\\[^\r\n])*+"
+                        | '(?:[^'\\\r\n]++|\\[^\r\n])*+' )
+    | (?P<VARIABLE>       [?$][{_U}0-9][{_U}0-9\u00b7\u0300-\u036f\u203f\u2040]* )
+    | (?P<BLANK_NODE>     _:[{_U}0-9](?:[{_CHARS}.]*[{_CHARS}])? )
+    | (?P<LANGUAGE_TAG>   @[A-Za-z]+(?:-[A-Za-z0-9]+)* )
+    | (?P<PREFIXED_NAME>  (?:{_PREFIX})?:(?:{_LOCAL})? )
+    | (?P<NUMBER>         [+\-]?(?:[0-9]++(?:\.[0-9]*+)?+[eE][+\-]?[0-9]++|\.[0-9]++[eE][+\-]?[0-9]++
+                        |[0-9]*+\.[0-9]++|[0-9]++) )
+    | (?P<WORD>           [A-Za-z_][A-Za-z0-9_]* )
+    | (?P<PUNCTUATION>    \^\^|&&|\|\||!=|<=|>=|[{{}}()\[\].,;*/+\-|^?!=<>~] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_OPERANDS = (Kind.VARIABLE, Kind.STRING, Kind.NUMBER, Kind.LANGUAGE_TAG)
+_COMPARISON = re.compile(r"<(?:[?$]|[^:]*(?:&&|,[?$]))")
+
+
+def skip(text: str, offset: int) -> int:
+    """The offset of the first character from ``offset`` on that is neither white space nor in a comment."""
+    match = _SKIPPED.match(text, offset)
+    return match.end() if match else offset
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a text, white space and comments left out, with one END token at its end.
+
+    Never fails: what is no token is ILLEGAL, a character each. A quotation mark that is never closed is
+    such a character too.
+    """
+    tokens: list[Token] = []
+    offset = skip(text, 1 if text.startswith("\ufeff") else 0)
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
+        if match is None:
+            token = Token(Kind.ILLEGAL, text[offset], offset)
+        else:
+            assert match.lastgroup is not None
+            token = Token(Kind[match.lastgroup], match[0], offset)
+            if token.kind is Kind.IRI and tokens and _is_comparison(tokens[-1], token):
+                token = Token(Kind.PUNCTUATION, "<", offset)
+        tokens.append(token)
+        offset = skip(text, token.end)
+    tokens.append(Token(Kind.END, "", len(text)))
+    return tokens
+
+
+def _is_comparison(before: Token, token: Token) -> bool:
+    """Whether ``<`` and ``>`` written without spaces are comparisons, as in ``?a<?b&&?c>?d``.
+
+    The longest match makes an IRI of it, and other parsers of SPARQL do not.
+    """
+    return (before.kind in _OPERANDS or before.text == ")") and _COMPARISON.match(token.text) is not None

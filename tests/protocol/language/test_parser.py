@@ -1,0 +1,476 @@
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib.plugins.sparql.parser import parseQuery
+
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, StreamWindow, parse
+from protocol.language.syntax import find_fault
+from protocol.language.tokens import Kind, tokenize
+from protocol.windows.spec import TimeWindow
+
+TEN_SECONDS = TimeWindow(10_000, 10_000, -10_000)
+
+
+def continuous(text: str, base: str | None = None) -> ContinuousQuery:
+    query = parse(text, base=base)
+    assert isinstance(query, ContinuousQuery)
+    assert query.text == text
+    # The two parsers that read it after this one.
+    assert find_fault(query.standard) is None
+    parseQuery(query.standard)
+    return query
+
+
+def rejects(text: str, kind: type[ProtocolError], said: str, base: str | None = None) -> None:
+    """The error is of this kind, says this, and is at the ¦ in the text."""
+    with pytest.raises(ProtocolError) as raised:
+        parse(text.replace("¦", ""), base=base)
+    assert type(raised.value) is kind, raised.value.detail
+    assert said in raised.value.detail
+    before = re.split("\r\n|\r|\n", text[: text.index("¦")])
+    assert (raised.value.line, raised.value.column) == (len(before), len(before[-1]) + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { ?s ?p ?o }",
+        "",
+        "this is not a query, 'not at all",
+        "SELECT ?window ?stream { ?window a ?stream }",
+        "PREFIX stream: <http://e/> PREFIX window: <http://e/> SELECT * { stream:a window:register stream: }",
+        "PREFIX STREAM: <u:> SELECT * { STREAM:x ?p _:window . _:REGISTER ?p 'x'@stream }",
+        "SELECT * { ?s ?p 'FROM STREAM <s> [RANGE 1s]', \"WINDOW <w> {\", '''REGISTER\nSTREAM''' }",
+        'SELECT * { ?s ?p """SELECT "RSTREAM" x""" }',
+        "# FROM STREAM <u:s> [RANGE 10s]\nSELECT * { ?s ?p ?o } # WINDOW <w> {}",
+        "SELECT * FROM <http://e/STREAM> FROM NAMED <http://e/FROM#STREAM> { ?s <http://e/WINDOW> ?o }",
+        "SELECT * { ?s ?p 'it\\'s a WINDOW <w>' }",
+        "SELECT * { ?s ?p '\\u0022 WINDOW \\u0022' }",
+        "SELECT * { FILTER(?a<?stream&&?window>?b) }",
+        "SELECT ?total-sensor { ?s ?p ?o } AGGREGATE { (?n, COUNT, {?s}) }",
+        "INSERT DATA { <u:s> <u:p> 'STREAM' }",
+        "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ",
+    ],
+)
+def test_a_text_with_no_stream_clause_is_one_shot_and_untouched(text: str) -> None:
+    assert parse(text) == OneShotQuery(text)
+    assert parse(text, base="http://base/") == OneShotQuery(text)
+
+
+def test_from_named_window_is_a_declared_named_graph_reached_by_window() -> None:
+    text = (
+        "PREFIX : <http://ex/>\n"
+        "SELECT ?x FROM NAMED WINDOW :w ON STREAM :s [RANGE 10s]\n"
+        "  FROM NAMED WINDOW <u:v> ON <u:t> [RANGE 10s STEP 2s]\n"
+        "WHERE { WINDOW :w { ?x :p 1 } WINDOW <u:v> { ?x :q 2 } GRAPH :w { ?x :r 3 } }"
+    )
+    query = continuous(text)
+    assert query.windows == (
+        StreamWindow("http://ex/s", TEN_SECONDS, "http://ex/w", declared=True),
+        StreamWindow("u:t", TimeWindow(10_000, 2_000, -10_000), "u:v", declared=True),
+    )
+    assert [(window.line, window.column) for window in query.windows] == [(2, 42), (3, 30)]
+    assert (query.form, query.operator, query.registration) == (Form.SELECT, R2S.RSTREAM, None)
+    assert query.streams == ("http://ex/s", "u:t")
+    lines = query.standard.split("\n")
+    assert [len(line) for line in lines] == [len(line) for line in text.split("\n")]
+    assert (lines[1].strip(), lines[2].strip()) == ("SELECT ?x", "")
+    assert lines[3] == "WHERE { GRAPH  :w { ?x :p 1 } GRAPH  <u:v> { ?x :q 2 } GRAPH :w { ?x :r 3 } }"
+
+
+def test_from_stream_is_the_default_graph_and_from_named_stream_the_graph_of_the_streams_name() -> None:
+    query = continuous("select * from stream <u:s> [range 10s] from named stream <u:t> [range 10s] { window <u:t> {} }")
+    assert query.windows == (
+        StreamWindow("u:s", TEN_SECONDS, None, declared=False),
+        StreamWindow("u:t", TEN_SECONDS, "u:t", declared=True),
+    )
+
+
+def test_graphs_of_the_store_stay_in_the_dataset_and_are_listed() -> None:
+    query = continuous(
+        "BASE <http://b/> PREFIX : <http://ex/>\n"
+        "SELECT * FROM :g FROM STREAM <s> [RANGE 10s] FROM NAMED <h> FROM NAMED :i { GRAPH <h> { ?s ?p ?o } }"
+    )
+    assert (query.from_graphs, query.from_named) == (("http://ex/g",), ("http://b/h", "http://ex/i"))
+    assert "FROM :g" in query.standard
+    assert "FROM NAMED <http://b/h> FROM NAMED :i { GRAPH <http://b/h> {" in query.standard
+    assert query.streams == ("http://b/s",)
+
+
+def test_window_over_a_variable_is_carried_by_a_variable_of_its_own() -> None:
+    query = continuous("SELECT * FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 10s] { WINDOW ?w { ?s ?p ?o } }")
+    assert "{ GRAPH  ?__window_w { ?s ?p ?o } }" in query.standard
+    assert (
+        "GRAPH  ?__window_é"
+        in continuous("SELECT * FROM NAMED STREAM <u:s> [RANGE 1s] { WINDOW $é { ?s ?p ?o } }").standard
+    )
+
+
+def test_the_variable_of_a_window_may_be_used_anywhere() -> None:
+    text = "SELECT ?w (COUNT(*) AS ?n) FROM NAMED STREAM <u:s> [RANGE 1s] { WINDOW ?w { ?s ?p ?o } } GROUP BY ?w"
+    query = parse(text)
+    assert isinstance(query, ContinuousQuery)
+    assert "WHERE" not in query.standard
+
+
+def test_a_stream_pattern_becomes_the_graph_of_its_window_and_lines_stay() -> None:
+    query = continuous("SELECT *\nWHERE { STREAM\r\n <u:s>\n[RANGE 10s\n STEP 5s]\n{ ?s ?p ?o } }")
+    assert query.standard == "SELECT *\nWHERE { GRAPH <urn:x-sparql-streams:window:1>\r\n\n\n\n{ ?s ?p ?o } }"
+    (window,) = query.windows
+    assert (window.line, window.column) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{ WINDOW <u:w> { ?s ?p ?o } } UNION { GRAPH <u:g> { ?s ?p ?o } }",
+        "OPTIONAL { WINDOW <u:w> { { ?s ?p ?o } MINUS { ?s a ?o } } }",
+        "FILTER NOT EXISTS { WINDOW <u:w> { ?s ?p ?o } }",
+        "{ SELECT ?s { WINDOW <u:w> { ?s ?p ?o } } GROUP BY ?s }",
+        "GRAPH <u:g> { WINDOW <u:w> { ?s (<u:p>/^<u:q>)* [ ?p ( 1 2 ) ] } }",
+        "WINDOW <u:w> { WINDOW ?w { ?s ?p ?o } }",
+        "?s <u:p> 1 . WINDOW<u:w>{?s ?p ?o}.STREAM<u:s>[RANGE 10s]{?s ?p ?o}",
+        "FILTER(EXISTS{WINDOW <u:w>{?s ?p 'WINDOW <u:x> {'}}&&?a<?b&&?c>?d) # STREAM\n",
+        "SERVICE SILENT <http://localhost:1/> { ?s ?p ?o } WINDOW <u:w> {}",
+        "VALUES (?stream ?window) { ('STREAM' UNDEF) } WINDOW <u:w> {}",
+    ],
+)
+def test_windows_stand_wherever_a_graph_pattern_does(pattern: str) -> None:
+    continuous(f"SELECT * FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 10s] WHERE {{ {pattern} }}")
+
+
+def test_windows_stand_in_expressions_of_the_projection_too() -> None:
+    query = continuous("SELECT (EXISTS { WINDOW <u:w> {} } AS ?b) FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 1s] {}")
+    assert query.standard.startswith("SELECT (EXISTS { GRAPH  <u:w> {} } AS ?b) ")
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("ASK FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o }", Form.ASK),
+        ("ASK { STREAM <u:s> [RANGE 1s] { ?s ?p ?o } }", Form.ASK),
+        ("CONSTRUCT RSTREAM { ?s ?p [] } FROM STREAM <u:s> [RANGE 1s] WHERE { ?s ?p ?o }", Form.CONSTRUCT),
+        ("CONSTRUCT FROM STREAM <u:s> [RANGE 1s] WHERE { ?s ?p ?o }", Form.CONSTRUCT),
+        ("CONSTRUCT DSTREAM {} FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o } LIMIT 1", Form.CONSTRUCT),
+        ("DESCRIBE <u:x> FROM STREAM <u:s> [RANGE 1s]", Form.DESCRIBE),
+        ("DESCRIBE ?s FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o } ORDER BY ?s LIMIT 1", Form.DESCRIBE),
+        ("DESCRIBE <u:x> FROM STREAM <u:s> [RANGE 1s] LIMIT 1", Form.DESCRIBE),
+        ("SELECT DISTINCT ?s FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o } ORDER BY DESC(?s) OFFSET 1", Form.SELECT),
+        ("SELECT ISTREAM REDUCED * FROM STREAM <u:s> [RANGE 1s] { } VALUES ?x { 1 }", Form.SELECT),
+    ],
+)
+def test_all_query_forms_are_read(text: str, form: Form) -> None:
+    query = continuous(text)
+    assert query.form is form
+    assert [window.stream for window in query.windows] == ["u:s"]
+    assert len(query.standard) >= len(text)
+
+
+C_SPARQL = """{registration}
+PREFIX c: <http://linkedurbandata.org/city#>
+PREFIX t: <http://linkedurbandata.org/traffic#>
+{head}
+FROM STREAM <http://streams.org/citytollgates.trdf>
+[RANGE 30m STEP 5m]
+WHERE {{ ?tollgate t:registers ?car .
+        ?tollgate c:placedIn ?street .
+        ?district c:contains ?street . }}
+"""
+
+
+def test_c_sparql_puts_the_registration_before_the_prologue() -> None:
+    query = continuous(
+        C_SPARQL.format(
+            registration="REGISTER STREAM CarsEnteringCityCenterPerDistrict\nCOMPUTED EVERY 5m AS",
+            head="CONSTRUCT {?district t:has-entering-cars ?car}",
+        )
+    )
+    assert query.registration is not None
+    assert query.registration.name == "CarsEnteringCityCenterPerDistrict"
+    assert query.windows[0].window.width == 1_800_000
+    assert query.windows[0].window.slide == 300_000
+
+
+@pytest.mark.parametrize("window", ["[RANGE 30m STEP 5m]", "[RANGE 5m TUMBLING]"])
+def test_aggregate_of_c_sparql_is_said_to_be_unsupported(window: str) -> None:
+    text = (
+        "REGISTER QUERY q COMPUTED EVERY 5m AS\n\nSELECT DISTINCT ?district ?passages\n"
+        f"FROM STREAM <http://streams.org/citytollgates.trdf>\n{window}\n"
+        "WHERE { ?tollgate t:registers ?car . }\n¦AGGREGATE {(?passages, COUNT, {?district})}"
+    )
+    rejects(text, UnsupportedFeature, "GROUP BY")
+
+
+def test_the_timestamp_function_is_said_to_be_unsupported() -> None:
+    text = "SELECT * FROM STREAM <u:s> [RANGE 5m STEP 1m] { ?c t:r ?d FILTER ( ¦timestamp(?c) > 1 ) }"
+    rejects(text, UnsupportedFeature, "timestamp()")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ¦WINDOW <u:w> {} }", "(none is declared)"),
+        ("SELECT * { GRAPH <u:g> {\n ¦WINDOW <u:w> { ?s ?p ?o } } }", "the window <u:w> is used but not declared"),
+        (
+            "ASK FROM NAMED WINDOW <u:v> ON <u:s> [RANGE 1s] FROM NAMED STREAM <u:t> [RANGE 2s] { ¦WINDOW <u:w> {} }",
+            "<u:w> is used but not declared (declared: <u:v>, <u:t>): write FROM NAMED WINDOW",
+        ),
+        ("SELECT * FROM NAMED WINDOW <u:v> ON <u:s> [RANGE 1s] { ¦WINDOW <u:s> {} }", "<u:s> is used but not declared"),
+        (
+            "SELECT * { STREAM <u:s> [RANGE 1s] {} ¦WINDOW <urn:x-sparql-streams:window:1> {} }",
+            "is used but not declared (none is declared)",
+        ),
+        ("SELECT * { ¦WINDOW ?w {} }", "WINDOW ?w ranges over the declared windows, and none is declared"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ¦WINDOW ?w {} }", "none is declared"),
+    ],
+)
+def test_a_window_that_is_not_declared_is_named_with_those_that_are(text: str, said: str) -> None:
+    # The place is that of the window's name, right after its keyword.
+    rejects(text.replace("¦WINDOW ", "WINDOW ¦"), QuerySemanticError, said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 1s]\nFROM NAMED WINDOW ¦<u:w> ON <u:t> [RANGE 1s]",
+        "FROM NAMED STREAM <u:w> [RANGE 1s]\nFROM NAMED STREAM ¦<u:w> [RANGE 2s]",
+        "FROM NAMED STREAM <u:w> [RANGE 1s]\nFROM NAMED WINDOW ¦<u:w> ON <u:t> [RANGE 1s]",
+        "FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 1s]\nFROM NAMED ¦<u:w>",
+        "FROM NAMED <u:w>\nFROM NAMED WINDOW ¦<u:w> ON <u:s> [RANGE 1s]",
+    ],
+)
+def test_two_graphs_of_the_dataset_cannot_have_one_name(text: str) -> None:
+    rejects(f"SELECT * {text} {{}}", QuerySemanticError, "two graphs named <u:w> (the other is in line 1)")
+
+
+def test_a_stream_may_be_read_through_any_number_of_unnamed_windows() -> None:
+    query = continuous("SELECT * FROM STREAM <u:s> [RANGE 1s] FROM STREAM <u:s> [RANGE 1s] FROM <u:s> FROM <u:s> {}")
+    assert [window.graph for window in query.windows] == [None, None]
+
+
+@pytest.mark.parametrize("operator", R2S)
+def test_an_operator_needs_a_stream_and_a_query_form_with_answers(operator: R2S) -> None:
+    rejects(f"SELECT ¦{operator} * {{ ?s ?p ?o }}", QuerySemanticError, f"{operator} needs at least one stream clause")
+    rejects(f"ASK ¦{operator} {{ ?s ?p ?o }}", QuerySyntaxError, "goes with SELECT and CONSTRUCT; ASK has none")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT DISTINCT ¦RSTREAM * FROM STREAM <u:s> [RANGE 1s] {}", "RSTREAM goes right after the SELECT"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { { SELECT ¦istream * {} } }", "ISTREAM goes right after the SELECT"),
+        ("SELECT RSTREAM ¦ISTREAM * FROM STREAM <u:s> [RANGE 1s] {}", "ISTREAM goes right after"),
+        ("SELECT * { { SELECT * ¦FROM STREAM <u:s> [RANGE 1s] {} } }", "before the WHERE of the outermost query"),
+        ("SELECT * { ?s ?p ?o } ¦FROM STREAM <u:s> [RANGE 1s]", "before the WHERE of the outermost query"),
+        ("SELECT ?x FROM STREAM <u:s> [RANGE 1s] ¦?y { ?x ?p ?y }", "FROM or WHERE { after the dataset, found ?y"),
+        ("DESCRIBE FROM STREAM <u:s> [RANGE 1s] ¦<u:x>", "FROM or WHERE { after the dataset"),
+        ("SELECT * FROM ¦WINDOW <u:w> ON <u:s> [RANGE 1s] {}", "write FROM NAMED WINDOW"),
+        ("SELECT * FROM NAMED WINDOW ¦?w ON <u:s> [RANGE 1s] {}", "the IRI of the window after WINDOW"),
+        ("SELECT * FROM NAMED WINDOW <u:w> ¦<u:s> [RANGE 1s] {}", "expected ON after the window's name"),
+        ("SELECT * FROM NAMED WINDOW <u:w> ON ¦[RANGE 1s] {}", "the IRI of a stream after ON"),
+        ("SELECT * FROM STREAM ¦s [RANGE 1s] {}", "the IRI of a stream after STREAM, as <IRI> or prefix:name"),
+        ("SELECT * FROM STREAM ¦ex:s [RANGE 1s] {}", "the prefix ex: is not declared"),
+        ("SELECT * FROM STREAM ¦<s> [RANGE 1s] {}", "<s> is relative"),
+        ("SELECT * FROM STREAM <u:s> ¦{ ?s ?p ?o }", "a window specification such as [RANGE 10s STEP 5s]"),
+        ("SELECT * FROM STREAM <u:s> ¦WINDOW RANGE 1s {}", "a window specification"),
+        ("SELECT * { STREAM <u:s> ¦{ ?s ?p ?o } }", "a window specification"),
+        ("SELECT * { STREAM <u:s> [RANGE 1s] ¦?s ?p ?o }", "expected { after the window specification"),
+        ("SELECT * { STREAM ¦?s [RANGE 1s] {} }", "the IRI of a stream"),
+        (
+            "SELECT * FROM NAMED STREAM <u:s> [RANGE 1s] { WINDOW <u:s> ¦?s ?p ?o }",
+            "expected { after the window's name",
+        ),
+        ("SELECT * FROM NAMED STREAM <u:s> [RANGE 1s] { WINDOW ¦'u:s' {} }", "a variable or the IRI of a window"),
+        ("SELECT * FROM NAMED STREAM <u:s> [RANGE 1s] ¦WINDOW <u:s> {}", "FROM or WHERE"),
+        ("SELECT * FROM NAMED STREAM <u:s> [RANGE 1s] { FILTER(¦WINDOW <u:s> {}) }", "WINDOW goes inside a group"),
+        ("CONSTRUCT { ¦WINDOW <u:s> {} } FROM NAMED STREAM <u:s> [RANGE 1s] {}", "cannot stand in a template"),
+        ("CONSTRUCT WHERE { ¦STREAM <u:s> [RANGE 1s] { ?s ?p ?o } }", "unexpected STREAM"),
+        ("¦INSERT { ?s ?p ?o } WHERE { STREAM <u:s> [RANGE 1s] { ?s ?p ?o } }", "SELECT, CONSTRUCT, ASK, DESCRIBE"),
+        ("¦STREAM", "SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER, found STREAM"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ¦}", "unexpected }: expected a variable"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o¦", "expected } for the { of line 1, column 39"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p (1 2 ¦} }", "expected ) for the ( of line 1, column 47"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o } ¦}", "} closes nothing"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ¦'abc }", "is not closed"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p 1 ¦% 2 }", "'%' starts nothing"),
+        ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ¦?__window_w }", "reserved"),
+        ("PREFIX ¦stream <u:> SELECT * FROM STREAM <u:s> [RANGE 1s] {}", "a prefix that ends with a colon"),
+        ("BASE ¦u: SELECT * FROM STREAM <u:s> [RANGE 1s] {}", "<IRI> after BASE"),
+    ],
+)
+def test_what_is_no_query_is_a_syntax_error_that_says_what_belongs_there(text: str, said: str) -> None:
+    rejects(text, QuerySyntaxError, said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM STREAM <u:s> [RANGE ¦0s] {}", "lasts no time"),
+        ("SELECT * { STREAM <u:s> [RANGE 1s STEP ¦PT0S] {} }", "STEP PT0S lasts no time"),
+    ],
+)
+def test_a_window_without_extent_or_step_is_a_semantic_error(text: str, said: str) -> None:
+    rejects(text, QuerySemanticError, said)
+
+
+@pytest.mark.parametrize("window", ["TRIPLES 3", "ELEMENTS 3", "NOW", "LANDMARK"])
+def test_other_windows_are_unsupported_in_every_clause(window: str) -> None:
+    for clause in (
+        "FROM STREAM <u:s> [{}] {{}}",
+        "FROM NAMED WINDOW <u:w> ON <u:s> [{}] {{}}",
+        "{{ STREAM <u:s> [{}] {{}} }}",
+    ):
+        rejects("SELECT * " + clause.format("¦" + window), UnsupportedFeature, window.split()[0])
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_an_error_after_rewriting_is_at_its_place_in_the_original(line_end: str) -> None:
+    lines = [
+        r"PREFIX ex: <http://\u0065x/> # é 😀",
+        "REGISTER QUERY q AS",
+        r"SELECT \u003fx",
+        "FROM NAMED WINDOW ex:w",
+        "  ON <s> [RANGE 10s]",
+        r"WHERE { STREAM <\u0073> [RANGE",
+        r" 10s] { ?x ex:p '\u0027é' } WINDOW ?w { <r> ?y ?z } WINDOW ex:w { ?x ¦foo:bar 3 } }",
+    ]
+    rejects(line_end.join(lines), QuerySyntaxError, "the prefix foo: is not declared", base="http://base/")
+
+
+def test_a_byte_order_mark_is_white_space() -> None:
+    query = continuous("\ufeffSELECT * FROM STREAM <u:s> [RANGE 1s] {}", base="http://b/")
+    assert "\ufeff" not in query.standard
+    assert query.windows[0].column == 23
+
+
+def test_codepoint_escapes_count_for_keywords_and_names_and_stay_strings_in_strings() -> None:
+    query = continuous(r"SELECT * FROM \u0053TREAM <u:\u00e9> [RANGE 1s] { ?s ?p 'a\u0027\u0022\U0001F600' }")
+    assert query.streams == ("u:é",)
+    assert """'a\\'"😀'""" in query.standard
+
+
+def test_relative_iris_are_written_out_and_the_base_is_carried_along() -> None:
+    text = "PREFIX : <#> SELECT * FROM NAMED WINDOW <w> ON <../s> [RANGE 1s] { WINDOW <w> { <a> :b <http://c/> } }"
+    query = continuous(text, base="http://h/x/y?z")
+    assert query.windows == (StreamWindow("http://h/s", TimeWindow(1000, 1000, -1000), "http://h/x/w", declared=True),)
+    assert query.standard.startswith("BASE <http://h/x/y?z> PREFIX : <http://h/x/y?z#> SELECT *")
+    assert "{ GRAPH  <http://h/x/w> { <http://h/x/a> :b <http://c/> } }" in query.standard
+
+
+def test_a_base_in_the_query_comes_before_the_one_given_and_each_counts_from_there_on() -> None:
+    text = "BASE <b/> PREFIX p: <p#> BASE <c/> SELECT * FROM STREAM p:s [RANGE 1s] FROM STREAM <s> [RANGE 1s] {}"
+    query = continuous(text, base="http://h/")
+    assert query.streams == ("http://h/b/p#s", "http://h/b/c/s")
+    assert query.standard.startswith("BASE <http://h/b/> PREFIX p: <http://h/b/p#> BASE <http://h/b/c/> SELECT")
+
+
+def test_nesting_and_length_beyond_what_the_parser_behind_survives_is_refused() -> None:
+    head = "SELECT * FROM STREAM <u:s> [RANGE 1s] "
+    assert isinstance(parse(head + "{" * 100 + "}" * 100), ContinuousQuery)
+    rejects(head + "{" * 100 + "¦{" + "}" * 101, UnsupportedFeature, "nested more than 100 deep")
+    for chain in ("!" * 200_000 + "1", "1" + "+1" * 200_000, "1" + "||1" * 200_000):
+        with pytest.raises(UnsupportedFeature, match="more than 5000 keywords and operators"):
+            parse(head + "{ FILTER(" + chain + ") }")
+    values = " ".join(f"<u:{number}>" for number in range(20_000))
+    assert isinstance(parse(head + f"{{ VALUES ?x {{ {values} }} }}"), ContinuousQuery)
+
+
+@pytest.mark.parametrize("pattern", ["?s ?p ?o {| ?q ?r |}", "<<?s ?p ?o>> ?q ?r", "?s ?p ?o ~ ?r", "LATERAL {}"])
+def test_what_is_not_sparql_1_1_is_refused(pattern: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=r"SPARQL 1\.1"):
+        parse(f"SELECT * FROM STREAM <u:s> [RANGE 1s] {{ {pattern} }}")
+
+
+def test_comparisons_written_without_spaces_stay_as_they_are() -> None:
+    query = continuous("SELECT * FROM STREAM <u:s> [RANGE 1s] { FILTER((?a<?b)&&?c>?d) }", base="http://b/")
+    assert "FILTER((?a<?b)&&?c>?d)" in query.standard
+
+
+WORDS = [
+    "SELECT", "RSTREAM", "*", "?x", "FROM", "NAMED", "STREAM", "WINDOW", "<u:s>", "ON", "[", "RANGE", "10s", "STEP",
+    "5s", "]", "[RANGE 10s]", "WHERE", "{", "}", "REGISTER", "QUERY", "q", "AS", "COMPUTED", "EVERY", "'", "#", "\n",
+    "CONSTRUCT", "(", ")", "FILTER", "?s ?p ?o", "\\u0053", "PREFIX", "ex:", "REPORT", "T0", "1", ";", "é",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+def test_any_text_is_one_shot_or_continuous_or_an_error_with_a_place(text: str) -> None:
+    error = None
+    try:
+        query = parse(text)
+    except ProtocolError as raised:
+        error = raised
+    if error is None:
+        assert query.text == text
+        if isinstance(query, ContinuousQuery):
+            assert query.windows
+            assert find_fault(query.standard) is None
+        return
+    lines = text.split("\n")
+    assert error.line is not None
+    assert error.column is not None
+    assert 1 <= error.line <= len(lines)
+    assert 1 <= error.column <= len(lines[error.line - 1]) + 1
+    assert error.detail.endswith(f"(line {error.line}, column {error.column})")
+
+
+@given(st.lists(st.sampled_from(["", " ", "\n", "\r\n", " # STREAM {\n", "\t"]), min_size=40, max_size=40))
+def test_white_space_and_comments_between_tokens_change_nothing(gaps: list[str]) -> None:
+    text = (
+        "PREFIX : <u:> REGISTER QUERY q AS SELECT ISTREAM ?w FROM NAMED WINDOW :w ON STREAM :s [ RANGE 10s STEP 5 ] "
+        "WHERE { WINDOW ?w { ?s ?p 'x' } }"
+    )
+    tokens = text.split(" ")
+    spread = parse("".join(f"{token} {gap}" for token, gap in zip(tokens, gaps, strict=False)))
+    plain = parse(text)
+    assert isinstance(spread, ContinuousQuery)
+    assert isinstance(plain, ContinuousQuery)
+    assert (spread.windows, spread.operator, spread.registration) == (plain.windows, plain.operator, plain.registration)
+    assert [t.text for t in tokenize(spread.standard)] == [t.text for t in tokenize(plain.standard)]
+
+
+W3C = Path(__file__).parents[4] / "shared/w3c/sparql"
+
+
+def with_stream(text: str) -> str | None:
+    """The query with a stream in its dataset; None where there is no place for one."""
+    tokens = tokenize(text)
+    depth, form, groups = 0, "", 0
+    for token, following in itertools.pairwise(tokens):
+        if not form and token.word in tuple(Form):
+            form, groups = token.word, 1 if token.word == "CONSTRUCT" and following.text == "{" else 0
+        elif form and depth == 0 and (token.word in ("FROM", "WHERE") or token.text == "{"):
+            if groups == 0 or token.word:
+                return f"{text[: token.start]} FROM STREAM <http://s/> [RANGE 10s] {text[token.start :]}"
+            groups = 0
+        if token.kind is Kind.PUNCTUATION:
+            depth += (token.text in ("{", "(", "[")) - (token.text in ("}", ")", "]"))
+    return None
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not W3C.is_dir(), reason="the W3C test suites are not here")
+def test_the_queries_of_the_w3c_suites_are_judged_with_a_stream_as_without() -> None:
+    base = "http://example.org/base/"
+    judged = 0
+    for file in sorted((*W3C.glob("sparql10/**/*.rq"), *W3C.glob("sparql11/**/*.rq"))):
+        text = file.read_bytes().decode()
+        assert parse(text, base=base) == OneShotQuery(text)
+        streaming = with_stream(text)
+        if streaming is None:
+            continue
+        valid = find_fault(f"BASE <{base}>\n{text}") is None
+        judged += 1
+        if valid:
+            assert isinstance(parse(streaming, base=base), ContinuousQuery)
+        else:
+            with pytest.raises(ProtocolError):
+                parse(streaming, base=base)
+    assert judged > 500

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.language.tokens import Kind, skip, tokenize
+
+
+def kinds(text: str) -> list[tuple[Kind, str]]:
+    return [(token.kind, token.text) for token in tokenize(text)[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("<http://example.org/stream>", Kind.IRI),
+        ("<>", Kind.IRI),
+        ("<http://exämple.org/…/fb>", Kind.IRI),
+        ("stream:", Kind.PREFIXED_NAME),
+        (":window", Kind.PREFIXED_NAME),
+        ("stream:window", Kind.PREFIXED_NAME),
+        ("a.b:c.d:e%20f\\,g", Kind.PREFIXED_NAME),
+        (":", Kind.PREFIXED_NAME),
+        ("ex:0-9", Kind.PREFIXED_NAME),
+        ("日本:語", Kind.PREFIXED_NAME),
+        ("?window", Kind.VARIABLE),
+        ("$stream", Kind.VARIABLE),
+        ("?été", Kind.VARIABLE),
+        ("_:window", Kind.BLANK_NODE),
+        ("_:a.b", Kind.BLANK_NODE),
+        ('"FROM STREAM"', Kind.STRING),
+        ("'FROM \\' STREAM'", Kind.STRING),
+        ('"""FROM "STREAM"\n ""\\" """', Kind.STRING),
+        ("'''FROM 'STREAM'\n'' '''", Kind.STRING),
+        ('""', Kind.STRING),
+        ("''''''", Kind.STRING),
+        ("@en-stream", Kind.LANGUAGE_TAG),
+        ("12", Kind.NUMBER),
+        ("-1.5e-3", Kind.NUMBER),
+        (".5", Kind.NUMBER),
+        ("STREAM", Kind.WORD),
+        ("Window", Kind.WORD),
+        ("^^", Kind.PUNCTUATION),
+        ("&&", Kind.PUNCTUATION),
+    ],
+)
+def test_each_terminal_of_the_grammar_is_one_token(text: str, kind: Kind) -> None:
+    assert kinds(text) == [(kind, text)]
+
+
+@pytest.mark.parametrize(
+    "text", ["# FROM STREAM <s> [RANGE 1s]", "#WINDOW\r", "  \t\r\n # a # b \n", "", "\ufeff # byte order mark"]
+)
+def test_comments_and_white_space_are_no_tokens(text: str) -> None:
+    assert kinds(text) == []
+
+
+def test_a_comment_ends_with_its_line_and_does_not_begin_inside_an_iri() -> None:
+    assert kinds("# a\nSTREAM <http://e/#x> # b\rWINDOW") == [
+        (Kind.WORD, "STREAM"),
+        (Kind.IRI, "<http://e/#x>"),
+        (Kind.WORD, "WINDOW"),
+    ]
+
+
+def test_a_full_stop_after_a_name_ends_the_triple() -> None:
+    assert [text for _, text in kinds("?s a:b. _:c. 5. d:e.f.")] == [
+        "?s",
+        "a:b",
+        ".",
+        "_:c",
+        ".",
+        "5",
+        ".",
+        "d:e.f",
+        ".",
+    ]
+
+
+def test_a_long_string_ends_at_its_first_three_quotes() -> None:
+    assert [text for _, text in kinds('"""a"""" b"')] == ['"""a"""', '" b"']
+
+
+def test_a_string_that_is_not_closed_is_an_illegal_character_and_lexing_goes_on() -> None:
+    assert kinds("'abc\n?x") == [(Kind.ILLEGAL, "'"), (Kind.WORD, "abc"), (Kind.VARIABLE, "?x")]
+
+
+def test_comparisons_without_spaces_are_no_iri() -> None:
+    assert [text for _, text in kinds("(?a<?b)&&?c>?d")] == ["(", "?a", "<", "?b", ")", "&&", "?c", ">", "?d"]
+    assert kinds("?s <?query> ?o")[1] == (Kind.PUNCTUATION, "<")
+    assert kinds("?s <http://e/?query> ?o")[1] == (Kind.IRI, "<http://e/?query>")
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["a.b", "a-", "é", "a.", "1", "_:a.", "<", "''a", 'a"', "a:.", "?x.", "\\", "@a-", "#", "<a", "%20", "1e", "a.:"],
+)
+def test_a_long_run_of_anything_takes_linear_time(run: str) -> None:
+    text = run * (100_000 // len(run))
+    assert sum(len(token.text) for token in tokenize(text)) <= len(text)
+
+
+@pytest.mark.parametrize("number", ["1.", "1.e", "1e", "1.5.5", "+.e1", "5.e1x"])
+def test_what_only_begins_like_a_number_is_cut_after_its_number(number: str) -> None:
+    first = tokenize(number)[0]
+    assert (first.kind, first.text) == {
+        "1.": (Kind.NUMBER, "1"),
+        "1.e": (Kind.NUMBER, "1"),
+        "1e": (Kind.NUMBER, "1"),
+        "1.5.5": (Kind.NUMBER, "1.5"),
+        "+.e1": (Kind.PUNCTUATION, "+"),
+        "5.e1x": (Kind.NUMBER, "5.e1"),
+    }[number]
+
+
+@given(st.text(alphabet=st.sampled_from("<>\"'\\#?$:_@.^&|[](){}+-aE1 \n\r\té")) | st.text())
+def test_tokens_and_what_is_skipped_between_them_make_up_the_text(text: str) -> None:
+    end = 1 if text.startswith("\ufeff") else 0
+    for token in tokenize(text):
+        assert skip(text, end) == token.start
+        assert text[token.start : token.end] == token.text
+        end = token.end
+    assert end == len(text)

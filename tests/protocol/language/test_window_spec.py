@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.language.source import Source
+from protocol.language.window_spec import SpecificationReader, WrittenWindow
+from protocol.time import UNITS, format_instant
+from protocol.windows.spec import Report, Strategy
+
+NEW_YEAR = 1_767_225_600_000
+
+
+def read(text: str) -> WrittenWindow:
+    reader = SpecificationReader(Source(text), 0)
+    window = reader.window()
+    assert reader.offset == len(text)
+    return window
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "slide"),
+    [
+        ("[RANGE 10s STEP 2s]", 10_000, 2_000),
+        ("[RANGE PT10S]", 10_000, None),
+        ("[range 10 seconds slide 2 seconds]", 10_000, 2_000),
+        ("[RANGE 10 SECONDS STEP 5 SECONDS]", 10_000, 5_000),
+        ("[RANGE 5 STEP 2]", 5, 2),
+        ("[RANGE 5 STEP 7]", 5, 7),
+        ("[RANGE 10m TUMBLING]", 600_000, 600_000),
+        ("[Range 3 sec Tumbling]", 3_000, 3_000),
+        ("[RANGE P1D STEP PT0.5S]", 86_400_000, 500),
+        ("[RANGE P1DT1H1M1.5S]", 90_061_500, None),
+        ("[RANGE 1w STEP 1D]", 604_800_000, 86_400_000),
+        (
+            '[RANGE "PT10S"^^xsd:duration STEP "PT1S"^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>]',
+            10_000,
+            1_000,
+        ),
+        ("[\r\n\tRANGE # ] STEP\n 10 # s\n s\n]", 10_000, None),
+        ("[RANGE 005s]", 5_000, None),
+    ],
+)
+def test_a_range_and_a_step_are_read_in_every_way_to_write_them(text: str, width: int, slide: int | None) -> None:
+    assert read(text) == WrittenWindow(width, slide, None, None)
+
+
+@given(st.integers(1, 10_000), st.sampled_from(sorted(UNITS)), st.booleans(), st.booleans())
+def test_every_unit_is_read_with_and_without_space_and_in_any_case(
+    count: int, unit: str, space: bool, upper: bool
+) -> None:
+    written = unit.upper() if upper else unit
+    assert read(f"[RANGE {count}{' ' if space else ''}{written} STEP 1]").width == count * UNITS[unit]
+
+
+@pytest.mark.parametrize(
+    ("time", "origin"),
+    [
+        ("1", 1),
+        ("-5000", -5000),
+        ("+5000", 5000),
+        ("2026-01-01T00:00:00Z", NEW_YEAR),
+        ("2026-01-01T00:00:00", NEW_YEAR),
+        ("2026-01-01T01:00:00.250+01:00", NEW_YEAR + 250),
+        ('"2026-01-01T00:00:00Z"', NEW_YEAR),
+        ("'2026-01-01T00:00:00Z'^^xsd:dateTime", NEW_YEAR),
+        ('"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>', NEW_YEAR),
+        ('"17"^^xsd:integer', 17),
+    ],
+)
+def test_an_origin_is_an_integer_or_a_date_and_time_quoted_or_bare(time: str, origin: int) -> None:
+    assert read(f"[RANGE 10s T0 {time}]").origin == origin
+    assert read(f"[RANGE 10s STEP 5s T0 {time} REPORT ON_WINDOW_CLOSE]").origin == origin
+
+
+@given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
+def test_every_instant_that_can_be_shown_can_be_an_origin(instant: int) -> None:
+    assert read(f"[RANGE 10s T0 {format_instant(instant)}]").origin == instant
+
+
+def test_a_report_is_a_conjunction_of_strategies() -> None:
+    everything = read("[RANGE 5 STEP 2 T0 1 REPORT ON_WINDOW_CLOSE non_empty_content ON_CONTENT_CHANGE PERIODIC 10s]")
+    assert everything == WrittenWindow(5, 2, 1, Report(frozenset(Strategy), 10_000))
+    one = read("[RANGE 5 REPORT PERIODIC 2 seconds NON_EMPTY_CONTENT]")
+    assert one.report == Report(frozenset({Strategy.PERIODIC, Strategy.NON_EMPTY_CONTENT}), 2_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[TRIPLES 10]", "TRIPLES"),
+        ("[RANGE TRIPLES 10 STEP 2]", "TRIPLES"),
+        ("[elements 10 step 2 REPORT ON_CONTENT_CHANGE]", "ELEMENTS"),
+        ("[NOW]", "NOW"),
+        ("[LANDMARK]", "LANDMARK"),
+        ("[LANDMARK STEP 5s]", "LANDMARK"),
+        ("[LANDMARK 2026-01-01T00:00:00Z STEP 5s REPORT PERIODIC 5s]", "LANDMARK"),
+        ("[LANDMARK 0 ]", "LANDMARK"),
+    ],
+)
+def test_windows_that_are_no_time_windows_parse_and_are_said_to_be_unsupported(text: str, kind: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=f"{kind} windows") as raised:
+        read(text)
+    assert raised.value.column == text.upper().index(kind) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[RANGE ¦0s]", "RANGE 0s lasts no time"),
+        ("[RANGE ¦PT0S]", "RANGE PT0S lasts no time"),
+        ("[RANGE ¦PT0.0005S]", "lasts no time"),
+        ("[RANGE 10s STEP ¦0]", "STEP 0 lasts no time: write at least a millisecond, such as STEP 1s"),
+        ("[RANGE 10s SLIDE\n ¦0 ms]", "SLIDE 0ms lasts no time"),
+        ("[RANGE 10s REPORT PERIODIC ¦0s]", "PERIODIC 0s lasts no time"),
+        ("[RANGE ¦99999999999999999999999999d]", "longer than 1000 years"),
+        ("[RANGE ¦" + "9" * 5000 + "]", "longer than 1000 years"),
+        ("[RANGE 10s T0 ¦9999999999999999]", "outside the years 1 to 9999"),
+        ("[RANGE 10s REPORT PERIODIC 1s ¦PERIODIC 2s]", "write PERIODIC once"),
+        ("[TRIPLES ¦0]", "write at least TRIPLES 1"),
+        ("[ELEMENTS 5 STEP ¦0]", "write at least STEP 1"),
+    ],
+)
+def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: str, said: str) -> None:
+    check(text, said, QuerySemanticError)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("¦", "expected a window specification such as [RANGE 10s STEP 5s], found the end of the query"),
+        ("¦RANGE 10s]", "expected a window specification"),
+        ("[¦]", "expected RANGE, TRIPLES, ELEMENTS, NOW or LANDMARK, found ]"),
+        ("[¦10s]", "expected RANGE"),
+        ("[¦ALL]", "expected RANGE"),
+        ("[RANGE ¦]", "expected a duration after RANGE"),
+        ("[RANGE ¦-5s]", "expected a duration"),
+        ("[RANGE ¦1.5s]", "a whole number"),
+        ("[RANGE ¦P1Y]", "years and months have no fixed length"),
+        ("[RANGE ¦PT]", "not a duration"),
+        ("[RANGE 10 ¦fortnights]", "fortnights is no unit of time"),
+        ("[RANGE 10¦STEP 5]", "STEP is no unit"),
+        ('[RANGE ¦"10s"^^xsd:string]', "is no xsd:duration"),
+        ("[RANGE 10s ¦SLIDING 1s]", "expected STEP, SLIDE, TUMBLING, T0, REPORT or ]"),
+        ("[RANGE 10s STEP ¦T0 1]", "expected a duration after STEP"),
+        ("[RANGE 10s STEP 5s ¦STEP 5s]", "expected T0, REPORT or ]"),
+        ("[RANGE 10s T0 1 ¦STEP 5s]", "expected REPORT or ]"),
+        ("[RANGE 10s T0 ¦]", "expected a time"),
+        ("[RANGE 10s T0 ¦2026-01-01]", "is not a time"),
+        ("[RANGE 10s T0 ¦2026-13-01T00:00:00Z]", "is not a time"),
+        ('[RANGE 10s T0 ¦"1"^^xsd:decimal]', "is no xsd:dateTime"),
+        ("[RANGE 10s REPORT ¦]", "ON_CONTENT_CHANGE or PERIODIC <duration> after REPORT"),
+        ("[RANGE 10s REPORT ¦ON_CLOSE]", "expected ON_WINDOW_CLOSE"),
+        ("[RANGE 10s REPORT ON_WINDOW_CLOSE ¦T0 1]", "found T0"),
+        ("[RANGE 10s REPORT PERIODIC¦]", "a duration after PERIODIC"),
+        ("[RANGE 10s ¦ON_WINDOW_CLOSE]", "expected STEP"),
+        ("[RANGE 10s ¦", "found the end of the query"),
+        ("[TRIPLES ¦x]", "a whole number after TRIPLES"),
+        ("[NOW ¦STEP 1s]", "expected T0, REPORT or ]"),
+    ],
+)
+def test_what_is_no_window_specification_is_a_syntax_error_that_says_what_belongs_there(text: str, said: str) -> None:
+    check(text, said, QuerySyntaxError)
+
+
+def check(text: str, said: str, kind: type[ProtocolError]) -> None:
+    source = Source(text.replace("¦", ""))
+    with pytest.raises(kind) as raised:
+        SpecificationReader(source, 0).window()
+    assert said in raised.value.detail
+    assert (raised.value.line, raised.value.column) == source.place(text.index("¦"))
+
+
+@given(st.text(alphabet=st.sampled_from("RANGE 10s[]STPTD#\n\"'^<>-:")) | st.text())
+def test_any_characters_in_the_brackets_give_a_window_or_an_error_with_a_place(text: str) -> None:
+    error = None
+    try:
+        window = SpecificationReader(Source("[" + text), 0).window()
+    except ProtocolError as raised:
+        error = raised
+    assert window.width > 0 if error is None else error.line is not None and error.column is not None
