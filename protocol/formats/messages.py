@@ -1,0 +1,133 @@
+"""Media types of request bodies that carry RDF messages (contract section 4, "Bodies").
+
+One message a body: Turtle, TriG, N-Triples, N-Quads, JSON-LD, RDF/XML. Several: the parameter
+``messages=rdfm`` of the first four (W3C RSP CG, *RDF Messages*: a ``# @message`` comment between
+messages), or newline-delimited JSON-LD, one document a line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from protocol.errors import ProtocolError
+
+
+class UnsupportedMediaType(ProtocolError):
+    """The body is in a format, an encoding or a grouping that streams do not take (RFC 9110 section 15.5.16)."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
+class MessageFormat(StrEnum):
+    """An RDF serialisation, by its registered media type."""
+
+    TURTLE = "text/turtle"
+    TRIG = "application/trig"
+    N_TRIPLES = "application/n-triples"
+    N_QUADS = "application/n-quads"
+    JSON_LD = "application/ld+json"
+    RDF_XML = "application/rdf+xml"
+
+
+class Grouping(StrEnum):
+    """How a body is divided into messages."""
+
+    SINGLE = "single"  # the body is one message
+    MARKERS = "rdfm"  # ``# @message`` comment lines stand between messages
+    LINES = "lines"  # every line that is not blank is a document
+
+
+@dataclass(frozen=True)
+class BodyType:
+    """What a Content-Type says of a body. ``charset`` is a codec name Python knows; None where none is named."""
+
+    format: MessageFormat
+    grouping: Grouping = Grouping.SINGLE
+    charset: str | None = None
+
+
+_SINGLE = {
+    **{format.value: format for format in MessageFormat},
+    "application/x-turtle": MessageFormat.TURTLE,
+    "application/x-trig": MessageFormat.TRIG,
+    "text/n-quads": MessageFormat.N_QUADS,
+    "text/x-nquads": MessageFormat.N_QUADS,
+}
+_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/x-ld+ndjson"})
+_WITH_MARKERS = frozenset({MessageFormat.TURTLE, MessageFormat.TRIG, MessageFormat.N_TRIPLES, MessageFormat.N_QUADS})
+ACCEPTED = (*(format.value for format in MessageFormat), "application/x-ndjson")
+"""The media types to name in an ``Accept-Post`` header or an error."""
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_MEDIA_TYPE = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*")
+_PARAMETER = re.compile(rf';\s*(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)")\s*)?')
+
+
+def parse_content_type(content_type: str) -> BodyType:
+    """What the value of a Content-Type header (RFC 9110 section 8.3) says of the body.
+
+    Raises UnsupportedMediaType for anything a stream cannot read, saying what it can.
+    """
+    media_type, parameters = _parse_header(content_type)
+    charset = _codec(parameters.get("charset"))
+    messages = parameters.get("messages")
+    if media_type in _LINES:
+        if messages is not None:
+            raise UnsupportedMediaType(f"{media_type} has no parameter messages: each line is a message already")
+        return BodyType(MessageFormat.JSON_LD, Grouping.LINES, charset)
+    format = _SINGLE.get(media_type)
+    if format is None:
+        raise UnsupportedMediaType(f"messages cannot be read from {media_type}; send one of {', '.join(ACCEPTED)}")
+    if parameters.get("version", "").lower().endswith("-messages"):
+        raise UnsupportedMediaType(
+            "messages divided by MESSAGE directives (version=…-messages) are not read yet; "
+            "put '# @message' comment lines between messages and say messages=rdfm"
+        )
+    if messages is None:
+        return BodyType(format, Grouping.SINGLE, charset)
+    if messages.lower() != Grouping.MARKERS:
+        raise UnsupportedMediaType(f"messages={messages} is not known; messages=rdfm is")
+    if format not in _WITH_MARKERS:
+        raise UnsupportedMediaType(
+            f"{format} has no '# @message' comments; messages=rdfm goes with {', '.join(sorted(_WITH_MARKERS))}, "
+            "and several JSON-LD messages are sent as application/x-ndjson"
+        )
+    return BodyType(format, Grouping.MARKERS, charset)
+
+
+def _parse_header(content_type: str) -> tuple[str, dict[str, str]]:
+    if not content_type.strip():
+        raise UnsupportedMediaType(f"the request has no Content-Type; say one of {', '.join(ACCEPTED)}")
+    match = _MEDIA_TYPE.match(content_type)
+    parameters: dict[str, str] = {}
+    position = match.end() if match else 0
+    while match is not None and position < len(content_type):
+        parameter = _PARAMETER.match(content_type, position)
+        if parameter is None:
+            match = None
+            break
+        position = parameter.end()
+        name, token, quoted = parameter.groups()
+        if name is not None:
+            value = token if token is not None else re.sub(r"\\(.)", r"\1", quoted)
+            parameters.setdefault(name.lower(), value)
+    if match is None:
+        raise UnsupportedMediaType(
+            f"{content_type!r} is not a media type; write for example application/n-triples; messages=rdfm"
+        )
+    return match[1].lower(), parameters
+
+
+def _codec(charset: str | None) -> str | None:
+    if charset is None:
+        return None
+    try:
+        codec = codecs.lookup(charset)
+        "".encode(codec.name)
+    except LookupError:
+        raise UnsupportedMediaType(f"charset {charset!r} is not known; send UTF-8") from None
+    return codec.name

@@ -1,0 +1,114 @@
+"""Content negotiation (RFC 9110 section 12.5.1): ``Accept`` headers against what can be written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from protocol.errors import ProtocolError
+
+
+class NotAcceptable(ProtocolError):
+    """Nothing the client accepts can be written."""
+
+    status = 406
+    title = "Not acceptable"
+
+
+class UnsupportedMediaType(ProtocolError):
+    """The request's body is of a type that is not read here."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
+_QUOTED_OR_SEPARATOR = re.compile(r'"(?:[^"\\]|\\.)*"|[,;]')
+_QUALITY = re.compile(r"(?:0(?:\.\d*)?|1(?:\.0*)?|\.\d+)\Z")
+
+
+@dataclass(frozen=True)
+class MediaRange:
+    """One member of an ``Accept`` header; ``quality`` in [0, 1], ``position`` its place in the header."""
+
+    type: str
+    subtype: str
+    quality: float
+    position: int
+
+    def matches(self, media_type: str) -> bool:
+        main, _, sub = media_type.partition("/")
+        return self.type in ("*", main) and self.subtype in ("*", sub)
+
+    @property
+    def specificity(self) -> int:
+        return (self.type != "*") + (self.subtype != "*")
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split at the separator, but not inside quoted strings."""
+    parts, start = [], 0
+    for match in _QUOTED_OR_SEPARATOR.finditer(text):
+        if match.group() == separator:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [*parts, text[start:]]
+
+
+def media_ranges(accept: str | None) -> list[MediaRange]:
+    """The ranges of an ``Accept`` header; none, or an empty one, accepts everything.
+
+    What is not a media range is skipped, as RFC 9110 leaves to the recipient; a quality that is not
+    a number between 0 and 1 skips its range.
+    """
+    if accept is None or not accept.strip():
+        return [MediaRange("*", "*", 1.0, 0)]
+    ranges = []
+    for position, member in enumerate(_split(accept, ",")):
+        name, *parameters = (part.strip() for part in _split(member, ";"))
+        main, slash, sub = name.lower().partition("/")
+        # Some clients (Java's URLConnection) write "*" for "*/*".
+        if name == "*":
+            main, slash, sub = "*", "/", "*"
+        if not slash or not main or not sub or (main == "*" and sub != "*"):
+            continue
+        quality = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip().lower() == "q":
+                quality = float(value) if _QUALITY.match(value.strip()) else -1.0
+        if quality >= 0:
+            ranges.append(MediaRange(main, sub, quality, position))
+    return ranges
+
+
+def quality(accept: str | None, media_type: str) -> float:
+    """How much the client wants this type: the quality of the most specific range that matches it, else 0."""
+    matching = [one for one in media_ranges(accept) if one.matches(media_type)]
+    return max(matching, key=lambda one: (one.specificity, one.quality)).quality if matching else 0.0
+
+
+def choose(accept: str | None, offers: Iterable[str]) -> str:
+    """The offer the client wants most.
+
+    Among equals the one its own header names first wins, then the first of the offers. Raises
+    NotAcceptable, naming what there is.
+    """
+    offers = list(offers)
+    ranges = media_ranges(accept)
+    best: str | None = None
+    best_rank: tuple[float, int, int] = (0.0, 0, 0)
+    for order, offer in enumerate(offers):
+        matching = [one for one in ranges if one.matches(offer)]
+        if not matching:
+            continue
+        decisive = max(matching, key=lambda one: (one.specificity, one.quality, -one.position))
+        rank = (decisive.quality, -decisive.position, -order)
+        if decisive.quality > 0 and (best is None or rank > best_rank):
+            best, best_rank = offer, rank
+    if best is None:
+        raise NotAcceptable(
+            f"nothing of what Accept: {accept} names can be written here; there is {', '.join(offers)}",
+            extra={"available": offers},
+        )
+    return best

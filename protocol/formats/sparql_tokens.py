@@ -1,0 +1,93 @@
+"""The tokens of SPARQL 1.1 text (Query section 19.8), as far as finding keywords outside of literals needs them.
+
+This is no parser: it only tells where strings, IRIs, comments, variables and prefixed names begin
+and end, in the greedy way all parsers agree on, so that a word found outside of them is a keyword.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What a token is. ``WORD`` is a bare run of ASCII letters: a keyword, ``a``, ``true`` or ``false``."""
+
+    IRI = "iri"
+    STRING = "string"
+    VARIABLE = "variable"
+    BLANK = "blank"
+    NAME = "name"
+    LANGUAGE = "language"
+    WORD = "word"
+    OTHER = "other"
+
+
+class Token(NamedTuple):
+    """``text[start:end]`` of the scanned text; ``depth`` counts the curly brackets open before it."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    depth: int
+
+    @property
+    def keyword(self) -> str:
+        """The word in upper case, or "" for any other token."""
+        return self.text.upper() if self.kind is Kind.WORD else ""
+
+
+_BASE = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
+    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_START = _BASE + "_"
+_CHARS = _START + "\\-0-9\u00b7\u0300-\u036f\u203f-\u2040"
+_ESCAPE = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
+_LOCAL = rf"(?:[{_START}:0-9]|{_ESCAPE})(?:(?:[{_CHARS}.:]|{_ESCAPE})*(?:[{_CHARS}:]|{_ESCAPE}))?"
+
+_TOKEN = re.compile(
+    rf"""
+      (?P<skip>[ \t\r\n]+|\#[^\r\n]*)
+    | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*>|<(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*>)
+    | (?P<string>\"\"\"(?:[^"\\]|\\.|\"{{1,2}}(?!\"))*\"\"\"|'''(?:[^'\\]|\\.|'{{1,2}}(?!'))*'''
+                |"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')
+    | (?P<variable>[?$][{_START}0-9][{_START}0-9\u00b7\u0300-\u036f\u203f-\u2040]*)
+    | (?P<blank>_:[{_START}0-9](?:[{_CHARS}.]*[{_CHARS}])?)
+    | (?P<run>[{_BASE}][{_CHARS}.]*+(?!:))
+    | (?P<name>(?:[{_BASE}][{_CHARS}.]*+)?:(?:{_LOCAL})?)
+    | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_WORD = re.compile("[A-Za-z]+")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of the text in order, without whitespace and comments. Never fails: whatever fits nothing is OTHER."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "skip" or kind is None:
+            continue
+        if kind == "run":
+            # Matched as a whole first, so that no text is scanned more than twice in search of a colon.
+            for word in _WORD.finditer(text, match.start(), match.end()):
+                yield Token(Kind.WORD, word.group(), word.start(), word.end(), depth)
+            continue
+        if kind == "other" and match.group() == "}":
+            depth = max(depth - 1, 0)
+        yield Token(Kind(kind), match.group(), match.start(), match.end(), depth)
+        if kind == "other" and match.group() == "{":
+            depth += 1
+
+
+def place(text: str, offset: int) -> tuple[int, int]:
+    """Line and column of an offset, both counted from 1."""
+    line = text.count("\n", 0, offset) + 1
+    return line, offset - text.rfind("\n", 0, offset)

@@ -1,0 +1,114 @@
+"""Events of a result stream as bytes (contract section 5; HTML Standard, section 9.2 Server-sent events).
+
+Every function returns one whole event in UTF-8, with the blank line that dispatches it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from protocol.errors import ProtocolError
+from protocol.time import Instant, format_instant
+
+HEARTBEAT = b": heartbeat\n\n"
+"""A comment: clients skip it, proxies see that the connection lives."""
+
+FIRST_INSTANT: Instant = -62_135_596_800_000
+LAST_INSTANT: Instant = 253_402_300_799_999
+"""0001-01-01T00:00:00Z and the last millisecond of the year 9999: the instants ``xsd:dateTime`` is written for here."""
+
+_TOKEN_SHIFT = 2**52
+_TOKEN_DIGITS = 16
+_TOKEN = re.compile(rf"[0-9]{{{_TOKEN_DIGITS}}}\Z", re.ASCII)
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class InvalidResumePoint(ProtocolError):
+    """``Last-Event-ID`` is not an id that this endpoint gave to an event."""
+
+    title = "Invalid resume point"
+
+
+def resume_token(instant: Instant) -> str:
+    """The id of the evaluation at ``instant``: the same after a restart, growing with it as text and as a number.
+
+    The shift makes it positive for every year an ``xsd:dateTime`` can name here, and below 2**53, so that
+    JavaScript compares it exactly.
+    """
+    if not FIRST_INSTANT <= instant <= LAST_INSTANT:
+        raise ValueError(f"{instant} ms is outside the years 1 to 9999")
+    return f"{instant + _TOKEN_SHIFT:0{_TOKEN_DIGITS}d}"
+
+
+def parse_resume_token(token: str) -> Instant:
+    """The instant of the event with this id. Raises InvalidResumePoint for anything ``resume_token`` never wrote."""
+    if _TOKEN.match(token):
+        instant = int(token) - _TOKEN_SHIFT
+        if FIRST_INSTANT <= instant <= LAST_INSTANT:
+            return instant
+    raise InvalidResumePoint(
+        f"{token!r} is not the id of an event of this endpoint: send the id of the last event received, "
+        "or leave it out to start with the next evaluation"
+    )
+
+
+def event(data: bytes, *, name: str | None = None, identifier: str | None = None) -> bytes:
+    """One event; ``data`` may have several lines, and may be empty.
+
+    Empty data is written as an empty ``data`` field: an event without any is never dispatched.
+    """
+    lines: list[bytes] = []
+    if identifier is not None:
+        lines.append(b"id: " + identifier.encode())
+    if name is not None:
+        lines.append(b"event: " + name.encode())
+    for line in _LINE_END.split(data) if b"\n" in data or b"\r" in data else (data,):
+        lines.append(b"data: " + line if line else b"data:")
+    return b"\n".join(lines) + b"\n\n"
+
+
+def is_graph(data: bytes) -> bool:
+    """Whether an evaluation's data is N-Triples (CONSTRUCT, DESCRIBE) rather than a JSON document."""
+    return not data.startswith(b"{")
+
+
+def evaluation_event(instant: Instant, data: bytes, watermark: Instant) -> bytes:
+    """The default event of one evaluation; one of triples is followed by the ``progress`` that carries its time.
+
+    ``data`` is as in a backend's Evaluation: a JSON document on one line, or N-Triples.
+    """
+    identifier = resume_token(instant)
+    if not is_graph(data):
+        return event(data, identifier=identifier)
+    return event(data.rstrip(b"\r\n"), identifier=identifier) + progress_event(instant, max(instant, watermark))
+
+
+def progress_event(time: Instant, watermark: Instant) -> bytes:
+    """All evaluations up to ``time`` are out."""
+    return _json_event("progress", {"time": show_instant(time), "watermark": show_instant(watermark)})
+
+
+def error_event(problem: dict[str, Any]) -> bytes:
+    """A problem document (RFC 9457)."""
+    return _json_event("error", problem)
+
+
+def reset_event(time: Instant) -> bytes:
+    """The resume point is no longer held: what follows starts after ``time``."""
+    return _json_event("reset", {"time": show_instant(time)})
+
+
+def end_event(reason: str) -> bytes:
+    """Nothing follows: the query was removed, or its streams have ended and every evaluation is out."""
+    return _json_event("end", {"reason": reason})
+
+
+def show_instant(instant: Instant) -> str:
+    """``format_instant``, held to the years 1 to 9999: the watermark of an ended stream lies beyond them."""
+    return format_instant(min(max(instant, FIRST_INSTANT), LAST_INSTANT))
+
+
+def _json_event(name: str, document: dict[str, Any]) -> bytes:
+    return event(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), name=name)

@@ -1,0 +1,137 @@
+"""The body of ``PUT /streams/NAME`` (contract section 4): JSON, all members optional."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
+from protocol.time import Milliseconds, format_duration, parse_duration
+
+MEMBERS = ("iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention")
+
+_NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
+_LONGEST: Milliseconds = 2**52
+"""Longer durations would leave the range of instants, and mean nothing."""
+
+
+class InvalidSettings(ProtocolError):
+    """A member of the settings that is unknown, or has a value that is not one."""
+
+    title = "The stream's settings are wrong"
+
+
+def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
+    """The settings in ``body``, defaults filled in; an empty body asks for all of them.
+
+    Raises InvalidSettings, which names the member (or line and column of what is not JSON), and
+    UnsupportedFeature for ``idleTimeout``.
+    """
+    members = _members(body)
+    for name in members:
+        if name not in MEMBERS:
+            _wrong(f"there is no setting {name!r}: the settings are {', '.join(MEMBERS)}")
+    if members.get("idleTimeout") is not None:
+        raise UnsupportedFeature("idleTimeout is not implemented yet: advance the watermark, or leave it out")
+    retention = _duration(members, "retention", DEFAULT_RETENTION)
+    if retention == 0:
+        _wrong("retention must be longer than zero")
+    return StreamSettings(
+        iri=_iri("iri", members["iri"]) if members.get("iri") is not None else default_iri,
+        time=_time(members.get("time")),
+        timestamp_path=_path(members.get("timestampPath")),
+        allowed_lateness=_duration(members, "allowedLateness", 0),
+        retention=retention,
+    )
+
+
+def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
+    """The settings as ``parse_stream_settings`` takes them."""
+    return {
+        "iri": settings.iri,
+        "time": settings.time.value,
+        "timestampPath": list(settings.timestamp_path),
+        "allowedLateness": format_duration(settings.allowed_lateness),
+        "retention": format_duration(settings.retention),
+    }
+
+
+def _members(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        document = json.loads(body, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise InvalidSettings(f"the body is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except UnicodeDecodeError as error:
+        raise InvalidSettings(f"the body is not JSON in UTF-8: {error}") from None
+    except (RecursionError, ValueError):
+        raise InvalidSettings("the body is nested too deeply, or has a number too long, to be settings") from None
+    if not isinstance(document, dict):
+        _wrong('the body must be a JSON object, such as {"time": "event"}')
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        twice = next(name for index, (name, _) in enumerate(pairs) if name in (earlier for earlier, _ in pairs[:index]))
+        _wrong(f"{twice!r} is there twice")
+    return members
+
+
+def _iri(member: str, value: object) -> str:
+    if not isinstance(value, str):
+        _wrong(f"{member} must be an absolute IRI in quotes, not {_shown(value)}")
+    try:
+        scheme = urlsplit(value).scheme
+    except ValueError as error:
+        _wrong(f"{member}: {value!r} is not an IRI: {error}")
+    if not scheme or value == scheme + ":":
+        _wrong(f"{member}: {value!r} is not an absolute IRI, such as http://example.org/stream")
+    if forbidden := _NOT_IN_IRIS.search(value):
+        _wrong(f"{member}: {value!r} is not an IRI: {forbidden[0]!r} must be percent-encoded")
+    return value
+
+
+def _time(value: object) -> TimeKind:
+    if value is None:
+        return TimeKind.ARRIVAL
+    if not isinstance(value, str) or value not in list(TimeKind):
+        _wrong(f'time must be "arrival" or "event", not {_shown(value)}')
+    return TimeKind(value)
+
+
+def _path(value: object) -> tuple[str, ...]:
+    if value is None:
+        return DEFAULT_TIMESTAMP_PATH
+    if not isinstance(value, list) or not value:
+        _wrong(f"timestampPath must be a list of at least one predicate IRI, not {_shown(value)}")
+    return tuple(_iri(f"timestampPath[{index}]", step) for index, step in enumerate(value))
+
+
+def _duration(members: dict[str, Any], member: str, default: Milliseconds) -> Milliseconds:
+    value = members.get(member)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        _wrong(f'{member} must be a duration such as "PT5S", or milliseconds, not {_shown(value)}')
+    try:
+        milliseconds = parse_duration(str(value))
+    except ValueError as error:
+        _wrong(f"{member}: {error}")
+    if milliseconds > _LONGEST:
+        _wrong(f"{member}: {_shown(value)} is longer than any stream")
+    return milliseconds
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _wrong(detail: str) -> NoReturn:
+    raise InvalidSettings(detail)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS
+from protocol.formats.negotiation import NotAcceptable, choose, media_ranges, quality
+
+JSON, XML, CSV = "application/sparql-results+json", "application/sparql-results+xml", "text/csv"
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        (None, JSON),
+        ("", JSON),
+        ("  ", JSON),
+        ("*/*", JSON),
+        ("*", JSON),
+        ("text/csv", CSV),
+        ("TEXT/CSV", CSV),
+        ("text/*", CSV),
+        ("application/*", JSON),
+        ("text/csv;q=0.5, application/sparql-results+xml", XML),
+        ("text/csv;q=0.5, application/sparql-results+xml;q=0.4", CSV),
+        ("text/csv; q=0.5 , */* ; q=0.1", CSV),
+        ("application/sparql-results+xml, application/sparql-results+json", XML),
+        ("text/csv, */*", CSV),
+        ("*/*, application/sparql-results+json;q=0", XML),
+        ("text/*;q=0.9, text/csv;q=0", "text/tab-separated-values"),
+        ("application/json", "application/json"),
+        ("text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8", "application/xml"),
+        ('text/plain;x="a,b;q=0", text/csv', CSV),
+        ("text/csv;charset=utf-8;header=present", CSV),
+        ("nonsense, text/csv", CSV),
+        ("text/csv;q=high, application/sparql-results+xml;q=0.1", XML),
+        (",,text/csv,", CSV),
+    ],
+)
+def test_the_type_the_client_wants_most_is_chosen(accept: str | None, chosen: str) -> None:
+    assert choose(accept, SOLUTIONS_OFFERS) == chosen
+
+
+@pytest.mark.parametrize("accept", ["image/png", "*/*;q=0", "text/csv;q=0", "text/html", "nonsense", "*/csv"])
+def test_when_nothing_fits_the_error_names_what_there_is(accept: str) -> None:
+    with pytest.raises(NotAcceptable) as caught:
+        choose(accept, SOLUTIONS_OFFERS)
+    assert caught.value.status == 406
+    assert caught.value.problem()["available"] == list(SOLUTIONS_OFFERS)
+
+
+def test_graphs_are_turtle_unless_asked_otherwise() -> None:
+    assert choose("*/*", GRAPH_OFFERS) == "text/turtle"
+    assert choose("application/rdf+xml, text/turtle;q=0.9", GRAPH_OFFERS) == "application/rdf+xml"
+
+
+def test_the_most_specific_range_decides_the_quality_of_a_type() -> None:
+    accept = "text/*;q=0.3, text/csv;q=0.7, */*;q=0.5"
+    assert quality(accept, "text/csv") == 0.7
+    assert quality(accept, "text/turtle") == 0.3
+    assert quality(accept, "image/png") == 0.5
+    assert quality("text/csv", "image/png") == 0
+
+
+def test_ranges_keep_their_place_in_the_header() -> None:
+    assert [(one.type, one.subtype, one.position) for one in media_ranges("a/b, c/*")] == [("a", "b", 0), ("c", "*", 1)]

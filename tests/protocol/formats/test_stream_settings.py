@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.formats.stream_settings import InvalidSettings, parse_stream_settings, stream_settings_document
+from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
+
+IRI = "http://localhost/streams/s"
+
+
+def parsed(members: object) -> StreamSettings:
+    return parse_stream_settings(json.dumps(members).encode(), default_iri=IRI)
+
+
+@pytest.mark.parametrize("body", [b"", b" \n", b"{}", b'{"iri": null, "time": null, "retention": null}'])
+def test_nothing_said_is_the_defaults(body: bytes) -> None:
+    assert parse_stream_settings(body, default_iri=IRI) == StreamSettings(
+        IRI, TimeKind.ARRIVAL, DEFAULT_TIMESTAMP_PATH, 0, DEFAULT_RETENTION
+    )
+
+
+def test_everything_said_is_taken() -> None:
+    settings = parsed({
+        "iri": "urn:x:é", "time": "event", "timestampPath": ["http://e/p"],
+        "allowedLateness": "PT5S", "retention": "1 h",
+    })  # fmt: skip
+    assert settings == StreamSettings("urn:x:é", TimeKind.EVENT, ("http://e/p",), 5000, 3_600_000)
+
+
+def test_a_duration_may_be_a_number_of_milliseconds() -> None:
+    assert parsed({"allowedLateness": 1500}).allowed_lateness == 1500
+
+
+@given(
+    st.builds(
+        StreamSettings,
+        iri=st.sampled_from(["http://e/s", "urn:uuid:1"]),
+        time=st.sampled_from(TimeKind),
+        timestamp_path=st.lists(st.sampled_from(["http://e/p", "http://e/q"]), min_size=1).map(tuple),
+        allowed_lateness=st.integers(0, 2**40),
+        retention=st.integers(1, 2**40),
+    )
+)
+def test_what_is_shown_can_be_sent_back(settings: StreamSettings) -> None:
+    assert parsed(stream_settings_document(settings)) == settings
+
+
+def test_an_idle_timeout_is_said_not_to_be_there_yet() -> None:
+    with pytest.raises(UnsupportedFeature, match="idleTimeout"):
+        parsed({"idleTimeout": "PT30S"})
+
+
+@pytest.mark.parametrize(
+    ("members", "named"),
+    [
+        ({"tiem": "event"}, "tiem"),
+        ({"time": "Event"}, "time"),
+        ({"time": 1}, "time"),
+        ({"iri": "streams/s"}, "iri"),
+        ({"iri": "http://e/a b"}, "iri"),
+        ({"iri": "http://[e"}, "iri"),
+        ({"iri": ""}, "iri"),
+        ({"iri": 5}, "iri"),
+        ({"timestampPath": "http://e/p"}, "timestampPath"),
+        ({"timestampPath": []}, "timestampPath"),
+        ({"timestampPath": ["http://e/p", "p"]}, r"timestampPath\[1\]"),
+        ({"allowedLateness": "-PT5S"}, "allowedLateness"),
+        ({"allowedLateness": -5}, "allowedLateness"),
+        ({"allowedLateness": 1.5}, "allowedLateness"),
+        ({"allowedLateness": True}, "allowedLateness"),
+        ({"allowedLateness": "P1Y"}, "allowedLateness"),
+        ({"allowedLateness": 2**70}, "allowedLateness"),
+        ({"retention": "soon"}, "retention"),
+        ({"retention": 0}, "retention"),
+        ({"retention": {}}, "retention"),
+        ([], "object"),
+        ("event", "object"),
+        (None, "object"),
+    ],
+)
+def test_a_wrong_setting_is_named(members: object, named: str) -> None:
+    with pytest.raises(InvalidSettings, match=named) as caught:
+        parsed(members)
+    assert caught.value.status == 400
+
+
+def test_what_is_not_json_is_located() -> None:
+    with pytest.raises(InvalidSettings) as caught:
+        parse_stream_settings(b'{"time":\n event}', default_iri=IRI)
+    assert (caught.value.line, caught.value.column) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\xff{}", b'{"time": "event", "time": "arrival"}', b'{"retention": ' + b"9" * 5000 + b"}", b"[" * 100_000],
+)
+def test_hostile_bodies_are_refused_as_bad_requests(body: bytes) -> None:
+    with pytest.raises(InvalidSettings):
+        parse_stream_settings(body, default_iri=IRI)
+
+
+@given(
+    st.binary(max_size=60)
+    | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps).map(str.encode)
+)
+def test_any_bytes_give_settings_or_a_protocol_error(body: bytes) -> None:
+    with suppress(ProtocolError):
+        assert parse_stream_settings(body, default_iri=IRI).retention > 0

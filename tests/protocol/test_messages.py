@@ -1,0 +1,88 @@
+"""Media types of request bodies (contract section 4, "Bodies")."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.formats.messages import (
+    ACCEPTED,
+    BodyType,
+    Grouping,
+    MessageFormat,
+    UnsupportedMediaType,
+    parse_content_type,
+)
+
+
+@pytest.mark.parametrize("format", list(MessageFormat))
+def test_every_format_alone_is_one_message(format: MessageFormat) -> None:
+    assert parse_content_type(format.value) == BodyType(format, Grouping.SINGLE)
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/turtle", "application/trig", "application/n-triples", "application/n-quads"]
+)
+def test_messages_rdfm_divides_the_four_formats_with_comments(media_type: str) -> None:
+    assert parse_content_type(f"{media_type}; messages=rdfm").grouping is Grouping.MARKERS
+
+
+@pytest.mark.parametrize("media_type", ["application/x-ndjson", "application/ndjson", "application/x-ld+ndjson"])
+def test_newline_delimited_json_is_a_json_ld_document_a_line(media_type: str) -> None:
+    assert parse_content_type(media_type) == BodyType(MessageFormat.JSON_LD, Grouping.LINES)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'Application/N-Triples;Messages="rdfm"',
+        "application/n-triples ; charset=utf-8 ;messages=RDFM",
+        'application/n-triples; messages="r\\dfm";',
+        "application/n-triples;version=1.2;messages=rdfm",
+    ],
+)
+def test_case_quotes_and_white_space_of_the_header_do_not_matter(written: str) -> None:
+    body_type = parse_content_type(written)
+    assert (body_type.format, body_type.grouping) == (MessageFormat.N_TRIPLES, Grouping.MARKERS)
+
+
+def test_the_charset_is_a_codec_python_knows() -> None:
+    assert parse_content_type("text/turtle; charset=UTF-8").charset == "utf-8"
+    assert parse_content_type('text/turtle; charset="latin1"').charset == "iso8859-1"
+    assert parse_content_type("text/turtle").charset is None
+
+
+def test_a_profile_of_json_ld_is_no_obstacle() -> None:
+    header = 'application/ld+json; profile="http://www.w3.org/ns/json-ld#expanded; http://ex/p"'
+    assert parse_content_type(header).format is MessageFormat.JSON_LD
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("", "no Content-Type"),
+        ("   ", "no Content-Type"),
+        ("turtle", "not a media type"),
+        ("text/turtle messages=rdfm", "not a media type"),
+        ("text/turtle; messages", "not a media type"),
+        ("application/json", "application/ld+json"),
+        ("application/x-www-form-urlencoded", "text/turtle"),
+        ("text/html", "application/n-triples"),
+        ("text/turtle; charset=klingon", "klingon"),
+        ("text/turtle; charset=hex", "hex"),
+        ("text/turtle; messages=other", "messages=rdfm"),
+        ("application/ld+json; messages=rdfm", "application/x-ndjson"),
+        ("application/rdf+xml; messages=rdfm", "messages=rdfm goes with"),
+        ("application/x-ndjson; messages=rdfm", "each line"),
+        ("text/turtle; version=1.2-messages", "messages=rdfm"),
+    ],
+)
+def test_what_streams_do_not_take_is_415_and_says_what_they_do(header: str, told: str) -> None:
+    with pytest.raises(UnsupportedMediaType, match=told.replace("+", r"\+")) as raised:
+        parse_content_type(header)
+    assert raised.value.status == 415
+    assert raised.value.problem()["status"] == 415
+
+
+def test_the_accepted_media_types_are_accepted() -> None:
+    for media_type in ACCEPTED:
+        parse_content_type(media_type)
