@@ -1,0 +1,111 @@
+"""A group of operations as frames: what is committed with one write and one fsync."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from protocol.errors import Conflict, Unavailable
+from protocol.streams import AppendReceipt, StreamSettings, TimeKind
+from protocol.time import Instant
+from spark_backend.log.columns import END, NO_WATERMARK
+from spark_backend.log.frame import Kind, encode_elements, encode_mark
+from spark_backend.log.request import Request
+from spark_backend.log.stamp import Stamped, Totals, stamp_arrival, stamp_event
+
+_FRAME_BYTES = 64 * 1024 * 1024
+"""Requests of one group share a frame up to this size: a string column holds at most 2 GiB."""
+
+Outcome = AppendReceipt | Instant | Exception
+
+
+class Operation:
+    """Something to commit: an append (a request) or an advance (a watermark; END to end the stream)."""
+
+    def __init__(self, wanted: Request | Instant) -> None:
+        self.wanted = wanted
+        self.settled: Outcome | None = None
+
+    def outcome(self) -> AppendReceipt | Instant:
+        """The receipt, or for an advance the watermark after it; raises the error it failed with."""
+        if self.settled is None:
+            raise Unavailable("the stream log was interrupted before this was stored")
+        if isinstance(self.settled, Exception):
+            # One error may be raised for many operations; it must not gather all their tracebacks.
+            raise self.settled.with_traceback(None)
+        return self.settled
+
+
+class Group(NamedTuple):
+    """The frames of a group, one outcome for each of its operations, and the totals after all of them."""
+
+    parts: list[bytes | pa.Buffer]
+    outcomes: list[Outcome]
+    after: Totals
+
+
+def compose(operations: Iterable[Operation], settings: StreamSettings, now: Instant, before: Totals) -> Group:
+    """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream.
+
+    An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
+    the watermark changes nothing.
+    """
+    parts: list[bytes | pa.Buffer] = []
+    outcomes: list[Outcome] = []
+    run: list[Stamped] = []
+    totals = before
+
+    def close_run() -> None:
+        nonlocal totals
+        if run:
+            totals = totals._replace(frames=totals.frames + 1)
+            parts.extend(encode_elements(_joined(run), totals))
+            run.clear()
+
+    for operation in operations:
+        wanted = operation.wanted
+        if isinstance(wanted, int):
+            if wanted > totals.watermark:
+                close_run()
+                totals = totals._replace(frames=totals.frames + 1, watermark=wanted)
+                parts.append(encode_mark(Kind.WATERMARK, totals))
+            outcomes.append(totals.watermark)
+        elif totals.watermark == END:
+            outcomes.append(Conflict("the stream has ended: nothing can be appended to it"))
+        else:
+            if wanted.elements:
+                if run and sum(stamped.rows.nbytes for stamped in run) + wanted.rows.nbytes > _FRAME_BYTES:
+                    close_run()
+                run.append(_stamp(wanted, settings, now, totals))
+                totals = run[-1].after
+            watermark = None if totals.watermark == NO_WATERMARK else totals.watermark
+            outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
+    close_run()
+    return Group(parts, outcomes, totals)
+
+
+def arrival_time(now: Instant, totals: Totals) -> Instant:
+    """The stamp of what arrives at ``now``: never before an earlier stamp, and after the watermark."""
+    return max(now, totals.last, totals.watermark + 1)
+
+
+def _stamp(request: Request, settings: StreamSettings, now: Instant, totals: Totals) -> Stamped:
+    if settings.time is TimeKind.ARRIVAL:
+        return stamp_arrival(request, arrival_time(now, totals), totals)
+    return stamp_event(request, settings, totals)
+
+
+def _joined(run: Sequence[Stamped]) -> Stamped:
+    if len(run) == 1:
+        return run[0]
+    return Stamped(
+        pa.concat_batches([stamped.rows for stamped in run]),
+        sum(stamped.elements for stamped in run),
+        sum(stamped.triples for stamped in run),
+        sum(stamped.late for stamped in run),
+        min(stamped.earliest for stamped in run),
+        max(stamped.latest for stamped in run),
+        run[-1].after,
+    )

@@ -1,0 +1,218 @@
+"""Reading a stream's log, in any process: what is committed, its elements, and slices by time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+
+from protocol.errors import NotFound, ProtocolError, Unavailable
+from protocol.time import Instant
+from spark_backend.log.columns import LOG, NO_WATERMARK
+from spark_backend.log.elements import Elements, elements_of
+from spark_backend.log.frame import HEADER_BYTES
+from spark_backend.log.manifest import Manifest, ManifestReader
+from spark_backend.log.mapped import MappedSegment
+from spark_backend.log.run import FULL_BYTES, Run
+
+MEMORY_BYTES = 256 * 1024 * 1024
+"""Rows kept in memory for the next scan; beyond it, those unused for longest are forgotten (and read again)."""
+
+
+class LogReader:
+    """A view of the log as of the last ``refresh``. Safe for several threads.
+
+    Raises NotFound for a log that does not exist or was deleted, Unavailable for one that has not been
+    opened for writing since the machine crashed.
+    """
+
+    def __init__(self, directory: Path, *, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._directory = directory
+        self._memory_bytes = memory_bytes
+        self._manifest = ManifestReader(directory)
+        self._lock = threading.RLock()
+        self._segments: dict[int, MappedSegment] = {}
+        self._runs: list[Run] = []
+        # How far runs were laid out, and elements handed out: (segment, offset).
+        self._laid_out = (0, 0)
+        self._handed_out = (0, 0)
+        self._scans = 0
+        self._state: Manifest | None = None
+        self._void: ProtocolError | None = None
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Look whether the writer has published anything new; cheap (one read of a block) if not."""
+        with self._lock:
+            if self._void is not None:
+                raise self._void.with_traceback(None)
+            state = self._manifest.poll()
+            if state is None:
+                return False
+            before = self._state
+            if state.dropped:
+                self._void = NotFound(f"the stream log {self._directory.name} was deleted")
+            elif before is not None and before.generation != state.generation:
+                self._void = Unavailable(f"the stream log {self._directory.name} has lost elements: open it again")
+            if self._void is not None:
+                raise self._void
+            self._state = state
+            if before is not None and before.first_segment != state.first_segment:
+                self._forget(state.first_segment)
+            return True
+
+    @property
+    def watermark(self) -> Instant:
+        """The stream's watermark: NO_WATERMARK before there is one, END after its end."""
+        return self._current.totals.watermark
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can come."""
+        return self._current.ended
+
+    @property
+    def first(self) -> Instant | None:
+        """The earliest instant at which an element takes part in an evaluation; None before there is one."""
+        return _instant(self._current.totals.first)
+
+    @property
+    def last(self) -> Instant | None:
+        """The greatest time of an element; None before there is one."""
+        return _instant(self._current.totals.last)
+
+    @property
+    def elements(self) -> int:
+        """How many elements the stream has had."""
+        return self._current.totals.elements
+
+    @property
+    def retained_from(self) -> Instant | None:
+        """All elements after this instant are held; None: all there ever were."""
+        return _instant(self._current.retained_from)
+
+    def new_elements(self) -> Elements | None:
+        """The elements since the last call, as of the last refresh; None if there are none.
+
+        Starts at the oldest element held. Elements deleted before they were asked for are left out.
+        """
+        with self._lock:
+            batches: list[pa.RecordBatch] = []
+            found: list[Elements] = []
+            pending = 0
+            for segment, start, end in self._committed_after(self._handed_out):
+                for header, batch in segment.read(start, end):
+                    batches.append(batch)
+                    pending += header.length
+                    if pending >= FULL_BYTES:
+                        found.append(elements_of(batches))
+                        batches, pending = [], 0
+            if batches:
+                found.append(elements_of(batches))
+            self._handed_out = self._end
+            if not found:
+                return None
+            if len(found) == 1:
+                return found[0]
+            return Elements(
+                found[0].first,
+                pa.concat_arrays([part.time for part in found]),
+                pa.concat_arrays([part.seen for part in found]),
+                pa.concat_arrays([part.triples for part in found]),
+            )
+
+    def scan(self, after: Instant, upto: Instant) -> pa.Table:
+        """The triples that an evaluation at ``upto`` finds in the window (after, upto].
+
+        Rows in the columns of LOG with after < time <= upto and seen < upto, in no particular order;
+        views of memory that later scans share, where that can be.
+        """
+        with self._lock:
+            self._lay_out()
+            self._scans += 1
+            found: list[pa.RecordBatch] = []
+            for run in self._runs:
+                if run.triples and run.latest > after and run.earliest <= upto:
+                    run.used = self._scans
+                    found += run.slice(after, upto)
+            self._evict()
+            return pa.Table.from_batches(found, LOG)
+
+    def close(self) -> None:
+        """Close the files. Tables from earlier scans stay valid."""
+        with self._lock:
+            self._manifest.close()
+            for segment in self._segments.values():
+                segment.close()
+            self._segments.clear()
+            self._runs.clear()
+
+    @property
+    def _current(self) -> Manifest:
+        assert self._state is not None
+        return self._state
+
+    @property
+    def _end(self) -> tuple[int, int]:
+        return self._current.last_segment, self._current.committed
+
+    def _committed_after(self, position: tuple[int, int]) -> list[tuple[MappedSegment, int, int]]:
+        """What is committed behind a position, by segment: [start, end) of each."""
+        ranges = []
+        for number in range(max(position[0], self._current.first_segment), self._current.last_segment + 1):
+            segment = self._segment(number)
+            if segment is None:
+                continue
+            start = position[1] if number == position[0] else HEADER_BYTES
+            end = self._current.committed if number == self._current.last_segment else segment.size
+            if start < end:
+                ranges.append((segment, start, end))
+        return ranges
+
+    def _segment(self, number: int) -> MappedSegment | None:
+        """A segment; None if retention has taken it since the last refresh."""
+        if number not in self._segments:
+            try:
+                self._segments[number] = MappedSegment(self._directory, number)
+            except FileNotFoundError:
+                return None
+        return self._segments[number]
+
+    def _lay_out(self) -> None:
+        """Arrange the frames since the last time into runs."""
+        if self._laid_out == self._end:
+            return
+        for segment, start, end in self._committed_after(self._laid_out):
+            fresh: list[Run] = []
+            for offset, header in segment.frames(start, end):
+                run = Run(segment, offset, header)
+                if fresh and not fresh[-1].full and not run.full:
+                    fresh[-1].extend(run)
+                else:
+                    fresh.append(run)
+            self._runs += fresh
+        self._laid_out = self._end
+        while len(self._runs) > 1 and self._runs[-2].takes(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1].extend(last)
+
+    def _evict(self) -> None:
+        loaded = [run for run in self._runs if run.content is not None]
+        size = sum(run.content.size for run in loaded if run.content is not None)
+        if size <= self._memory_bytes:
+            return
+        for run in sorted(loaded, key=lambda run: run.used):
+            if run.used == self._scans or size <= self._memory_bytes:
+                return
+            if run.content is not None:
+                size -= run.content.size
+                run.content = None
+
+    def _forget(self, first_segment: int) -> None:
+        self._runs = [run for run in self._runs if run.segment.number >= first_segment]
+        self._segments = {number: mapped for number, mapped in self._segments.items() if number >= first_segment}
+
+
+def _instant(value: Instant) -> Instant | None:
+    return None if value == NO_WATERMARK else value

@@ -1,0 +1,126 @@
+"""Runs: consecutive frames of one segment, held in memory as one record batch sorted by time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.time import Instant
+from spark_backend.log.frame import Header
+from spark_backend.log.mapped import MappedSegment
+
+FULL_ROWS = 32 * 1024
+FULL_BYTES = 8 * 1024 * 1024
+"""A run of this many rows or bytes takes no more frames; a frame of this size is a run of its own, uncopied."""
+
+_GROWTH = 4
+
+
+class Content(NamedTuple):
+    """Rows of a run that have triples, in the columns of LOG.
+
+    ``punctual`` is sorted by time (equal times in the log's order) and ``times`` views its times;
+    ``late`` are the rows of late elements: the only ones that an evaluation at or after their time
+    may have to leave out. ``size`` is in bytes.
+    """
+
+    punctual: pa.RecordBatch
+    times: memoryview
+    late: pa.RecordBatch | None
+    size: int
+
+
+class Run:
+    """The frames of a segment in [start, end): their bounds, and their rows while they are in memory."""
+
+    __slots__ = ("content", "earliest", "end", "late", "latest", "rows", "segment", "start", "triples", "used")
+
+    def __init__(self, segment: MappedSegment, offset: int, header: Header) -> None:
+        self.segment = segment
+        self.start = offset
+        self.end = offset + header.size
+        self.rows = header.rows
+        self.triples = header.triples
+        self.late = header.late
+        self.earliest = header.earliest
+        self.latest = header.latest
+        self.content: Content | None = None
+        self.used = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it takes no more frames."""
+        return self.rows >= FULL_ROWS or self.end - self.start >= FULL_BYTES
+
+    def takes(self, later: Run) -> bool:
+        """Whether the two should be one.
+
+        Only while the later one is not much the smaller: so a row is copied a few times on its way into
+        a full run, however small the frames are that it grows by, and there are never many small runs.
+        """
+        return self.segment is later.segment and not self.full and not later.full and self.rows < _GROWTH * later.rows
+
+    def extend(self, later: Run) -> None:
+        """Take over the frames of the run right behind this one."""
+        if self.content is not None:
+            self.content = _merged(self.content, later.load())
+        self.end = later.end
+        self.rows += later.rows
+        self.triples += later.triples
+        self.late += later.late
+        self.earliest = min(self.earliest, later.earliest)
+        self.latest = max(self.latest, later.latest)
+
+    def load(self) -> Content:
+        """The rows, read if they are not in memory."""
+        if self.content is None:
+            batches = [batch for _, batch in self.segment.read(self.start, self.end)]
+            rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+            if self.rows != self.triples:
+                rows = rows.filter(pc.is_valid(rows["s"]))
+            late = None
+            if self.late:
+                is_late = pc.less_equal(rows["time"], rows["seen"])
+                rows, late = rows.filter(pc.invert(is_late)), rows.filter(is_late)
+            self.content = _sorted(rows, late)
+        return self.content
+
+    def slice(self, after: Instant, upto: Instant) -> list[pa.RecordBatch]:
+        """The rows with after < time <= upto and seen < upto, views where they are punctual."""
+        punctual, times, late, _ = self.load()
+        found = []
+        begin, end = bisect_right(times, after), bisect_right(times, upto)
+        if begin < end:
+            # Punctual: seen < time <= upto.
+            found.append(punctual.slice(begin, end - begin))
+        if late is not None:
+            time = late["time"]
+            wanted = pc.and_(
+                pc.and_(pc.greater(time, after), pc.less_equal(time, upto)),
+                pc.less(late["seen"], upto),
+            )
+            rows = late.filter(wanted)
+            if rows.num_rows:
+                found.append(rows)
+        return found
+
+
+def _sorted(rows: pa.RecordBatch, late: pa.RecordBatch | None) -> Content:
+    times = _times(rows)
+    if len(times) > 1 and pc.min(pc.pairwise_diff(rows["time"])).as_py() < 0:
+        rows = rows.take(pc.sort_indices(rows["time"]))
+        times = _times(rows)
+    return Content(rows, times, late, rows.nbytes + (0 if late is None else late.nbytes))
+
+
+def _merged(first: Content, second: Content) -> Content:
+    late = [content.late for content in (first, second) if content.late is not None]
+    return _sorted(pa.concat_batches([first.punctual, second.punctual]), pa.concat_batches(late) if late else None)
+
+
+def _times(rows: pa.RecordBatch) -> memoryview:
+    time = rows["time"]
+    return memoryview(time.buffers()[1]).cast("B").cast("q")[time.offset : time.offset + len(time)]

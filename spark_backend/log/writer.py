@@ -1,0 +1,293 @@
+"""The writer of a stream's log: durable appends with group commit, watermark, end, retention."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import pyarrow as pa
+
+from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
+from protocol.streams import AppendReceipt, StreamSettings, TimeKind
+from protocol.time import Instant, Milliseconds
+from spark_backend.log.columns import END, LATEST, NO_WATERMARK
+from spark_backend.log.group import Operation, arrival_time, compose
+from spark_backend.log.manifest import Manifest, ManifestWriter
+from spark_backend.log.recovery import Reopened, reopen
+from spark_backend.log.request import check_request
+from spark_backend.log.retention import Sealed
+from spark_backend.log.segment import ActiveSegment, segment_path, sync_directory
+from spark_backend.log.stamp import Totals
+
+SEGMENT_BYTES = 64 * 1024 * 1024
+"""A segment that has reached this size is followed by another."""
+
+_SEGMENTS_HELD = 4
+_SHORTEST_SPAN: Milliseconds = 1000
+"""So is one that spans a quarter of the retention, but not less than this: what has expired goes soon after."""
+
+
+class LogCounts(NamedTuple):
+    """A log at a moment. None where there is no such instant yet; the watermark is END once it ended.
+
+    ``elements``, ``triples``, ``late``, ``first`` and ``last`` count from the log's creation, ``bytes`` what
+    it holds now. All elements after ``retained_from`` are held (None: all there ever were).
+    """
+
+    elements: int
+    triples: int
+    late: int
+    bytes: int
+    first: Instant | None
+    last: Instant | None
+    watermark: Instant | None
+    ended: bool
+    retained_from: Instant | None
+
+
+class StreamLog:
+    """The log of one stream, open for writing by this process alone. Safe for any number of threads."""
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: StreamSettings,
+        clock: Callable[[], Instant],
+        segment_bytes: int,
+        manifest: ManifestWriter,
+        reopened: Reopened,
+    ) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._clock = clock
+        self._segment_bytes = segment_bytes
+        self._manifest = manifest
+        self._active, self._retention, self._retained_from, self._totals, self._generation = reopened
+        self._changes = 0
+        self._unavailable: ProtocolError | None = None
+        # The first of a group of callers commits for all of them, holding _committing while it writes;
+        # _lock guards the state below it and is never held while waiting for the disk.
+        self._waiting: deque[Operation] = deque()
+        self._committing = threading.Lock()
+        self._lock = threading.Lock()
+        self._earliest_stamp: Instant | None = None
+        # The greatest element time when the active segment was begun (or the log opened).
+        self._active_from = self._totals.last
+        with self._lock:
+            # What queries still need of it is said later (``retain``): nothing goes before.
+            self._publish(expire=False)
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        settings: StreamSettings,
+        clock: Callable[[], Instant],
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> StreamLog:
+        """Open the log in a directory, or create both. ``clock`` gives the time in ms; it may step back.
+
+        After a crash all that was acknowledged is there. Raises Conflict if another writer has it open,
+        Unavailable if it cannot be read.
+        """
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            sync_directory(path.parent)
+        manifest = ManifestWriter(directory)
+        try:
+            fcntl.flock(manifest.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            reopened = reopen(directory, settings, manifest.last_published())
+        except BlockingIOError:
+            manifest.close(durable=False)
+            raise Conflict(f"the stream log {directory.name} is open for writing elsewhere") from None
+        except BaseException:
+            manifest.close(durable=False)
+            raise
+        return cls(directory, settings, clock, segment_bytes, manifest, reopened)
+
+    def append(self, batch: pa.RecordBatch) -> AppendReceipt:
+        """Append the elements of a request, all or none; returns once they are durable.
+
+        ``batch`` has the columns of REQUEST. Raises Conflict after the end of the stream, InvalidMessage
+        for an element without a time, Unavailable if it could not be written (then nothing was).
+        """
+        return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time))))
+
+    def advance(self, watermark: Instant) -> Instant:
+        """Nothing at or before ``watermark`` is coming: durable. Returns the watermark, which never steps back."""
+        if watermark > LATEST:
+            raise ProtocolError(f"{watermark} ms is too far ahead for a watermark: the last possible is {LATEST}")
+        return cast(Instant, self._commit(Operation(watermark)))
+
+    def end(self) -> None:
+        """Nothing at all is coming: durable; the watermark becomes END. Again: changes nothing."""
+        self._commit(Operation(END))
+
+    def tick(self) -> Instant | None:
+        """Let the clock move the watermark of an arrival stream, to just before now. Returns the watermark.
+
+        It stays below whatever is being written. Does nothing to an event stream or an ended or closed one.
+        """
+        with self._lock:
+            if self._settings.time is TimeKind.ARRIVAL and self._unavailable is None:
+                reached = self._clock() - 1
+                if self._earliest_stamp is not None:
+                    reached = min(reached, self._earliest_stamp - 1)
+                if reached > self._totals.watermark:
+                    self._totals = self._totals._replace(watermark=reached)
+                    self._publish()
+            return _instant(self._totals.watermark)
+
+    def retain(self, needed: Milliseconds, evaluated: Instant | None = None) -> None:
+        """Keep what queries still read: windows of width ``needed``, at instants after ``evaluated``.
+
+        None for ``evaluated``: retention goes by the watermark alone.
+        """
+        with self._lock:
+            self._retention.needed = needed
+            self._retention.evaluated = evaluated
+            if self._unavailable is None:
+                self._publish()
+
+    def describe(self) -> LogCounts:
+        """Counts and times of what is committed."""
+        with self._lock:
+            totals = self._totals
+            return LogCounts(
+                totals.elements,
+                totals.triples,
+                totals.late,
+                self._retention.bytes + self._active.committed,
+                _instant(totals.first),
+                _instant(totals.last),
+                _instant(totals.watermark),
+                totals.watermark == END,
+                _instant(self._retained_from),
+            )
+
+    def close(self) -> None:
+        """Close the files, after what is being written. Again: does nothing."""
+        self._shut(Unavailable(f"the stream log {self._directory.name} is closed"), dropped=False)
+
+    def drop(self) -> None:
+        """Close the log and delete its directory. Readers learn of it, and keep what they have read."""
+        self._shut(NotFound(f"the stream log {self._directory.name} was deleted"), dropped=True)
+
+    def _commit(self, operation: Operation) -> AppendReceipt | Instant:
+        self._waiting.append(operation)
+        with self._committing:
+            if operation.settled is None:
+                group = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                try:
+                    self._write(group)
+                except OSError as error:
+                    reason = error.strerror or str(error)
+                    _settle(group, Unavailable(f"the stream log could not be written ({reason}): nothing was stored"))
+                except Exception as error:
+                    _settle(group, error)
+        return operation.outcome()
+
+    def _write(self, operations: list[Operation]) -> None:
+        with self._lock:
+            if self._unavailable is not None:
+                _settle(operations, self._unavailable)
+                return
+            before, now = self._totals, self._clock()
+            self._earliest_stamp = arrival_time(now, before)
+        try:
+            group = compose(operations, self._settings, now, before)
+            rolled = self._store(before, group.parts) if group.parts else None
+            with self._lock:
+                if rolled is not None:
+                    self._retention.sealed(Sealed(self._active.number, self._active.committed, before.last))
+                    self._active = rolled
+                # A tick may have moved the watermark meanwhile.
+                watermark = max(group.after.watermark, self._totals.watermark)
+                self._totals = group.after._replace(watermark=watermark)
+                if group.parts:
+                    try:
+                        self._publish()
+                    except OSError as error:
+                        raise Unavailable(f"stored, but readers of the log could not be told ({error})") from error
+        finally:
+            with self._lock:
+                self._earliest_stamp = None
+        for operation, outcome in zip(operations, group.outcomes, strict=True):
+            operation.settled = outcome
+
+    def _store(self, before: Totals, parts: list[bytes | pa.Buffer]) -> ActiveSegment | None:
+        """Make the frames durable. Returns the new segment if they did not fit into the active one."""
+        fits = self._active.committed + sum(len(part) for part in parts) <= self._segment_bytes
+        if self._active.empty or (fits and not self._spans_enough(before)):
+            if self._active.empty:
+                self._active_from = before.last
+            self._active.append(parts)
+            return None
+        self._active_from = before.last
+        self._active.trim()
+        rolled = ActiveSegment.create(self._directory, self._active.number + 1, before, parts)
+        self._active.close()
+        return rolled
+
+    def _spans_enough(self, before: Totals) -> bool:
+        """Whether the active segment is to be sealed for its time: only sealed ones can be dropped by retention."""
+        if NO_WATERMARK in (before.last, self._active_from):
+            self._active_from = before.last
+            return False
+        return before.last - self._active_from > max(self._settings.retention // _SEGMENTS_HELD, _SHORTEST_SPAN)
+
+    def _publish(self, *, dropped: bool = False, expire: bool = True) -> None:
+        """Show the state to readers, then delete what has expired. Under _lock."""
+        expired = self._retention.expired(self._totals) if expire else []
+        if expired:
+            self._retained_from = expired[-1].latest
+        self._changes += 1
+        self._manifest.publish(
+            Manifest(
+                int(dropped),
+                self._generation,
+                self._changes,
+                self._active.number if self._retention.first is None else self._retention.first,
+                self._active.number,
+                self._active.committed,
+                self._retention.bytes + self._active.committed,
+                self._retained_from,
+                self._totals,
+            )
+        )
+        for segment in expired:
+            segment_path(self._directory, segment.number).unlink(missing_ok=True)
+
+    def _shut(self, reason: ProtocolError, *, dropped: bool) -> None:
+        with self._committing, self._lock:
+            if self._unavailable is not None:
+                return
+            self._unavailable = reason
+            if not dropped:
+                try:
+                    self._active.trim()
+                finally:
+                    self._active.close()
+                    self._manifest.close()
+                return
+            self._publish(dropped=True)
+            self._active.close()
+            self._manifest.close(durable=False)
+            shutil.rmtree(self._directory)
+            sync_directory(self._directory.parent)
+
+
+def _settle(operations: list[Operation], error: Exception) -> None:
+    for operation in operations:
+        operation.settled = error
+
+
+def _instant(value: Instant) -> Instant | None:
+    return None if value == NO_WATERMARK else value

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from spark_backend.log.columns import LOG
+from spark_backend.log.frame import ALIGNMENT, HEADER_BYTES, Kind, decode_header, encode_elements, encode_mark, verify
+from spark_backend.log.frame import walk as walk_frames
+from spark_backend.log.request import check_request
+from spark_backend.log.stamp import Totals, stamp_event
+from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple
+
+
+def frame(*messages: Message) -> bytes:
+    settings = event_stream()
+    stamped = stamp_event(check_request(request(*messages), settings.time), settings, Totals())
+    return b"".join(bytes(part) for part in encode_elements(stamped, stamped.after._replace(frames=1)))
+
+
+def test_a_frame_says_what_is_in_it() -> None:
+    data = frame((7, [triple("a"), triple("b")]), (3, []))
+    header = decode_header(data, 0)
+    assert header is not None
+    assert (header.kind, header.rows, header.elements, header.triples, header.late) == (Kind.ELEMENTS, 3, 2, 2, 1)
+    assert (header.earliest, header.latest) == (3, 7)
+    assert header.after == Totals(frames=1, elements=2, triples=2, late=1, first=7, last=7, watermark=6)
+    assert header.size == len(data)
+
+
+def test_frames_are_aligned_and_read_back() -> None:
+    first, second = frame((7, [triple("a")])), frame((8, [triple("b" * 100, 1.5)]))
+    data = first + encode_mark(Kind.WATERMARK, Totals(frames=1)) + second
+    found = list(walk_frames(data, 0, len(data)))
+    assert [header.kind for _, header in found] == [Kind.ELEMENTS, Kind.WATERMARK, Kind.ELEMENTS]
+    assert all(offset % ALIGNMENT == 0 for offset, _ in found)
+    offset, header = found[2]
+    payload = pa.py_buffer(data).slice(offset + HEADER_BYTES, header.length)
+    rows = pa.ipc.read_record_batch(payload, LOG)
+    assert rows["n"].to_pylist() == [1.5]
+
+
+@pytest.mark.parametrize("data", [frame((7, [triple("ü")])), encode_mark(Kind.OPEN, Totals(3, 2, 1))])
+def test_every_changed_byte_is_noticed(data: bytes) -> None:
+    for position in range(len(data)):
+        changed = bytearray(data)
+        changed[position] ^= 0x55
+        header = decode_header(changed, 0)
+        assert header is None or not verify(memoryview(changed), 0, header), position
+
+
+def test_a_frame_cut_short_is_noticed() -> None:
+    data = frame((7, [triple("a")]))
+    for length in range(len(data)):
+        header = decode_header(data[:length], 0)
+        assert header is None or not verify(memoryview(data)[:length], 0, header), length

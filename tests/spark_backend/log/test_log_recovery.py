@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from protocol.errors import Unavailable
+from protocol.streams import StreamSettings
+from spark_backend.log.columns import END
+from spark_backend.log.manifest import MANIFEST
+from spark_backend.log.reader import LogReader
+from spark_backend.log.segment import segment_numbers, segment_path
+from spark_backend.log.writer import LogCounts, StreamLog
+from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
+
+SEGMENT_BYTES = 10_000
+
+
+class Committed(NamedTuple):
+    """The length of the last segment, and what the log held then."""
+
+    length: int
+    counts: LogCounts
+    rows: list[tuple[object, ...]]
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The crash is played by editing files: nothing here depends on what reached the platter.
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def open_log(directory: Path, settings: StreamSettings | None = None) -> StreamLog:
+    return StreamLog.open(directory, settings or event_stream(lateness=3), lambda: 0, segment_bytes=SEGMENT_BYTES)
+
+
+def written(directory: Path) -> list[Committed]:
+    """A log with some frames of every kind in its last segment, and all its states."""
+    log = open_log(directory)
+    reader = LogReader(directory)
+    states: list[Committed] = []
+
+    def note() -> None:
+        reader.refresh()
+        states.append(Committed(log._active.committed, log.describe(), rows(reader.scan(-1, END))))
+
+    steps: list[Callable[[], object]] = [
+        lambda: log.append(request((1, [triple("a")]), (9, [triple("b")]), (2, []))),
+        lambda: log.advance(11),
+        lambda: log.append(request((10, [triple("é")]), (20, [triple("c", 2.0)]))),
+        log.end,
+    ]
+    note()
+    for step in steps:
+        step()
+        note()
+    log.close()
+    return states
+
+
+def check_goes_on(directory: Path, state: Committed, *, further: bool = True) -> None:
+    """The log holds exactly the state, and what is appended from here on is kept."""
+    log = open_log(directory)
+    assert log.describe() == state.counts
+    reader = LogReader(directory)
+    assert rows(reader.scan(-1, END)) == state.rows
+    if further and not state.counts.ended:
+        log.append(request((30, [triple("after")])))
+        expected = log.describe()
+        log.close()
+        log = open_log(directory)
+        assert log.describe() == expected
+        reader.refresh()
+        assert len(reader.scan(-1, END)) == len(state.rows) + 1
+    log.close()
+    reader.close()
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "changed, then zeros"])
+def test_a_torn_tail_is_cut_at_the_last_whole_frame(damage: str, tmp_path: Path) -> None:
+    states = written(tmp_path / "log")
+    path = segment_path(tmp_path / "log", 1)
+    whole = path.read_bytes()
+    assert len(whole) == states[-1].length
+    manifest = (tmp_path / "log" / MANIFEST).read_bytes()
+    for offset in range(states[1].length, len(whole)):
+        if damage == "cut":
+            data = whole[:offset]
+        elif damage == "changed":
+            data = whole[:offset] + bytes([whole[offset] ^ 0xFF]) + whole[offset + 1 :]
+        else:
+            data = whole[:offset] + bytes([whole[offset] ^ 0xFF]) + bytes(3000)
+        path.write_bytes(data)
+        # As after a crash of the process (the manifest survives) and of the machine (it need not).
+        (tmp_path / "log" / MANIFEST).write_bytes(manifest if offset % 2 else b"")
+        expected = [state for state in states if state.length <= offset][-1]
+        check_goes_on(tmp_path / "log", expected, further=offset % 4 < 2)
+
+
+def test_loss_of_committed_elements_is_logged_and_readers_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    states = written(tmp_path / "log")
+    reader = LogReader(tmp_path / "log")
+    path = segment_path(tmp_path / "log", 1)
+    path.write_bytes(path.read_bytes()[: states[-1].length - 200])
+    with caplog.at_level(logging.WARNING):
+        log = open_log(tmp_path / "log")
+    assert "2 committed elements from there on are lost" in caplog.text
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="open it again"):
+            reader.refresh()
+    log.close()
+
+
+def test_a_clean_restart_tells_readers_nothing_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    open_log(tmp_path / "log").close()
+    reader = LogReader(tmp_path / "log")
+    log = open_log(tmp_path / "log")
+    log.append(request((1, [triple("a")])))
+    assert reader.refresh()
+    assert reader.scan(0, 9).num_rows == 1
+    assert not caplog.records
+    log.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 65536, b"SLF1" + b"\1" * 60])
+def test_a_segment_that_was_just_being_begun_is_taken_away(content: bytes, tmp_path: Path) -> None:
+    state = written(tmp_path / "log")[-2]
+    path = segment_path(tmp_path / "log", 1)
+    path.write_bytes(path.read_bytes()[: state.length])
+    (tmp_path / "log" / MANIFEST).unlink()
+    segment_path(tmp_path / "log", 2).write_bytes(content)
+    check_goes_on(tmp_path / "log", state)
+    assert segment_numbers(tmp_path / "log") == [1]
+
+
+def test_a_log_that_was_just_being_created_is_created(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    segment_path(tmp_path / "log", 1).write_bytes(b"\0" * 10)
+    log = open_log(tmp_path / "log")
+    assert log.append(request((1, [triple("a")]))).triples == 1
+    log.close()
+
+
+def test_a_committed_segment_that_cannot_be_read_at_all_is_not_thrown_away(tmp_path: Path) -> None:
+    written(tmp_path / "log")
+    path = segment_path(tmp_path / "log", 1)
+    damaged = b"\0" + path.read_bytes()[1:]
+    path.write_bytes(damaged)
+    with pytest.raises(Unavailable, match="damaged"):
+        open_log(tmp_path / "log")
+    assert path.read_bytes() == damaged
+
+
+def test_a_damaged_older_segment_is_said(tmp_path: Path) -> None:
+    log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, segment_bytes=1)
+    for time in (1, 2, 3):
+        log.append(request((time, [triple("a")])))
+    log.close()
+    path = segment_path(tmp_path / "log", 2)
+    path.write_bytes(b"\0" * 500)
+    with pytest.raises(Unavailable, match=r"0000000002\.segment"):
+        open_log(tmp_path / "log")
+    path.unlink()
+
+
+def test_a_deletion_cut_short_leaves_nothing_behind(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "log")
+    log.append(request((1, [triple("a")])))
+    shutil.copytree(tmp_path / "log", tmp_path / "copy")
+    with log._lock:
+        log._publish(dropped=True)
+    shutil.copy(tmp_path / "log" / MANIFEST, tmp_path / "copy" / MANIFEST)
+    log.drop()
+    log = open_log(tmp_path / "copy")
+    assert log.describe().elements == 0
+    assert LogReader(tmp_path / "copy").elements == 0
+    log.close()
+
+
+def test_an_arrival_stream_stays_monotone_when_the_manifest_is_lost(tmp_path: Path) -> None:
+    log = StreamLog.open(tmp_path / "log", arrival_stream(), lambda: 1000)
+    log.append(request((None, [triple("a")])))
+    log.close()
+    (tmp_path / "log" / MANIFEST).unlink()
+    log = open_log(tmp_path / "log", arrival_stream())
+    assert log.describe().watermark == 999
+    log.append(request((None, [triple("b")])))
+    assert log.describe().last == 1000
+    log.close()
