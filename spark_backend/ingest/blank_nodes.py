@@ -1,0 +1,47 @@
+"""Blank node labels scoped to their message (W3C RSP CG, *RDF Messages*; contract section 1)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_backend.ingest.quads import Quads, without_start
+
+_FALSE = pa.scalar(False, pa.bool_())
+
+
+def scope_blank_nodes(quads: Quads, message: pa.Int32Array, scope: str) -> Quads:
+    """The quads with every label made of the scope, the message's ordinal and the label it had.
+
+    New labels have ASCII letters and digits only. Two are the same if and only if all three parts are,
+    so nodes of different messages and, as ``scope`` is unique per request, of different requests never meet.
+    """
+    g, s, o = (_scoped(column, message, scope) for column in (quads.g, quads.s, quads.o))
+    return Quads(g, s, quads.p, o)
+
+
+def _scoped(column: pa.StringArray, message: pa.Int32Array, scope: str) -> pa.StringArray:
+    blank = pc.fill_null(pc.starts_with(column, "_:"), _FALSE)
+    if not pc.any(blank).as_py():
+        return column
+    labels = without_start(column.filter(blank), 2)
+    return pc.replace_with_mask(column, blank, _labels(labels, message.filter(blank), scope))
+
+
+def _labels(labels: pa.StringArray, message: pa.Int32Array, scope: str) -> pa.StringArray:
+    # The scope's length keeps it apart from what follows it, whatever it ends in.
+    prefix = f"_:s{len(scope)}x{scope}m"
+    parts = (_text(prefix), message.cast(pa.string()), _text("b"), labels)
+    kept = pc.binary_join_element_wise(*parts, _text(""))
+    odd = pc.match_substring_regex(labels, "[^A-Za-z0-9]")
+    if not pc.any(odd).as_py():
+        return kept
+    encoded = [
+        f"{prefix}{ordinal}h{label.encode().hex()}"
+        for ordinal, label in zip(message.filter(odd).to_pylist(), labels.filter(odd).to_pylist(), strict=True)
+    ]
+    return pc.replace_with_mask(kept, odd, pa.array(encoded, pa.string()))
+
+
+def _text(value: str) -> pa.StringScalar:
+    return pa.scalar(value, pa.string())

@@ -1,0 +1,103 @@
+"""Request bodies of every format become statements divided into messages (contract section 4, "Bodies")."""
+
+from __future__ import annotations
+
+import json
+
+from protocol.errors import InvalidMessage
+from protocol.formats.messages import BodyType, Grouping, MessageFormat
+from spark_backend.ingest.markers import read_marked
+from spark_backend.ingest.statements import Statements, canonical_statements, split_lines, syntax_error
+from spark_backend.ingest.xml_documents import without_encoding
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_statements(body: bytes, body_type: BodyType, base: str) -> Statements:
+    """The statements of all messages of the body. ``base`` resolves relative IRIs (RFC 3986 section 5.1).
+
+    Raises InvalidMessage for the first message that is not RDF, with its number, line and column.
+    """
+    document = _utf8(body, body_type.charset)
+    if body_type.grouping is Grouping.LINES:
+        return _read_lines(document, base)
+    if body_type.grouping is Grouping.MARKERS:
+        return read_marked(document, body_type.format, base)
+    if body_type.format is MessageFormat.RDF_XML and body_type.charset is not None:
+        document = without_encoding(document)  # the header has the last word (RFC 7303 section 3.2)
+    return _read_single(document, body_type.format, base)
+
+
+def _utf8(body: bytes, charset: str | None) -> bytes:
+    try:
+        if charset is not None and charset != "utf-8":
+            return body.decode(charset).removeprefix("\ufeff").encode()
+        if not body.isascii():
+            body.decode()
+    except UnicodeDecodeError as error:
+        raise _undecodable(body, error) from None
+    except UnicodeEncodeError:
+        raise InvalidMessage(f"the body has a surrogate code point, so it is not text in {charset}") from None
+    return body.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
+    before = body[: error.start]
+    line = before.count(b"\n") + 1
+    column = len(before[before.rfind(b"\n") + 1 :].decode(error.encoding, "replace")) + 1
+    return InvalidMessage(
+        f"line {line}, column {column}: the body is not {error.encoding.upper()} ({error.reason}); "
+        "send UTF-8, or name the encoding in Content-Type: …; charset=…",
+        line=line,
+        column=column,
+    )
+
+
+def _read_single(document: bytes, format: MessageFormat, base: str) -> Statements:
+    try:
+        lines = split_lines(canonical_statements(document, format, base))
+    except SyntaxError as error:
+        raise syntax_error(error, 0, error.lineno, error.offset) from error
+    return Statements(lines, format, [len(lines)], lambda message: 1)
+
+
+def _read_lines(document: bytes, base: str) -> Statements:
+    """Newline-delimited JSON-LD (*RDF Messages*, section on JSON-LD).
+
+    A line with an object whose only member is ``@context`` is no message: it sets the context of the
+    messages after it, under their own. Lines of white space are skipped.
+    """
+    canonical: list[bytes] = []
+    lines: list[int] = []
+    context: bytes | None = None
+    for number, line in enumerate(document.split(b"\n"), start=1):
+        text = line.strip()
+        if not text:
+            continue
+        shift = len(line) - len(line.lstrip())
+        if b'"@context"' in text and (announced := _only_context(text)) is not None:
+            context = announced
+            continue
+        if context is not None:
+            envelope = b'{"@context":' + context + b',"@graph":'
+            shift -= len(envelope.decode())
+            text = envelope + text + b"}"
+        try:
+            canonical.append(canonical_statements(text, MessageFormat.JSON_LD, base))
+        except SyntaxError as error:
+            column = None if error.offset is None else max(error.offset + shift, 1)
+            raise syntax_error(error, len(lines), number, column) from error
+        lines.append(number)
+    counts = [statements.count(b"\n") for statements in canonical]
+    return Statements(split_lines(b"".join(canonical)), MessageFormat.JSON_LD, counts, lines.__getitem__)
+
+
+def _only_context(text: bytes) -> bytes | None:
+    """The context of an object that has no other member, else None."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(document, dict) and document.keys() == {"@context"}:
+        return json.dumps(document["@context"]).encode()
+    return None

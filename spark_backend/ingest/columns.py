@@ -1,0 +1,217 @@
+"""A request body becomes one record batch of timestamped elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.errors import InvalidMessage
+from protocol.formats.messages import parse_content_type
+from protocol.streams import StreamSettings, TimeKind
+from protocol.time import Instant
+from spark_backend.ingest.blank_nodes import scope_blank_nodes
+from spark_backend.ingest.bodies import read_statements
+from spark_backend.ingest.distinct import Codes, combine, repeated_rows
+from spark_backend.ingest.facets import facet_columns
+from spark_backend.ingest.quads import Quads, split_statements
+from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
+from spark_backend.ingest.statements import WITHOUT_GRAPHS, Statements
+from spark_backend.ingest.timestamped_graphs import (
+    GraphTimestamp,
+    divide_by_graphs,
+    find_graph_timestamps,
+)
+from spark_backend.ingest.timestamps import (
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    Candidate,
+    instant_of,
+    no_time,
+    not_a_time,
+    path_times,
+)
+
+ELEMENT_SCHEMA = pa.schema(
+    [
+        pa.field("element", pa.int32(), nullable=False),
+        pa.field("time", pa.int64()),
+        pa.field("g", pa.string()),
+        pa.field("s", pa.string()),
+        pa.field("p", pa.string()),
+        pa.field("o", pa.string()),
+        pa.field("k", pa.uint8()),
+        pa.field("n", pa.float64()),
+    ]
+)
+"""One row a triple, in the order of elements. ``element``: ordinals from 0, each present. ``time``: the
+element's instant, null in a stream whose elements the server stamps. ``g`` (null: default graph), ``s``,
+``p``, ``o``: canonical N-Triples. ``k``, ``n``: the facets of the object (``protocol.terms``). An element
+without triples is one row with g, s, p, o, k, n null."""
+
+
+def read_elements(
+    body: bytes, content_type: str, *, settings: StreamSettings, at: Instant | None, blank_scope: str
+) -> pa.RecordBatch:
+    """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
+
+    In an arrival stream every message is an element, without a time. In an event stream ``at`` makes the
+    whole body one element at that time; else a message is an element for each of its timestamped graphs,
+    or one at the time its timestamp path gives. A message is a dataset: a quad in it twice is one row.
+    ``blank_scope`` (ASCII letters and digits) must be another for every request.
+
+    Raises UnsupportedMediaType (415) for a format streams do not take, and InvalidMessage (400) for the
+    first message that is wrong, saying which and where; there is no partial result.
+    """
+    if not (blank_scope.isascii() and blank_scope.isalnum()):
+        raise ValueError("blank_scope must be of ASCII letters and digits")
+    if at is not None:
+        _check_at(at, settings)
+    statements = read_statements(body, parse_content_type(content_type), settings.iri)
+    rows = _Rows.of(statements, blank_scope)
+    if settings.time is TimeKind.ARRIVAL or at is not None:
+        carriers = [found.row for found in rows.graph_timestamps if rows.instant(found) is not None]
+        messages = len(statements.counts)
+        elements = rows.message if at is None else _constant(0, len(rows.message))
+        times: list[Instant | None] = [None] * messages if at is None else [at]
+    else:
+        carriers, elements, times = _event_elements(statements, rows, settings.timestamp_path)
+    return _batch(rows, elements, carriers, times)
+
+
+def _check_at(at: Instant, settings: StreamSettings) -> None:
+    if settings.time is TimeKind.ARRIVAL:
+        raise InvalidMessage(
+            "the parameter 'at' is for event streams; this stream takes its time from the server's clock"
+        )
+    if not FIRST_INSTANT <= at <= LAST_INSTANT:
+        raise InvalidMessage(not_a_time(f"at={at}"))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The statements as columns: the message of each, its terms, the object's facets, and codes of its terms."""
+
+    message: pa.Int32Array
+    quads: Quads
+    predicates: pa.DictionaryArray
+    k: pa.UInt8Array
+    n: pa.DoubleArray
+    codes: Codes
+    graph_timestamps: list[GraphTimestamp]
+
+    @classmethod
+    def of(cls, statements: Statements, blank_scope: str) -> _Rows:
+        message = _ordinals(statements.counts)
+        quads = split_statements(statements.lines, graphs=statements.format not in WITHOUT_GRAPHS)
+        quads = scope_blank_nodes(quads, message, blank_scope)
+        predicates, objects = quads.p.dictionary_encode(), quads.o.dictionary_encode()
+        if (unsupported := find_rdf_1_2(objects)) is not None:
+            row, problem = unsupported
+            raise statements.invalid(message[row].as_py(), problem)
+        codes = combine([predicates, objects, quads.s.dictionary_encode(), quads.g.dictionary_encode()])
+        k, n = (column.take(objects.indices) for column in facet_columns(objects.dictionary))
+        found = find_graph_timestamps(quads, message, k, n)
+        return cls(message, quads, predicates, k, n, codes, found)
+
+    def instant(self, found: GraphTimestamp) -> Instant | None:
+        """The timestamp of the graph, if it is one."""
+        return instant_of(found.row, found.kind, found.number, self.object_of)
+
+    def object_of(self, row: int) -> str:
+        return str(self.quads.o[row])
+
+
+def _ordinals(counts: Sequence[int]) -> pa.Int32Array:
+    """The ordinal of the message of each statement."""
+    if len(counts) == 1:
+        return _constant(0, counts[0])
+    offsets = pa.array([0, *accumulate(counts)], pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, pa.nulls(sum(counts)))
+    return pc.list_parent_indices(lists).cast(pa.int32())
+
+
+def _constant(value: int, length: int) -> pa.Int32Array:
+    return pa.repeat(pa.scalar(value, pa.int32()), length)
+
+
+def _event_elements(
+    statements: Statements, rows: _Rows, path: Sequence[str]
+) -> tuple[list[int], pa.Int32Array, list[Instant | None]]:
+    """The rows that only carry a timestamp, the element of every row, and the time of every element."""
+    graph_times: dict[tuple[int, str], Instant] = {}
+    for found in rows.graph_timestamps:
+        instant = rows.instant(found)
+        if instant is None:
+            raise statements.invalid(
+                found.message, f"the timestamp of graph {found.graph}: {not_a_time(rows.object_of(found.row))}"
+            )
+        if graph_times.setdefault((found.message, found.graph), instant) != instant:
+            raise statements.invalid(found.message, f"graph {found.graph} has two timestamps; give it one")
+    times, wrong = path_times(_candidates(rows, path), len(statements.counts), rows.object_of)
+    by_graph = {message for message, _ in graph_times}
+    for message, time in enumerate(times):
+        if time is None and message not in by_graph:
+            empty = statements.counts[message] == 0
+            raise statements.invalid(message, not_a_time(wrong[message]) if message in wrong else no_time(path, empty))
+    if not graph_times:
+        return [], rows.message, times
+    elements, element_times = divide_by_graphs(rows.quads, rows.message, graph_times, times)
+    return [found.row for found in rows.graph_timestamps], pa.array(elements, pa.int32()), list(element_times)
+
+
+def _candidates(rows: _Rows, path: Sequence[str]) -> Iterator[Candidate]:
+    """The statements whose predicate is in the timestamp path, in document order."""
+    ranks = {f"<{iri}>": rank for rank, iri in reversed(list(enumerate(path)))}
+    rank_of = pa.array([ranks.get(predicate) for predicate in rows.predicates.dictionary.to_pylist()], pa.int32())
+    rank = rank_of.take(rows.predicates.indices)
+    at = pc.indices_nonzero(pc.is_valid(rank))
+    message, of_path, k, n = (column.take(at).to_pylist() for column in (rows.message, rank, rows.k, rows.n))
+    return zip(message, at.to_pylist(), of_path, k, n, strict=True)
+
+
+def _batch(
+    rows: _Rows, elements: pa.Int32Array, carriers: list[int], times: Sequence[Instant | None]
+) -> pa.RecordBatch:
+    """The columns without what only carries a time and without repetitions, in the order of elements."""
+    quads = rows.quads
+    columns = [elements, quads.g, quads.s, quads.p, quads.o, rows.k, rows.n]
+    batch = pa.RecordBatch.from_arrays(columns, ["element", "g", "s", "p", "o", "k", "n"])
+    codes = rows.codes
+    if carriers:
+        # Before repetitions are: the same triple may be data in another message of the element.
+        rest = pc.invert(pc.is_in(pa.array(range(len(elements)), pa.int64()), value_set=pa.array(carriers, pa.int64())))
+        batch, codes = batch.filter(rest), codes.filter(rest)
+    repeated = repeated_rows(codes, batch.column("element"), len(times))
+    if repeated is not None:
+        batch = batch.filter(pc.invert(repeated))
+    batch = _with_empty_elements(batch, len(times))
+    element = batch.column("element")
+    time = pa.array(times, pa.int64()).take(element)
+    return pa.RecordBatch.from_arrays([element, time, *batch.columns[1:]], schema=ELEMENT_SCHEMA)
+
+
+def _with_empty_elements(batch: pa.RecordBatch, elements: int) -> pa.RecordBatch:
+    """The batch in the order of its elements, with a row of nulls for each that has no triple."""
+    present = batch.column("element")
+    if _counts_up(present, elements):
+        return batch
+    missing = sorted(set(range(elements)).difference(present.to_pylist()))
+    if missing:
+        empty = [
+            pa.array(missing, pa.int32()),
+            *(pa.nulls(len(missing), field.type) for field in list(batch.schema)[1:]),
+        ]
+        batch = pa.concat_batches([batch, pa.RecordBatch.from_arrays(empty, schema=batch.schema)])
+    return batch.take(pc.sort_indices(batch.column("element")))
+
+
+def _counts_up(ordinals: pa.Int32Array, count: int) -> bool:
+    """Whether all of 0 to ``count`` - 1 are there, in order."""
+    if len(ordinals) == 0 or ordinals[0].as_py() != 0 or ordinals[-1].as_py() != count - 1:
+        return count == 0
+    steps = pc.min_max(pc.pairwise_diff(ordinals, 1)).as_py()
+    return len(ordinals) == 1 or (steps["min"] >= 0 and steps["max"] <= 1)

@@ -1,0 +1,197 @@
+"""Bodies of several messages divided by ``# @message`` comment lines.
+
+W3C RSP CG, *RDF Messages* (the ``messages=rdfm`` media type parameter): a marker at the start opens
+the first message instead of ending an empty one, and nothing after a last marker is no message; two
+markers with no statement between them enclose an empty message. Text after ``@message`` is a remark.
+Prefixes and the base carry over from message to message in Turtle and TriG. A marker stands where a
+statement may stand, so neither inside a statement nor inside a graph block.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from bisect import bisect_left
+from functools import cached_property
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.errors import InvalidMessage
+from protocol.formats.messages import MessageFormat
+from spark_backend.ingest.statements import (
+    Statements,
+    as_text,
+    canonical_flat_statements,
+    canonical_statements,
+    split_lines,
+    syntax_error,
+)
+from spark_backend.ingest.turtle_tokens import LINE_END, TURTLE_TOKEN
+
+_MARKER = re.compile(rb"#[ \t]*@message(?![0-9A-Za-z_-])[^\r\n]*")
+_MARKER_ROW = "^#[ \\t]*@message([^0-9A-Za-z_-]|$)"
+_USUAL_MARKER = pa.scalar("# @message", pa.string())
+_NOTHING = pa.scalar("", pa.string())
+_MAX_LINE = 16 * 1024
+_LINE_FORMATS = frozenset({MessageFormat.N_TRIPLES, MessageFormat.N_QUADS})
+_PREAMBLE = re.compile(
+    rb"(?:[ \t\r\n]++|#[^\r\n]*+|@prefix\s+[^\s:]*:\s*<[^<>\r\n]*>\s*\.|prefix\s+[^\s:]*:\s*<[^<>\r\n]*>"
+    rb"|@base\s+<[^<>\r\n]*>\s*\.|base\s+<[^<>\r\n]*>|@version\s+\S+\s*\.|version\s+[\"'][^\r\n]*)*+\Z",
+    re.IGNORECASE,
+)
+
+
+def read_marked(body: bytes, format: MessageFormat, base: str) -> Statements:
+    """The messages of a body with markers. Raises InvalidMessage for the first that is not RDF."""
+    statements = _read_by_lines(body, format, base) if format in _LINE_FORMATS else None
+    return statements or _read_with_delimiters(body, format, base)
+
+
+def _read_by_lines(body: bytes, format: MessageFormat, base: str) -> Statements | None:
+    """The messages of a line format by counting lines. None where that will not do.
+
+    A line holds one statement at most, a blank line or a comment none. So when there are as many
+    statements as other lines, each of these is one.
+    """
+    text = body.replace(b"\r\n", b"\n") if b"\r" in body else body
+    if b"\r" in text:
+        return None
+    rows = pc.split_pattern(as_text(text), "\n").flatten()
+    if pc.max(pc.binary_length(rows)).as_py() > _MAX_LINE:
+        return None  # enough room for triple terms to nest deeply
+    try:
+        lines = split_lines(canonical_flat_statements(body, format, base))
+    except SyntaxError:
+        return None  # to be located with care
+    counts = _statements_by_line(rows)
+    if len(lines) != sum(counts):
+        return None
+    first, last = _bounds(counts)
+    return Statements(lines, format, counts[first:last], _Segments(body, format, first).line_of)
+
+
+def _statements_by_line(rows: pa.StringArray) -> list[int]:
+    """How many rows before the first marker, between markers, and after the last are neither blank nor comments."""
+    if pc.any(pc.or_(pc.starts_with(rows, " "), pc.starts_with(rows, "\t"))).as_py():
+        rows = pc.ascii_trim_whitespace(rows)
+    comment = pc.starts_with(rows, "#")
+    marker = pc.equal(rows, _USUAL_MARKER)
+    if pc.sum(comment).as_py() != pc.sum(marker).as_py():
+        marker = pc.match_substring_regex(rows, _MARKER_ROW)
+    statement = pc.invert(pc.or_(comment, pc.equal(rows, _NOTHING)))
+    so_far = pc.cumulative_sum(statement.cast(pa.int32()))
+    at_markers = so_far.filter(marker).to_pylist()
+    return [after - before for before, after in pairwise([0, *at_markers, so_far[-1].as_py()])]
+
+
+def _bounds(counts: list[int]) -> tuple[int, int]:
+    """Which of the segments between markers are messages: not an empty one at either end, but at least one."""
+    first = int(len(counts) > 1 and counts[0] == 0)
+    return first, len(counts) - int(len(counts) - first > 1 and counts[-1] == 0)
+
+
+def _read_with_delimiters(body: bytes, format: MessageFormat, base: str) -> Statements:
+    """Any body: each marker is replaced by a statement of its own, which then divides the parser's output.
+
+    So the parser sees one document: prefixes carry over, and lines keep their numbers.
+    """
+    segments = _Segments(body, format)
+    markers = segments.markers
+    term = f"<urn:x-message-marker:{secrets.token_hex(16)}>"
+    delimiter = f"{term} {term} {term} .".encode()
+    pieces: list[bytes] = []
+    position = 0
+    for start, end in markers:
+        pieces += (body[position:start], delimiter)
+        position = end
+    pieces.append(body[position:])
+    try:
+        canonical = canonical_statements(b"".join(pieces), format, base)
+    except SyntaxError as error:
+        segments.guess_first()
+        raise _located(error, segments, term) from error
+    chunks = canonical.split(delimiter + b"\n")
+    if len(chunks) != len(markers) + 1:
+        segments.guess_first()
+        raise _inside_graph_block(canonical, segments, delimiter)
+    counts = [chunk.count(b"\n") for chunk in chunks]
+    segments.first, last = _bounds(counts)
+    return Statements(split_lines(b"".join(chunks)), format, counts[segments.first : last], segments.line_of)
+
+
+def _markers(body: bytes, format: MessageFormat) -> list[tuple[int, int]]:
+    """Where the marker comments stand in the body: start and end of each, in bytes."""
+    if format not in _LINE_FORMATS and (b'"""' in body or b"'''" in body):
+        comments = (match.span() for match in TURTLE_TOKEN.finditer(body) if match[0].startswith(b"#"))
+        spans = [span for span in comments if _MARKER.fullmatch(body, *span)]
+    else:
+        # Without long quotes no token spans lines, so what starts a line with '#' is a comment.
+        spans = [match.span() for match in _MARKER.finditer(body)]
+    return [(start, end) for start, end in spans if not _line_until(body, start).strip(b" \t")]
+
+
+def _line_until(body: bytes, position: int) -> bytes:
+    """The part of the line before the position."""
+    start = body.rfind(b"\n", 0, position) + 1
+    return body[body.rfind(b"\r", start, position) + 1 or start : position]
+
+
+class _Segments:
+    """The parts of a body between its markers, and the lines they start on.
+
+    ``first`` is the segment of the first message: 1 where no statement precedes the first marker.
+    """
+
+    def __init__(self, body: bytes, format: MessageFormat, first: int = 0) -> None:
+        self._body = body
+        self._format = format
+        self.first = first
+
+    @cached_property
+    def markers(self) -> list[tuple[int, int]]:
+        return _markers(self._body, self._format)
+
+    def guess_first(self) -> None:
+        """Set ``first`` by what the lines look like, where no parser has counted statements."""
+        self.first = int(bool(self.markers) and _PREAMBLE.match(self._body, 0, self.markers[0][0]) is not None)
+
+    def marker_line(self, marker: int) -> int:
+        """The line (from 1) of a marker (from 0)."""
+        return self._line_at(self.markers[marker][0])
+
+    def line_of(self, message: int) -> int:
+        """The line (from 1) a message (from 0) starts on: the one after its marker."""
+        segment = message + self.first
+        return self.marker_line(segment - 1) + 1 if segment else 1
+
+    def message_at(self, line: int) -> int:
+        """The message (from 0) a line (from 1) belongs to; a marker's line belongs to the message before it."""
+        before = bisect_left(self.markers, line, key=lambda span: self._line_at(span[0]))
+        return max(before - self.first, 0)
+
+    def _line_at(self, position: int) -> int:
+        return len(LINE_END.findall(self._body, 0, position)) + 1
+
+
+def _located(error: SyntaxError, segments: _Segments, term: str) -> InvalidMessage:
+    if error.lineno is None:
+        return syntax_error(error, 0, None, None)
+    if term[1:-1] in error.msg:
+        error.msg = "a message marker cannot stand inside a statement; end the statement with '.' before it"
+    return syntax_error(error, segments.message_at(error.lineno), error.lineno, error.offset)
+
+
+def _inside_graph_block(canonical: bytes, segments: _Segments, delimiter: bytes) -> InvalidMessage:
+    """In TriG the delimiter parses inside a graph block too: as a quad of that graph."""
+    start = delimiter[: delimiter.index(b" ") + 1]
+    delimiters = [row for row in canonical.split(b"\n") if row.startswith(start)]
+    line = segments.marker_line(next(index for index, row in enumerate(delimiters) if row != delimiter))
+    message = segments.message_at(line) + 1
+    return InvalidMessage(
+        f"message {message}, line {line}: a message marker cannot stand inside a graph block; "
+        "close the block with '}' before it",
+        line=line,
+        extra={"message": message},
+    )

@@ -1,0 +1,105 @@
+"""The statements of a request body, validated and written canonically, divided into messages."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyoxigraph
+
+from protocol.errors import InvalidMessage
+from protocol.formats.messages import MessageFormat
+from spark_backend.ingest.rdf_1_2 import check_no_triple_terms
+from spark_backend.ingest.xml_documents import check_xml
+
+RDF_FORMATS = {
+    MessageFormat.TURTLE: pyoxigraph.RdfFormat.TURTLE,
+    MessageFormat.TRIG: pyoxigraph.RdfFormat.TRIG,
+    MessageFormat.N_TRIPLES: pyoxigraph.RdfFormat.N_TRIPLES,
+    MessageFormat.N_QUADS: pyoxigraph.RdfFormat.N_QUADS,
+    MessageFormat.JSON_LD: pyoxigraph.RdfFormat.JSON_LD,
+    MessageFormat.RDF_XML: pyoxigraph.RdfFormat.RDF_XML,
+}
+
+WITHOUT_GRAPHS = frozenset({MessageFormat.TURTLE, MessageFormat.N_TRIPLES, MessageFormat.RDF_XML})
+"""Formats that cannot name a graph."""
+
+_POSITION = re.compile(
+    r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
+    r"(?: and line \d+ column \d+)?: "
+)
+
+
+@dataclass(frozen=True)
+class Statements:
+    """The statements of all messages of a body.
+
+    ``lines``: one N-Quads line a statement, without its final full stop, with terms as ``str(term)`` gives
+    them, in document order. ``format``: what they were read from. ``counts``: statements per message, in
+    order. ``line_of``: the line of the body (from 1) on which the message with this ordinal (from 0) starts.
+    """
+
+    lines: pa.StringArray
+    format: MessageFormat
+    counts: list[int]
+    line_of: Callable[[int], int]
+
+    def invalid(self, message: int, problem: str) -> InvalidMessage:
+        """The error that says which message (an ordinal from 0) is wrong and where it starts."""
+        line = self.line_of(message)
+        number = message + 1
+        return InvalidMessage(f"message {number} (line {line}): {problem}", line=line, extra={"message": number})
+
+
+def canonical_statements(document: bytes, format: MessageFormat, base: str) -> bytes:
+    """The document's statements as N-Quads. Raises SyntaxError for what is not RDF 1.1, with line and column."""
+    if format is MessageFormat.RDF_XML:
+        check_xml(document)
+    elif format is not MessageFormat.JSON_LD:
+        check_no_triple_terms(document)
+    return canonical_flat_statements(document, format, base)
+
+
+def canonical_flat_statements(document: bytes, format: MessageFormat, base: str) -> bytes:
+    """As ``canonical_statements``, for a document known to hold nothing that nests deeply."""
+    serialised = pyoxigraph.serialize(
+        pyoxigraph.parse(document, RDF_FORMATS[format], base_iri=base), format=pyoxigraph.RdfFormat.N_QUADS
+    )
+    assert serialised is not None  # no output was named, so the bytes are returned
+    return serialised
+
+
+def as_text(text: bytes) -> pa.StringArray:
+    """The UTF-8 text as the only element of an array, without copying it."""
+    offsets = pa.py_buffer(array("i", [0, len(text)]))
+    return pa.StringArray.from_buffers(1, offsets, pa.py_buffer(text))
+
+
+def split_lines(canonical: bytes) -> pa.StringArray:
+    """The statements of canonical N-Quads, each without the full stop and line feed it ends in."""
+    # A line feed within a literal is escaped, so what ends a line ends a statement.
+    lines = pc.split_pattern(as_text(canonical), " .\n").flatten()
+    return lines.slice(0, len(lines) - 1)
+
+
+def syntax_problem(error: SyntaxError) -> str:
+    """What is wrong, without the position, which the error carries beside it."""
+    problem = _POSITION.sub("", error.msg)
+    if "LoadDocumentCallback" in problem:
+        return "remote contexts are not fetched: write the context itself into the document"
+    return problem
+
+
+def syntax_error(error: SyntaxError, message: int, line: int | None, column: int | None) -> InvalidMessage:
+    """A syntax error as the client sees it: message number (from 0 here), line and column within the body."""
+    place = "".join(f", {name} {value}" for name, value in (("line", line), ("column", column)) if value is not None)
+    return InvalidMessage(
+        f"message {message + 1}{place}: {syntax_problem(error)}",
+        line=line,
+        column=column,
+        extra={"message": message + 1},
+    )

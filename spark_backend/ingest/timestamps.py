@@ -1,0 +1,84 @@
+"""The time of an element, as its message tells it (contract section 4: "an element's time is, first found")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from protocol.terms import XSD, TermKind
+from protocol.time import Instant, format_instant, parse_instant
+
+TIME_KINDS = frozenset({TermKind.INTEGER, TermKind.DATE_TIME_ZONED, TermKind.DATE_TIME_LOCAL})
+FIRST_INSTANT: Instant = parse_instant("0001-01-01T00:00:00Z")
+LAST_INSTANT: Instant = parse_instant("9999-12-31T23:59:59.999Z")
+EXAMPLE = f'"2026-01-31T12:00:00Z"^^<{XSD}dateTime>'
+
+Candidate = tuple[int, int, int, int, float | None]
+"""A row that may carry a message's time: message, row, rank of its predicate in the path, its object's k and n."""
+
+
+def instant_of(row: int, kind: int, number: float | None, object_of: Callable[[int], str]) -> Instant | None:
+    """The instant a row's object stands for: an xsd:dateTime (no zone means UTC) or an integer of milliseconds.
+
+    ``kind`` and ``number`` are its facets; ``object_of`` the row tells what they leave out, fractions finer
+    than microseconds. Fractions of a millisecond are cut off. None if the object is no such literal, or
+    outside the years 1 to 9999.
+    """
+    if kind not in TIME_KINDS:
+        return None
+    if number is None:
+        if kind == TermKind.INTEGER:
+            return None
+        try:
+            instant = parse_instant(object_of(row)[1:].partition('"')[0])
+        except ValueError:
+            return None
+    else:
+        instant = math.floor(number)
+    return instant if FIRST_INSTANT <= instant <= LAST_INSTANT else None
+
+
+def path_times(
+    candidates: Iterable[Candidate], messages: int, object_of: Callable[[int], str]
+) -> tuple[list[Instant | None], dict[int, str]]:
+    """The time of each message by its timestamp path, and for messages without one an object that is none.
+
+    ``candidates`` come in document order; ``object_of`` a row is its object. What counts is the first
+    predicate of the path that a message has, and of its objects the first that is a time.
+    """
+    times: list[Instant | None] = [None] * messages
+    ranks = [-1] * messages
+    wrong: dict[int, str] = {}
+    for message, row, rank, kind, number in candidates:
+        best = ranks[message]
+        if best == -1 or rank < best:
+            ranks[message] = rank
+            times[message] = None
+            wrong.pop(message, None)
+        elif rank > best or times[message] is not None:
+            continue
+        instant = instant_of(row, kind, number, object_of)
+        if instant is None:
+            wrong.setdefault(message, object_of(row))
+        else:
+            times[message] = instant
+            wrong.pop(message, None)
+    return times, wrong
+
+
+def not_a_time(term: str) -> str:
+    """What to say of an object that should be a time."""
+    shown = term if len(term) <= 120 else term[:117] + "..."
+    return (
+        f"{shown} is not a time: write an xsd:dateTime such as {EXAMPLE}, or an integer of milliseconds since 1970, "
+        f"between {format_instant(FIRST_INSTANT)} and {format_instant(LAST_INSTANT)}"
+    )
+
+
+def no_time(path: Sequence[str], empty: bool) -> str:
+    """What to say of a message without a time."""
+    problem = "the message is empty, so it has no timestamp" if empty else "no timestamp found"
+    advice = "give the request a time with the parameter 'at'"
+    if path and not empty:
+        advice = f"add a triple such as <…> <{path[0]}> {EXAMPLE}, or {advice}"
+    return f"{problem} (the stream looks for {', '.join(f'<{iri}>' for iri in path) or 'timestamped graphs'}): {advice}"

@@ -1,0 +1,20 @@
+"""As much of the grammar of Turtle and its relatives as tells text and names from syntax."""
+
+from __future__ import annotations
+
+import re
+
+TURTLE_TOKEN = re.compile(
+    rb'"""(?:[^"\\]++|\\.|"(?!""))*+"""'
+    rb"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
+    rb'|"(?:[^"\\\r\n]++|\\.)*+"'
+    rb"|'(?:[^'\\\r\n]++|\\.)*+'"
+    rb"|<[^<>\"{}|^`\x00-\x20]*+>"
+    rb"|\\."
+    rb"|#[^\r\n]*+"
+    rb"|<<",
+    re.DOTALL,
+)
+"""Strings, IRIs, escapes and comments, each as a whole, and the ``<<`` of RDF 1.2. All else is passed over."""
+
+LINE_END = re.compile(rb"\r\n|\r|\n")
