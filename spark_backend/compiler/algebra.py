@@ -1,0 +1,221 @@
+"""SPARQL algebra as plain values: what the compiler reads, whoever parsed the query.
+
+Operators are those of SPARQL 1.1 Query section 18.2; terms are canonical N-Triples strings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# --- expressions -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """An IRI or literal in canonical N-Triples."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator or function: ``=``, ``<``, ``&&``, ``!``, ``+``, ``IN``, ``BOUND``, ``REGEX``, ``IF``, …
+
+    ``name`` is the SPARQL keyword in upper case, the operator's sign, or an IRI in angle brackets (a cast).
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+Expression = Variable | Term | Call
+
+# --- graph patterns --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TriplePattern:
+    """Variables (blank nodes among them, as variables of their own) or terms."""
+
+    subject: Variable | Term
+    predicate: Variable | Term
+    object: Variable | Term
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        return tuple(part for part in (self.subject, self.predicate, self.object) if isinstance(part, Variable))
+
+
+@dataclass(frozen=True)
+class BGP:
+    triples: tuple[TriplePattern, ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class LeftJoin:
+    left: Pattern
+    right: Pattern
+    condition: Expression | None
+
+
+@dataclass(frozen=True)
+class Union:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class Minus:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class Filter:
+    pattern: Pattern
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Extend:
+    pattern: Pattern
+    variable: Variable
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Graph:
+    """``GRAPH name {…}``; with ``windows_only`` it is ``WINDOW ?w {…}``, ranging over declared windows."""
+
+    name: Variable | Term
+    pattern: Pattern
+    windows_only: bool = False
+
+
+@dataclass(frozen=True)
+class Values:
+    """Rows of terms, None where UNDEF."""
+
+    variables: tuple[Variable, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """``COUNT``, ``SUM``, ``AVG``, ``MIN``, ``MAX``, ``SAMPLE`` or ``GROUP_CONCAT``; ``argument`` None is ``*``."""
+
+    function: str
+    argument: Expression | None
+    result: Variable
+    distinct: bool = False
+    separator: str = " "
+
+
+@dataclass(frozen=True)
+class Group:
+    """Grouping and aggregation (section 18.5.1). ``keys`` None: the one implicit group, also of nothing."""
+
+    pattern: Pattern
+    keys: tuple[Variable, ...] | None
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True)
+class OrderCondition:
+    expression: Expression
+    descending: bool
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    pattern: Pattern
+    conditions: tuple[OrderCondition, ...]
+
+
+@dataclass(frozen=True)
+class Project:
+    pattern: Pattern
+    variables: tuple[Variable, ...]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """DISTINCT, and REDUCED, which permits what DISTINCT does."""
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class Slice:
+    pattern: Pattern
+    offset: int
+    limit: int | None
+
+
+Pattern = (
+    BGP
+    | Join
+    | LeftJoin
+    | Union
+    | Minus
+    | Filter
+    | Extend
+    | Graph
+    | Values
+    | Group
+    | OrderBy
+    | Project
+    | Distinct
+    | Slice
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query form over a pattern. ``template`` belongs to CONSTRUCT; its blank nodes start with ``_:``."""
+
+    pattern: Pattern
+    variables: tuple[Variable, ...]
+    template: tuple[tuple[Variable | Term, Variable | Term, Variable | Term], ...] | None = None
+
+
+def expression_variables(expression: Expression) -> frozenset[Variable]:
+    """The variables an expression reads."""
+    if isinstance(expression, Variable):
+        return frozenset({expression})
+    if isinstance(expression, Term):
+        return frozenset()
+    return frozenset().union(*(expression_variables(argument) for argument in expression.arguments))
+
+
+def in_scope(pattern: Pattern) -> frozenset[Variable]:
+    """The variables in scope after a pattern (18.2.1): what SELECT * selects, blank nodes aside."""
+    match pattern:
+        case BGP(triples):
+            found = frozenset(variable for triple in triples for variable in triple.variables)
+            return frozenset(variable for variable in found if not variable.name.startswith("_:"))
+        case Join(left, right) | LeftJoin(left, right, _) | Union(left, right):
+            return in_scope(left) | in_scope(right)
+        case Minus(left, _):
+            return in_scope(left)
+        case Filter(inner, _) | OrderBy(inner, _) | Distinct(inner) | Slice(inner, _, _):
+            return in_scope(inner)
+        case Extend(inner, variable, _):
+            return in_scope(inner) | {variable}
+        case Graph(name, inner, _):
+            return in_scope(inner) | ({name} if isinstance(name, Variable) else frozenset())
+        case Values(variables, _) | Project(_, variables):
+            return frozenset(variables)
+        case Group(_, keys, aggregates):
+            return frozenset(keys or ()) | {aggregate.result for aggregate in aggregates}

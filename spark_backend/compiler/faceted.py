@@ -1,0 +1,70 @@
+"""Which variables need their facets beside their terms: those that value-based operators read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from spark_backend.compiler import algebra as a
+
+_BY_TERM = frozenset({"BOUND", "SAMETERM"})
+
+
+def faceted_variables(query: a.Query) -> frozenset[a.Variable]:
+    """Variables read by value somewhere in the query: comparison, arithmetic, sums, extremes, order, truth.
+
+    A variable bound by BIND to one of them by name is followed through; the facets of other computed
+    values are made where they are computed.
+    """
+    found = frozenset(variable for node in _nodes(query.pattern) for variable in _read_by_value(node))
+    aliases = {
+        node.variable: node.expression
+        for node in _nodes(query.pattern)
+        if isinstance(node, a.Extend) and not isinstance(node.expression, a.Term)
+    }
+    while True:
+        more = frozenset(
+            source
+            for variable, expression in aliases.items()
+            if variable in found
+            for source in a.expression_variables(expression)
+        )
+        if more <= found:
+            return found
+        found |= more
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    yield node
+    for field in fields(node):
+        child = getattr(node, field.name)
+        if is_dataclass(child) and not isinstance(child, a.Variable | a.Term | a.Call):
+            yield from _nodes(child)
+
+
+def _read_by_value(node: Any) -> frozenset[a.Variable]:
+    match node:
+        case a.Filter(_, condition) | a.LeftJoin(_, _, a.Variable() | a.Term() | a.Call() as condition):
+            return _variables(condition)
+        case a.Extend(_, _, a.Call() as expression):
+            return _variables(expression)
+        case a.OrderBy(_, conditions):
+            return frozenset().union(*(a.expression_variables(condition.expression) for condition in conditions))
+        case a.Group(_, _, aggregates):
+            return frozenset().union(
+                *(
+                    a.expression_variables(aggregate.argument)
+                    for aggregate in aggregates
+                    if aggregate.argument is not None and aggregate.function not in ("COUNT", "SAMPLE")
+                )
+            )
+    return frozenset()
+
+
+def _variables(expression: a.Expression) -> frozenset[a.Variable]:
+    if isinstance(expression, a.Call) and expression.name in _BY_TERM:
+        return frozenset()
+    if isinstance(expression, a.Call):
+        return frozenset().union(*map(_variables, expression.arguments))
+    return a.expression_variables(expression)

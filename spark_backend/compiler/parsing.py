@@ -1,0 +1,118 @@
+"""rdflib's SPARQL parser, with room for long and deeply nested queries, and literals left as they are written."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import rdflib
+from rdflib.plugins.sparql import parser
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+
+from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
+from spark_backend.compiler.order_of_appearance import mentions
+
+_STACK_BYTES = 512 * 1024 * 1024
+"""Of address space; only what is used becomes memory."""
+_DEPTH = 60_000
+_SERVICE = "SERVICE is not evaluated over windows"
+_RULES = frozenset(
+    {
+        "ConditionalOrExpression",
+        "ConditionalAndExpression",
+        "RelationalExpression",
+        "AdditiveExpression",
+        "MultiplicativeExpression",
+    }
+)
+_one_at_a_time = threading.Lock()
+
+T = TypeVar("T")
+
+
+def with_deep_stack(work: Callable[[], T]) -> T:
+    """The result of ``work``, run where recursion may go deep; UnsupportedFeature where it goes deeper still.
+
+    rdflib's parser descends a dozen calls for each level of a query and for each triple of a group:
+    under Python's usual limit it fails at 36 nested groups, or 85 triples.
+    """
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except RecursionError:
+            failure.append(UnsupportedFeature("the query is too long or nests too deeply to be compiled"))
+        except BaseException as error:
+            failure.append(error)
+
+    with _one_at_a_time:
+        limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+        sys.setrecursionlimit(_DEPTH)
+        try:
+            thread = threading.Thread(target=run, name="query compiler")
+            thread.start()
+            thread.join()
+        finally:
+            threading.stack_size(stack)
+            sys.setrecursionlimit(limit)
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
+def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
+    """The parse tree and rdflib's algebra of a query. QuerySyntaxError where the parser fails."""
+    # A literal of the query is the term that is written: "01" is not "1", and -3.0e0 not -3.0.
+    normalised, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+    negated, parser.neg = parser.neg, _negated
+    try:
+        parsed = parser.parseQuery(text)
+        for node in _nodes(parsed[1]):
+            if node.name in ("InlineData", "ValuesClause") and not node.var and node.value:
+                raise UnsupportedFeature("VALUES without a variable is not evaluated over windows yet")
+            if node.name == "ServiceGraphPattern":
+                raise UnsupportedFeature(_SERVICE)
+            if node.name == "Filter" and _is_literal(_innermost(node.expr)):
+                # rdflib leaves out a filter whose expression is a false value of Python: FILTER(false), FILTER(0).
+                node["expr"] = CompValue("Builtin_COALESCE", arg=[_innermost(node.expr)])
+        return parsed, translateQuery(parsed, base=base).algebra
+    except (RecursionError, ProtocolError):
+        raise
+    except Exception as error:  # rdflib raises pyparsing's, its own and bare exceptions
+        if mentions(text, "SERVICE"):  # which its parser looks for by searching the text, and not always finds
+            raise UnsupportedFeature(_SERVICE) from error
+        raise QuerySyntaxError(f"rdflib's parser refuses the query: {error}") from error
+    finally:
+        rdflib.NORMALIZE_LITERALS, parser.neg = normalised, negated
+
+
+def _negated(literal: rdflib.Literal) -> rdflib.Literal:
+    return rdflib.Literal(f"-{literal}", datatype=literal.datatype)
+
+
+def _innermost(expression: Any) -> Any:
+    """What an expression is, out of the chain of grammar rules that it went through."""
+    while isinstance(expression, CompValue) and expression.name in _RULES and list(expression) == ["expr"]:
+        expression = expression.expr
+    return expression
+
+
+def _is_literal(expression: Any) -> bool:
+    return isinstance(expression, rdflib.Literal) or (
+        isinstance(expression, CompValue) and expression.name == "literal"
+    )
+
+
+def _nodes(node: Any) -> Iterator[CompValue]:
+    if isinstance(node, CompValue):
+        yield node
+        for child in node.values():
+            yield from _nodes(child)
+    elif isinstance(node, list) or hasattr(node, "asList"):
+        for child in node:
+            yield from _nodes(child)

@@ -1,0 +1,292 @@
+"""Graph patterns in SQL, operator by operator (SPARQL 1.1 Query sections 18.5 and 18.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from protocol.terms import TermKind, facets
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler import modifiers
+from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+from spark_backend.compiler.expressions import ExpressionCompiler, Prelude, computed
+from spark_backend.compiler.grouping import group
+from spark_backend.compiler.joins import MOST_TABLES, Condition, join, left_join, minus, union
+from spark_backend.compiler.relation import Names, Relation, facet_type, quoted, unbound_column
+from spark_backend.compiler.unfinished import UnfinishedSums
+from spark_backend.compiler.values import Value, number_sql, of_term
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a pattern is evaluated: its active graph, and the key columns its relation carries."""
+
+    graph: ActiveGraph = DEFAULT_GRAPH
+    keys: tuple[str, ...] = ("instant",)
+
+
+@dataclass(frozen=True)
+class PatternCompiler:
+    """Compiles a pattern to a Relation.
+
+    ``unfinished`` sums are left in parts (see ``CompiledAggregate.sum_parts``).
+    """
+
+    dataset: QueryDataset
+    names: Names
+    prelude: Prelude
+    unfinished: UnfinishedSums = field(default_factory=UnfinishedSums)
+
+    def compile(self, pattern: a.Pattern, scope: Scope) -> Relation:
+        """The relation of a pattern in a scope."""
+        keys, names = scope.keys, self.names
+        match pattern:
+            case a.BGP(triples):
+                return self._bgp(triples, scope)
+            case a.Join(left, right):
+                return join(self.compile(left, scope), self.compile(right, scope), keys, names)
+            case a.LeftJoin(left, right, condition):
+                one, other = self.compile(left, scope), self.compile(right, scope)
+                return left_join(one, other, self._condition(condition, one, other), keys, names)
+            case a.Union():
+                return union([self.compile(part, scope) for part in _alternatives(pattern)], keys, names)
+            case a.Minus(left, right):
+                return minus(self.compile(left, scope), self.compile(right, scope), keys, names)
+            case a.Filter(inner, condition):
+                return self._filter(self.compile(inner, scope), condition)
+            case a.Extend(inner, variable, expression):
+                return self._extend(self.compile(inner, scope), variable, expression)
+            case a.Graph(name, inner, windows_only):
+                return self._graph(name, inner, windows_only, scope)
+            case a.Values(variables, rows):
+                return self._values(variables, rows, scope)
+            case a.Group(inner):
+                relation = self.compile(inner, scope)
+                return group(pattern, relation, self._unit(scope), names, self.prelude, self.unfinished.of(pattern))
+            case a.OrderBy(inner, conditions):
+                return modifiers.order_by(self.compile(inner, scope), conditions, keys, names, self.prelude)
+            case a.Project(inner, variables):
+                return modifiers.project(self.compile(inner, scope), variables, keys, names)
+            case a.Distinct(inner):
+                return modifiers.distinct(self.compile(inner, scope), keys, names)
+            case a.Slice(inner, offset, limit):
+                return modifiers.cut(self.compile(inner, scope), offset, limit, keys, names)
+
+    def _unit(self, scope: Scope) -> Relation:
+        """One empty solution for each key."""
+        alias = self.names.fresh("u")
+        table = self.dataset.instants if scope.graph.column is None else f"({self.dataset.graph_names(scope.graph)})"
+        return Relation({key: f"{alias}.{key}" for key in scope.keys}, (f"{table} {alias}",))
+
+    def _bgp(self, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+        if len(triples) <= MOST_TABLES:
+            return self._joined(triples, scope)
+        relation: Relation | None = None
+        for part in connected_parts(triples, MOST_TABLES - 1):
+            right = self._joined(part, scope)
+            relation = right if relation is None else join(relation, right, scope.keys, self.names)
+        assert relation is not None
+        return relation
+
+    def _joined(self, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+        keys: dict[str, str] = {}
+        tables: list[str] = []
+        conditions: list[str] = []
+        places: dict[a.Variable, str] = {}
+        objects: dict[a.Variable, str] = {}
+        for triple in triples:
+            alias = self.names.fresh("t")
+            source = self.dataset.source(triple, scope.graph, alias)
+            tables.append(source.table)
+            conditions += source.conditions
+            for key, place in source.keys.items():
+                if keys.setdefault(key, place) != place:
+                    conditions.append(f"{place} = {keys[key]}")
+            for column, part in (("s", triple.subject), ("p", triple.predicate), ("o", triple.object)):
+                if not isinstance(part, a.Variable):
+                    continue
+                place = f"{alias}.{column}"
+                if part in places:
+                    conditions.append(f"{place} = {places[part]}")
+                else:
+                    places[part] = place
+                if column == "o":
+                    objects.setdefault(part, alias)
+        if not triples:
+            return self._unit(scope)
+        if "instant" not in keys:  # all of it is static, and there at every instant
+            alias = self.names.fresh("u")
+            keys["instant"] = f"{alias}.instant"
+            tables.append(f"{self.dataset.instants} {alias}")
+        return Relation(
+            {**{key: keys[key] for key in scope.keys}, **self._columns(places, objects)},
+            tuple(tables),
+            tuple(places),
+            frozenset(places),
+            tuple(conditions),
+        )
+
+    def _columns(self, places: dict[a.Variable, str], objects: dict[a.Variable, str]) -> dict[str, str]:
+        columns = {}
+        for variable, place in places.items():
+            name = self.names.column(variable)
+            columns[name] = place
+            if variable not in self.names.faceted:
+                continue
+            if variable in objects:
+                columns[f"{name}_k"], columns[f"{name}_n"] = f"{objects[variable]}.k", f"{objects[variable]}.n"
+            else:  # subjects, predicates: an IRI or a blank node
+                iri, blank = f"{TermKind.IRI:d}", f"{TermKind.BLANK_NODE:d}"
+                columns[f"{name}_k"] = f"(CASE WHEN {place}[1] = '<' THEN {iri} ELSE {blank} END)::UTINYINT"
+                columns[f"{name}_n"] = "NULL::DOUBLE"
+        return columns
+
+    def _values(
+        self, variables: tuple[a.Variable, ...], rows: Sequence[Sequence[str | None]], scope: Scope
+    ) -> Relation:
+        unit = self._unit(scope)
+        names = self.names.all_columns(variables)
+        if not variables or not rows:
+            columns = {**unit.columns, **{name: unbound_column(name) for name in names}}
+            if len(rows) > 1:  # rows without a variable are empty solutions, each one counts
+                unit = replace(unit, tables=(*unit.tables, f"range({len(rows)}) {self.names.fresh('w')}"))
+            return replace(unit, columns=columns, variables=variables, conditions=() if rows else ("FALSE",))
+        lines = ", ".join(f"({', '.join(self._cells(variables, row))})" for row in rows)
+        alias = self.names.fresh("w")
+        certain = frozenset(
+            variable for place, variable in enumerate(variables) if all(row[place] is not None for row in rows)
+        )
+        return Relation(
+            {**unit.columns, **{name: f"{alias}.{name}" for name in names}},
+            (*unit.tables, f"(VALUES {lines}) {alias}({', '.join(names)})"),
+            variables,
+            certain,
+        )
+
+    def _cells(self, variables: Sequence[a.Variable], row: Sequence[str | None]) -> Iterable[str]:
+        for variable, term in zip(variables, row, strict=True):
+            yield "NULL::VARCHAR" if term is None else quoted(term)
+            if variable in self.names.faceted:
+                kind, number = (None, None) if term is None else facets(term)
+                yield "NULL::UTINYINT" if kind is None else f"{int(kind)}::UTINYINT"
+                yield number_sql(number)
+
+    def _graph(self, name: a.Variable | a.Term, inner: a.Pattern, windows_only: bool, scope: Scope) -> Relation:
+        if isinstance(name, a.Term):
+            relation = self.compile(inner, Scope(ActiveGraph(iri=name.text[1:-1])))
+            # Inside GRAPH ?g another graph is active: its solutions go with every graph that ?g ranges over.
+            return relation if scope.keys == ("instant",) else self._for_each_key(relation, scope)
+        column = self.names.fresh("g")
+        ranging = Scope(ActiveGraph(column=column, windows_only=windows_only), ("instant", column))
+        unit = self._unit(ranging)
+        target = self.names.column(name)
+        facet_columns = {f"{target}_k": f"{TermKind.IRI:d}::UTINYINT", f"{target}_n": "NULL::DOUBLE"}
+        named = replace(
+            unit,
+            columns={
+                **unit.columns,
+                target: unit.columns[column],
+                **(facet_columns if name in self.names.faceted else {}),
+            },
+            variables=(name,),
+            certain=frozenset({name}),
+        )
+        relation = self.compile(inner, ranging)
+        if name in relation.variables:  # Join(pattern, {?g -> graph}) (18.6)
+            relation = join(relation, named, ranging.keys, self.names)
+        else:
+            if relation.distinct:
+                relation = relation.within(self.names.fresh("q"))
+            columns = {**relation.columns, target: relation.columns[column]}
+            if name in self.names.faceted:
+                columns |= facet_columns
+            relation = replace(
+                relation,
+                columns=columns,
+                variables=(*relation.variables, name),
+                certain=relation.certain | {name},
+            )
+        listed = ["instant", *self.names.all_columns(relation.variables)]
+        relation = replace(relation, columns={key: relation.columns[key] for key in listed}, ranked=False, order=())
+        return relation if scope.keys == ("instant",) else self._for_each_key(relation, scope)
+
+    def _for_each_key(self, relation: Relation, scope: Scope) -> Relation:
+        relation, unit = self.names.opened(relation), self._unit(scope)
+        columns = {**{k: v for k, v in relation.columns.items() if k != "instant"}, **unit.columns}
+        condition = f"{relation.columns['instant']} = {unit.columns['instant']}"
+        return replace(
+            relation,
+            columns=columns,
+            tables=(*relation.tables, *unit.tables),
+            conditions=(*relation.conditions, condition),
+        )
+
+    def _filter(self, relation: Relation, condition: a.Expression) -> Relation:
+        relation, (truth,) = computed(relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)])
+        return relation.where(truth)
+
+    def _condition(self, condition: a.Expression | None, left: Relation, right: Relation) -> Condition | None:
+        """The condition of a LeftJoin over merged solutions; prelude calls stay in line in it."""
+        if condition is None:
+            return None
+        variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
+
+        def written(columns: Mapping[str, str]) -> str:
+            found = {}
+            for variable in variables:
+                parts = [columns[name] for name in self.names.columns(variable)]
+                found[variable] = of_term(parts[0]) if len(parts) == 1 else Value(*parts)
+            return ExpressionCompiler(found, self.prelude, columns["instant"]).truth(condition)
+
+        return written
+
+    def _extend(self, relation: Relation, variable: a.Variable, expression: a.Expression) -> Relation:
+        names = self.names.columns(variable)
+        if isinstance(expression, a.Variable) and not relation.distinct:
+            sources: Sequence[str] = self.names.columns(expression)
+            parts: Sequence[str] = [
+                relation.columns.get(source, unbound_column(name)) for source, name in zip(sources, names, strict=False)
+            ]
+            certain = expression in relation.certain
+            if expression in relation.parts:
+                relation = replace(relation, parts=relation.parts | {variable})
+        else:
+            relation, parts = computed(
+                relation,
+                self.names,
+                self.prelude,
+                lambda compiler: _parts(compiler.value(expression))[: len(names)],
+            )
+            parts = [f"({part})::{facet_type(name)}" for part, name in zip(parts, names, strict=True)]
+            certain = isinstance(expression, a.Term)
+        kept = {name: sql for name, sql in relation.columns.items() if name not in names}
+        return replace(
+            relation,
+            columns={**kept, **dict(zip(names, parts, strict=True))},
+            variables=(*(v for v in relation.variables if v != variable), variable),
+            certain=relation.certain - {variable} | ({variable} if certain else frozenset()),
+        )
+
+
+def _parts(value: Value) -> list[str]:
+    return [value.term, value.kind, value.number]
+
+
+def connected_parts(triples: Sequence[a.TriplePattern], size: int) -> list[list[a.TriplePattern]]:
+    """A long basic graph pattern in parts, each pattern sharing a variable with those before it where it can."""
+    left = list(triples)
+    ordered: list[a.TriplePattern] = []
+    bound: set[a.Variable] = set()
+    while left:
+        following = next((triple for triple in left if bound.intersection(triple.variables)), left[0])
+        left.remove(following)
+        ordered.append(following)
+        bound.update(following.variables)
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+
+
+def _alternatives(pattern: a.Pattern) -> list[a.Pattern]:
+    """The operands of nested unions, in order."""
+    if isinstance(pattern, a.Union):
+        return [*_alternatives(pattern.left), *_alternatives(pattern.right)]
+    return [pattern]

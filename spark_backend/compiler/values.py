@@ -1,0 +1,67 @@
+"""The value of an expression in SQL: its term, and the facets and truth that operators work on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from protocol.terms import TermKind, facets
+from spark_backend.compiler.relation import quoted
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF_LANG_STRING = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>"
+TRUE = f'"true"^^<{XSD}boolean>'
+FALSE = f'"false"^^<{XSD}boolean>'
+
+
+@dataclass(frozen=True)
+class Value:
+    """SQL fragments over the columns at hand; NULL stands for unbound and for error alike (17.2).
+
+    ``term``: VARCHAR, canonical N-Triples. ``kind`` and ``number``: its facets; the number of a NaN is
+    NULL. ``truth``: BOOLEAN, for expressions that are boolean by their nature. ``constant``: the term
+    itself, where it is one.
+    """
+
+    term: str
+    kind: str
+    number: str
+    truth: str | None = None
+    constant: str | None = None
+
+    @property
+    def constant_kind(self) -> int | None:
+        return None if self.constant is None else facets(self.constant)[0]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a constant whose number is known."""
+        kind = self.constant_kind
+        return kind is not None and kind <= TermKind.DOUBLE and not self.number.startswith("NULL")
+
+
+UNBOUND = Value("NULL::VARCHAR", "NULL::UTINYINT", "NULL::DOUBLE")
+
+
+def constant(term: str) -> Value:
+    """The value of an IRI or literal of the query."""
+    kind, number = facets(term)
+    truth = {TRUE: "TRUE", FALSE: "FALSE"}.get(term)
+    return Value(quoted(term), str(int(kind)), number_sql(number), truth, constant=term)
+
+
+def number_sql(number: float | None) -> str:
+    if number is None or math.isnan(number):
+        return "NULL::DOUBLE"
+    return f"'{number!r}'::DOUBLE"
+
+
+def of_truth(truth: str) -> Value:
+    """The xsd:boolean a SQL BOOLEAN stands for."""
+    term = f"(CASE {truth} WHEN TRUE THEN {quoted(TRUE)} WHEN FALSE THEN {quoted(FALSE)} END)"
+    return Value(term, f"(CASE WHEN ({truth}) IS NOT NULL THEN {TermKind.BOOLEAN:d} END)", f"({truth})::DOUBLE", truth)
+
+
+def of_term(term: str) -> Value:
+    """A computed term; its facets by the prelude."""
+    return Value(term, f"facet_k({term})", f"facet_n({term})")

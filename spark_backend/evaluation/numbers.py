@@ -1,0 +1,165 @@
+"""Numbers that SQL leaves over: how computed ones are written, sums of mixed kinds, the order of inexact ones.
+
+As the one-shot engine has them: integers of 64 bits, decimals of 18 fractional digits in 128 bits, an
+error where a result does not fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_DOWN, Decimal, InvalidOperation, localcontext
+from fractions import Fraction
+
+import numpy
+
+from protocol.terms import TermKind, facets
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_STEP = Decimal("1e-18")
+_INTEGERS = range(-(2**63), 2**63)
+_MOST_DECIMAL = Decimal(2**127 - 1) * _STEP
+_DIGITS = 60
+
+
+def number_term(kind: int, number: float | None) -> str | None:
+    """The term of a computed number of a kind, written as the one-shot engine writes it."""
+    if number is None:
+        return None
+    match kind:
+        case TermKind.INTEGER:
+            return _integer_term(int(number))
+        case TermKind.DECIMAL:
+            return _decimal_term(Decimal(number))
+        case TermKind.FLOAT:
+            with numpy.errstate(over="ignore"):
+                single = numpy.float32(number)
+            return f'"{_floating_text(float(single), str(single))}"^^<{_XSD}float>'
+    return f'"{_floating_text(number, repr(number))}"^^<{_XSD}double>'
+
+
+def sum_term(
+    average: bool,
+    count: int | None,
+    floating: float | None,
+    whole: int | str | None,
+    exact: Decimal | str | None,
+    rest: Sequence[str] | None,
+    errors: int | None = 0,
+) -> str | None:
+    """SUM or AVG of a group from its parts (18.5.1.3, 18.5.1.4); None where an argument was an error.
+
+    ``floating``, ``whole`` and ``exact``: sums of its doubles, short integers and short decimals, None
+    without any; ``rest``: the terms of everything else.
+    """
+    if errors:
+        return None
+    if not count:
+        return _integer_term(0)
+    kinds = {TermKind.DOUBLE} if floating is not None else set()
+    if exact is not None:
+        kinds.add(TermKind.DECIMAL)
+    integers, floats = int(whole or 0), [] if floating is None else [floating]
+    with localcontext() as context:
+        context.prec = _DIGITS
+        decimals = Decimal(exact or 0)
+        for term in rest or ():
+            kind, _ = facets(term)
+            if kind > TermKind.DOUBLE:
+                return None
+            lexical = term[1 : term.rindex('"')]
+            match kind:
+                case TermKind.INTEGER if len(lexical) < 25 and int(lexical) in _INTEGERS:
+                    integers += int(lexical)
+                case TermKind.DECIMAL if (decimal := _decimal(lexical)) is not None:
+                    decimals += decimal
+                case TermKind.FLOAT:
+                    floats.append(float(numpy.float32(lexical)))
+                case TermKind.DOUBLE:
+                    floats.append(float(lexical))
+                case _:
+                    return None
+            kinds.add(TermKind(kind))
+        if TermKind.DOUBLE in kinds or TermKind.FLOAT in kinds:
+            number = math.fsum(floats) if all(map(math.isfinite, floats)) else sum(floats)
+            number += float(integers + decimals)
+            kind = TermKind.DOUBLE if TermKind.DOUBLE in kinds else TermKind.FLOAT
+            return number_term(kind, number / count if average else number)
+        if integers not in _INTEGERS:
+            return None
+        if not average and TermKind.DECIMAL not in kinds:
+            return _integer_term(integers)
+        total = decimals + integers
+        if abs(total) > _MOST_DECIMAL:
+            return None
+        return _decimal_term((total / count).quantize(_STEP, rounding=ROUND_DOWN) if average else total)
+
+
+def order_number(term: str) -> float | None:
+    """A double in the order of the literal's value, for numbers and dateTimes that no double is exactly."""
+    value = _value(term)
+    if value is None or isinstance(value, float):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def order_rest(term: str) -> float:
+    """What ``order_number`` leaves over: decides between values of the same double."""
+    value = _value(term)
+    if not isinstance(value, Fraction):
+        return 1.0
+    number = order_number(term)
+    assert number is not None
+    return float(value - Fraction(number)) if math.isfinite(number) else 0.0
+
+
+def _value(term: str) -> Fraction | float | None:
+    """The exact value; infinity for a NaN, which is ordered after all numbers; None for what has no number."""
+    kind, number = facets(term)
+    lexical = term[1 : term.rindex('"')]
+    if number is not None and not math.isnan(number):
+        return Fraction(number) if math.isfinite(number) else number
+    match kind:
+        case TermKind.INTEGER | TermKind.DECIMAL:
+            return Fraction(Decimal(lexical))
+        case TermKind.FLOAT:
+            with numpy.errstate(over="ignore"):
+                single = float(numpy.float32(lexical))
+            return Fraction(single) if math.isfinite(single) else single
+        case TermKind.DATE_TIME_ZONED | TermKind.DATE_TIME_LOCAL:
+            start, _, fraction = lexical.partition(".")
+            digits = fraction.rstrip("Z").partition("+")[0].partition("-")[0]
+            seconds = facets(f'"{start}{fraction[len(digits) :]}"^^<{_XSD}dateTime>')[1]
+            return None if seconds is None else Fraction(seconds) + Fraction(Decimal(f"0.{digits or 0}")) * 1000
+    return math.inf if kind == TermKind.DOUBLE else None
+
+
+def _decimal(lexical: str) -> Decimal | None:
+    try:
+        value = Decimal(lexical)
+        return value if value == value.quantize(_STEP) and abs(value) <= _MOST_DECIMAL else None
+    except InvalidOperation:
+        return None
+
+
+def _integer_term(number: int) -> str:
+    return f'"{number}"^^<{_XSD}integer>'
+
+
+def _decimal_term(value: Decimal) -> str:
+    text = format(value, "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f'"{"0" if text in ("-0", "") else text}"^^<{_XSD}decimal>'
+
+
+def _floating_text(number: float, shortest: str) -> str:
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "INF" if number > 0 else "-INF"
+    text = format(Decimal(shortest), "f")
+    return text.removesuffix(".0") if "." in text else text

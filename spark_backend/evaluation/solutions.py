@@ -1,0 +1,71 @@
+"""Rows of terms to solutions as text: SPARQL JSON bindings, and the triples of a CONSTRUCT template.
+
+Serialised once, here: the sink and the listeners pass these strings on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from protocol.terms import term_to_json
+from protocol.time import Instant
+
+_REMEMBERED = 200_000
+
+
+class BindingWriter:
+    """Writes solution mappings as JSON objects (SPARQL 1.1 Query Results JSON Format, 3.2)."""
+
+    def __init__(self) -> None:
+        self._terms: dict[str, str] = {}
+
+    def binding(self, keys: Sequence[str], row: Sequence[str | None]) -> str:
+        """One binding object; ``keys`` are the variables' names as JSON strings, unbound ones are left out."""
+        known = self._terms
+        parts = []
+        for key, term in zip(keys, row, strict=True):
+            if term is None:
+                continue
+            written = known.get(term)
+            if written is None:
+                written = json.dumps(term_to_json(term), ensure_ascii=False, separators=(",", ":"))
+                if len(known) >= _REMEMBERED:
+                    known.clear()
+                if len(term) < 1000:  # a long literal is hardly the same one twice
+                    known[term] = written
+            parts.append(f"{key}:{written}")
+        return "{" + ",".join(parts) + "}"
+
+
+def instantiate(
+    template: Sequence[tuple[str, str, str]],
+    variables: Sequence[str],
+    row: Sequence[str | None],
+    *,
+    query: str,
+    instant: Instant,
+    place: int,
+) -> str:
+    """The template's triples for one solution as N-Triples lines (SPARQL 1.1 Query section 16.2).
+
+    Triples with an unbound part or a literal where none may stand are left out. Blank nodes are fresh
+    for each solution, named after the query, the instant and the solution's place: the same at every replay.
+    """
+    bound = dict(zip((f"?{variable}" for variable in variables), row, strict=True))
+    lines = []
+    for parts in template:
+        terms = []
+        for position, part in enumerate(parts):
+            if part.startswith("_:"):
+                digest = hashlib.sha256(f"{query} {instant} {place} {part}".encode()).hexdigest()
+                term: str | None = f"_:c{digest[:24]}"
+            else:
+                term = bound.get(part) if part.startswith("?") else part
+            if term is None or (position == 0 and term[0] == '"') or (position == 1 and term[0] != "<"):
+                break
+            terms.append(term)
+        else:
+            lines.append(f"{terms[0]} {terms[1]} {terms[2]} .")
+    return "\n".join(lines)

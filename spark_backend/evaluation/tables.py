@@ -1,0 +1,135 @@
+"""Tables of one DuckDB connection: windows' contents, instants and static triples, made once and shared.
+
+Queries that are due at the same instants over the same window read the same table.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from protocol.errors import NotFound, Unavailable
+from protocol.time import Instant
+from protocol.windows.instances import content_bounds
+from protocol.windows.spec import TimeWindow
+from spark_backend.log.reader import LogReader
+
+WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
+"""A triple's columns: in SQL a NaN would equal itself and exceed all numbers, so it has no number to compare."""
+_KEPT_WINDOWS = 24
+_KEPT_INSTANTS = 64
+
+
+class EvaluationTables:
+    """Makes and keeps tables; what was not used for longest goes first."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, streams: Path, statics: Path) -> None:
+        self._connection = connection
+        self._streams = streams
+        self._statics = statics
+        self._readers: dict[str, LogReader] = {}
+        self._windows: OrderedDict[tuple[str, int, int, int, tuple[Instant, ...]], str] = OrderedDict()
+        self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
+        self._static_files: dict[str, str] = {}
+        self._made = 0
+
+    def refresh(self) -> None:
+        """See what has been appended to the logs since; forget logs that were deleted.
+
+        A log that cannot be read fails the queries that read it (``reader``), not the batch of all.
+        """
+        for log, reader in list(self._readers.items()):
+            try:
+                reader.refresh()
+            except (NotFound, Unavailable):
+                del self._readers[log]
+
+    def reader(self, log: str) -> LogReader:
+        """The reader of a log, by the name of its directory."""
+        if log not in self._readers:
+            self._readers[log] = LogReader(self._streams / log)
+            self._readers[log].refresh()
+        return self._readers[log]
+
+    def instants(self, instants: tuple[Instant, ...]) -> str:
+        """A table of instants, one column ``instant``."""
+        known = self._instants.get(instants)
+        if known is not None:
+            self._instants.move_to_end(instants)
+            return known
+        name = self._fresh("instants")
+        rows = ", ".join(f"({instant})" for instant in instants)
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT c::BIGINT AS instant FROM (VALUES {rows}) v(c)")
+        self._instants[instants] = name
+        self._drop_oldest(self._instants, _KEPT_INSTANTS)
+        return name
+
+    def window(self, log: str, window: TimeWindow, instants: tuple[Instant, ...]) -> str:
+        """A table ``instant, s, p, o, k, n`` of the window's content at each instant: a set of triples."""
+        key = (log, window.width, window.slide, window.origin, instants)
+        known = self._windows.get(key)
+        if known is not None:
+            self._windows.move_to_end(key)
+            return known
+        bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
+        rows = self.reader(log).scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds))
+        name = self._fresh("window")
+        self._connection.register("slice", rows)
+        try:
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS {_content(bounds)}")
+        finally:
+            self._connection.unregister("slice")
+        self._windows[key] = name
+        self._drop_oldest(self._windows, _KEPT_WINDOWS)
+        return name
+
+    def rows_between(self, log: str, window: TimeWindow, instants: Sequence[Instant]) -> int:
+        """How many rows the window's contents at these instants have together, about."""
+        bounds = [content_bounds(window, instant) for instant in instants]
+        rows: int = self.reader(log).scan(bounds[0][0], bounds[-1][1]).num_rows
+        spanned = max(bounds[-1][1] - bounds[0][0], 1)
+        return rows * max(1, sum(upto - after for after, upto in bounds) // spanned)
+
+    def static(self, table: str, file: str) -> None:
+        """Make a static pattern's table the content of a file (columns g, s, p, o, k, n)."""
+        if self._static_files.get(table) == file:
+            return
+        with pa.memory_map(str(self._statics / file)) as source:
+            rows = pa.ipc.open_file(source).read_all()
+            self._connection.register("static_rows", rows)
+            try:
+                self._connection.execute(
+                    f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT g, {WINDOW_COLUMNS} FROM static_rows"
+                )
+            finally:
+                self._connection.unregister("static_rows")
+        self._static_files[table] = file
+
+    def _fresh(self, kind: str) -> str:
+        self._made += 1
+        return f"{kind}_t{self._made}"
+
+    def _drop_oldest(self, kept: OrderedDict[Any, str], most: int) -> None:
+        while len(kept) > most:
+            _, name = kept.popitem(last=False)
+            self._connection.execute(f"DROP TABLE {name}")
+
+
+def _content(bounds: Sequence[tuple[Instant, Instant, Instant]]) -> str:
+    """The SELECT of windows' contents from ``slice``. An element takes part at e only if seen < e (section 1)."""
+    # Facets are functions of the object.
+    columns = "s, p, o, any_value(k) AS k, nullif(any_value(n), 'NaN'::DOUBLE) AS n"
+    if len(bounds) == 1:
+        instant = bounds[0][0]
+        # The slice is that window: it holds what was there at the instant, and nothing else.
+        return f"SELECT {instant}::BIGINT AS instant, {columns} FROM slice GROUP BY s, p, o"
+    rows = ", ".join(f"({instant}::BIGINT, {after}::BIGINT, {upto}::BIGINT)" for instant, after, upto in bounds)
+    return (
+        f"SELECT instant, {columns} FROM slice JOIN (VALUES {rows}) b(instant, lower, upper) "
+        f"ON time > lower AND time <= upper AND seen < instant GROUP BY instant, s, p, o"
+    )

@@ -1,0 +1,52 @@
+"""Where everything lies below the data directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The data directory of one endpoint; processes other than the server get its path and no more."""
+
+    root: Path
+
+    @property
+    def streams(self) -> Path:
+        """One directory a stream log."""
+        return self.root / "streams"
+
+    @property
+    def queries(self) -> Path:
+        """The query registry and the prepared queries."""
+        return self.root / "queries"
+
+    @property
+    def statics(self) -> Path:
+        """Static patterns' triples as Arrow files, one a pattern and version."""
+        return self.root / "statics"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Structured Streaming's checkpoint."""
+        return self.root / "checkpoint"
+
+    @property
+    def spark(self) -> Path:
+        """Spark's scratch space."""
+        return self.root / "spark"
+
+    @property
+    def catalogue(self) -> Path:
+        """The streams and standing queries that outlive a restart."""
+        return self.root / "catalogue.json"
+
+    @property
+    def progress(self) -> Path:
+        """Per query, the latest instant whose answer is out."""
+        return self.root / "progress.json"
+
+    def make(self) -> None:
+        for directory in (self.root, self.streams, self.queries, self.statics, self.checkpoint, self.spark):
+            directory.mkdir(parents=True, exist_ok=True)

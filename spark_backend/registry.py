@@ -1,0 +1,159 @@
+"""The query registry: which queries are evaluated, as files that other processes read.
+
+The server process writes it, the ET source reads it at each poll and the tasks read the plans it
+points to. A *prepared query* file never changes: a new plan is a new file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from protocol.language.model import StreamWindow
+from protocol.time import Instant
+from protocol.windows.spec import Report, Strategy, TimeWindow
+from spark_backend.compiler.plan import Plan
+
+
+def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:
+    """Replace a file's content so that a reader sees the old or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.new")
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if durable:
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def windows_to_json(windows: tuple[StreamWindow, ...]) -> list[dict[str, Any]]:
+    documents = []
+    for member in windows:
+        window = asdict(member.window)
+        report = member.window.report
+        window["report"] = (
+            None if report is None else {"strategies": sorted(report.strategies), "period": report.period}
+        )
+        documents.append({**asdict(member), "window": window})
+    return documents
+
+
+def windows_from_json(documents: list[dict[str, Any]]) -> tuple[StreamWindow, ...]:
+    members = []
+    for document in documents:
+        window = dict(document["window"])
+        report = window["report"]
+        if report is not None:
+            window["report"] = Report(frozenset(map(Strategy, report["strategies"])), report["period"])
+        members.append(StreamWindow(**{**document, "window": TimeWindow(**window)}))
+    return tuple(members)
+
+
+@dataclass(frozen=True)
+class PreparedQuery:
+    """What a task needs: the plan, the windows with the directories of their logs, the static tables' files.
+
+    ``windows[i].stream`` is the name of a log's directory below ``streams/``.
+    """
+
+    plan: Plan
+    windows: tuple[StreamWindow, ...]
+    statics: dict[str, str]
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {"plan": self.plan.to_json(), "windows": windows_to_json(self.windows), "statics": self.statics}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> PreparedQuery:
+        document = json.loads(text)
+        return cls(Plan.from_json(document["plan"]), windows_from_json(document["windows"]), document["statics"])
+
+
+@dataclass(frozen=True)
+class RegisteredQuery:
+    """One entry of the registry. ``key`` names this registration for ever: a replacement has another.
+
+    ``start``: evaluations are those of ET after it, None for all. ``prepared``: file of its PreparedQuery.
+    """
+
+    key: str
+    windows: tuple[StreamWindow, ...]
+    prepared: str
+    start: Instant | None
+
+    def with_prepared(self, prepared: str) -> RegisteredQuery:
+        return replace(self, prepared=prepared)
+
+
+class Registry:
+    """The registry in a directory. One writer; readers poll ``changed`` and ``read``."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._index = directory / "registry.json"
+        self._seen: tuple[int, int, int] | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def write(self, queries: list[RegisteredQuery]) -> None:
+        """Publish the whole registry."""
+        documents = [
+            {"key": q.key, "windows": windows_to_json(q.windows), "prepared": q.prepared, "start": q.start}
+            for q in queries
+        ]
+        write_atomically(self._index, json.dumps(documents))
+
+    def changed(self) -> bool:
+        """Whether the registry is another one than at the last ``read`` of this object."""
+        try:
+            status = os.stat(self._index)
+        except FileNotFoundError:
+            return False
+        return (status.st_ino, status.st_mtime_ns, status.st_size) != self._seen
+
+    def read(self) -> dict[str, RegisteredQuery]:
+        """The registered queries by key."""
+        try:
+            with open(self._index, encoding="utf-8") as file:
+                status = os.fstat(file.fileno())
+                documents = json.load(file)
+        except FileNotFoundError:
+            return {}
+        self._seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        return {
+            document["key"]: RegisteredQuery(
+                document["key"], windows_from_json(document["windows"]), document["prepared"], document["start"]
+            )
+            for document in documents
+        }
+
+    def write_prepared(self, key: str, prepared: PreparedQuery) -> str:
+        """Write a prepared query of a registration; the same content is the same file. Returns its name."""
+        text = prepared.to_json()
+        name = f"{key}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+        if not (self._directory / name).exists():
+            write_atomically(self._directory / name, text)
+        return name
+
+    def read_prepared(self, name: str) -> PreparedQuery:
+        return PreparedQuery.from_json((self._directory / name).read_text(encoding="utf-8"))
+
+    def sweep(self, kept: set[str]) -> None:
+        """Delete the prepared queries that are not among these."""
+        for path in self._directory.glob("*-*.json"):
+            if path.name not in kept:
+                path.unlink()
+
+    def remove_prepared(self, name: str) -> None:
+        (self._directory / name).unlink(missing_ok=True)

@@ -1,0 +1,272 @@
+"""The compiler's oracle: a query over windows in DuckDB, and one-shot in Oxigraph over the same content."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyoxigraph as ox
+
+from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
+from protocol.terms import facets
+from protocol.windows.spec import TimeWindow
+from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.evaluation.prelude import install, install_function
+from spark_backend.evaluation.rows import finished
+from spark_backend.evaluation.solutions import instantiate
+from spark_backend.evaluation.tables import WINDOW_COLUMNS
+from spark_backend.statics import SCHEMA, StaticTables
+
+PREFIXES = (
+    "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+    "PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> "
+)
+INSTANT = 8000
+Row = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Content:
+    """A dataset in Turtle: ``windows`` and ``graphs`` (the store's) by graph IRI, None for the default graph."""
+
+    windows: Mapping[str | None, str]
+    graphs: Mapping[str | None, str] = field(default_factory=dict)
+    undeclared: frozenset[str] = frozenset()
+
+
+def turtle(text: str) -> list[tuple[str, str, str]]:
+    """The triples of a Turtle text (with PREFIXES), as canonical terms."""
+    return [
+        (str(triple.subject), str(triple.predicate), str(triple.object))
+        for triple in ox.parse((PREFIXES + text).encode(), format=ox.RdfFormat.TURTLE)
+    ]
+
+
+class _Graphs:
+    """The store of a Content, as StaticTables read it."""
+
+    version = 1
+
+    def __init__(self, graphs: Mapping[str | None, str]) -> None:
+        self._graphs = {None if name is None else f"<{name}>": turtle(text) for name, text in graphs.items()}
+
+    def named_graphs(self) -> list[str]:
+        return [name[1:-1] for name in self._graphs if name is not None]
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+    ) -> Iterator[tuple[str, str, str, str]]:
+        for s, p, o in self._graphs.get(graph, []):
+            if subject in (None, s) and predicate in (None, p) and object in (None, o):
+                yield graph or "", s, p, o
+
+
+_installed: set[str] = set()
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """A connection as the evaluator makes it."""
+    made = duckdb.connect(config={"threads": 1})
+    made.execute("SET ieee_floating_point_ops = true")
+    install(made)
+    return made
+
+
+def continuous(text: str, content: Content, operator: R2S = R2S.RSTREAM) -> ContinuousQuery:
+    """The query over one window for each of the content's."""
+    without = re.sub(r"<[^>]*>|\"[^\"]*\"|'[^']*'|\(", " ", text)
+    found = re.search(r"\b(SELECT|ASK|CONSTRUCT|DESCRIBE)\b", without, re.IGNORECASE)
+    assert found is not None
+    windows = tuple(
+        StreamWindow(
+            f"http://stream/{place}", TimeWindow(1000, 1000, 0), graph, graph not in (None, *content.undeclared)
+        )
+        for place, graph in enumerate(content.windows)
+    )
+    full = PREFIXES + text
+    return ContinuousQuery(
+        full,
+        full,
+        Form(found[1].upper()),
+        operator,
+        windows,
+        tuple(re.findall(r"FROM\s+<([^>]*)>", full)),
+        tuple(re.findall(r"FROM\s+NAMED\s+<([^>]*)>", full)),
+    )
+
+
+def evaluated(
+    text: str, content: Content, instants: Sequence[int] = (INSTANT,), *, reverse: bool = False
+) -> tuple[Plan, dict[int, list[Row]]]:
+    """The plan, and the rows of each instant, in order. Every instant finds the same content."""
+    query = continuous(text, content)
+    made = connection()
+    with TemporaryDirectory() as directory:
+        statics = StaticTables(Path(directory), _Graphs(content.graphs))
+        plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None)
+        plan = Plan.from_json(plan.to_json())
+        created = [plan.instants]
+        for pattern in plan.statics:
+            file = statics.file(pattern)
+            if file is not None:
+                with pa.memory_map(str(Path(directory) / file)) as source:
+                    rows = pa.ipc.open_file(source).read_all()
+                    assert rows.schema == SCHEMA
+                    made.register("static_rows", rows)
+                    made.execute(f"CREATE OR REPLACE TEMP TABLE {pattern.table} AS SELECT * FROM static_rows")
+                    made.unregister("static_rows")
+                created.append(pattern.table)
+    for function in plan.functions:
+        if function.name not in _installed:
+            install_function(made, function, plan.base)
+            _installed.add(function.name)
+    made.execute(f"CREATE OR REPLACE TEMP TABLE {plan.instants} AS SELECT unnest({list(instants)})::BIGINT AS instant")
+    for table, graph in zip(plan.windows, content.windows, strict=True):
+        made.register("rows", _window(turtle(content.windows[graph])[:: -1 if reverse else 1]))
+        made.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT DISTINCT i.instant, {WINDOW_COLUMNS} "
+            f"FROM rows, {plan.instants} i"
+        )
+        made.unregister("rows")
+        created.append(table)
+    answers: dict[int, list[Row]] = {instant: [] for instant in instants}
+    for instant, *row in finished(plan, made.execute(plan.sql).fetchall()):
+        answers[instant].append(tuple(row))
+    for table in created:
+        made.execute(f"DROP TABLE {table}")
+    return plan, answers
+
+
+def _window(triples: Iterable[tuple[str, str, str]]) -> pa.Table:
+    rows = [(s, p, o, *facets(o)) for s, p, o in triples]
+    return pa.table(
+        {
+            "s": pa.array([row[0] for row in rows], pa.string()),
+            "p": pa.array([row[1] for row in rows], pa.string()),
+            "o": pa.array([row[2] for row in rows], pa.string()),
+            "k": pa.array([int(row[3]) for row in rows], pa.uint8()),
+            "n": pa.array([row[4] for row in rows], pa.float64()),
+        }
+    )
+
+
+def one_shot(text: str, content: Content) -> Any:
+    """Oxigraph's answer over the dataset of windows and graphs (contract section 2, "The dataset")."""
+    return _store(text, content).query(PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text))
+
+
+def _store(text: str, content: Content) -> ox.Store:
+    default_graphs = re.findall(r"FROM\s+<([^>]*)>", text)
+    named_graphs = re.findall(r"FROM\s+NAMED\s+<([^>]*)>", text)
+    store = ox.Store()
+
+    def add(name: str | None, triples: str) -> None:
+        graph = ox.DefaultGraph() if name is None else ox.NamedNode(name)
+        for triple in ox.parse((PREFIXES + triples).encode(), format=ox.RdfFormat.TURTLE):
+            store.add(ox.Quad(triple.subject, triple.predicate, triple.object, graph))
+        if name is not None:
+            store.add_graph(ox.NamedNode(name))
+
+    for name, triples in content.windows.items():
+        add(name, triples)
+    clauses = bool(default_graphs or named_graphs)
+    for name, triples in content.graphs.items():
+        if name is not None and name in content.windows:
+            pass  # the name is the window's: a dataset has one graph of a name
+        elif not clauses or (name is not None and name in named_graphs):
+            add(name, triples)
+        if clauses and name is not None and name in default_graphs:
+            add(None, triples)
+    for name in named_graphs:
+        store.add_graph(ox.NamedNode(name))
+    return store
+
+
+def graph_by_graph(text: str, content: Content) -> str:
+    """The query with each ``GRAPH ?g {P}`` written out as the standard defines it (18.6), innermost last.
+
+    Join(P in the graph, {?g -> graph}), united over the named graphs. Oxigraph evaluates GRAPH ?g by
+    adding the graph to every triple pattern instead: it does not bind ?g where P has no triple pattern
+    or is a sub-select, and groups and cuts over all graphs together.
+    """
+    found = re.search(r"GRAPH (\?\w+) \{", text)
+    if found is None:
+        return text
+    depth, end = 1, found.end()
+    while depth:
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        end += 1
+    inner = text[found.end() : end - 1]
+    alternatives = [
+        f"{{ GRAPH {name} {{ {inner} }} VALUES {found[1]} {{ {name} }} }}"
+        for name in map(str, _store(text, content).named_graphs())
+    ]
+    united = " UNION ".join(alternatives) or f"{{ VALUES {found[1]} {{}} }}"
+    return graph_by_graph(f"{text[: found.start()]}{{ {united} }}{text[end:]}", content)
+
+
+def by_value(term: str | None) -> str | None:
+    """The term as Oxigraph's store writes it, doubles to 12 digits, blank nodes all alike."""
+    if term is None:
+        return None
+    if term.startswith("_:"):
+        return "_:"
+    return _canonical(term)
+
+
+@cache
+def _canonical(term: str) -> str:
+    store = ox.Store()
+    store.update(f"INSERT DATA {{ <http://s> <http://p> {term} }}")
+    (quad,) = store
+    written = str(quad.object)
+    found = re.fullmatch(r'"([^"]*)"\^\^<http://www.w3.org/2001/XMLSchema#(double|float)>', written)
+    if found is not None:
+        written = f'"{float(found[1]):.{12 if found[2] == "double" else 6}g}"^^{found[2]}'
+    return written
+
+
+def expected(text: str, content: Content, variables: Sequence[str]) -> list[Row]:
+    answer = one_shot(text, content)
+    assert {variable.value for variable in answer.variables} == set(variables)
+    return [tuple(None if solution[name] is None else str(solution[name]) for name in variables) for solution in answer]
+
+
+def assert_same_solutions(text: str, content: Content, *, ordered: bool = False, oracle: str | None = None) -> None:
+    """DuckDB's solutions are Oxigraph's: as a multiset, or as a sequence where ``ordered``."""
+    plan, answers = evaluated(text, content)
+    wanted = [tuple(map(by_value, row)) for row in expected(oracle or text, content, plan.variables)]
+    got = [tuple(map(by_value, row)) for row in answers[INSTANT]]
+    if ordered:
+        assert got == wanted, f"{text}\n{plan.sql}"
+    missing, surplus = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
+    difference = (dict(missing), dict(surplus))
+    assert difference == ({}, {}), f"{text}\n  missing {difference[0]}\n  surplus {difference[1]}\n{plan.sql}"
+
+
+def asked(text: str, content: Content) -> bool:
+    """What an ASK answers."""
+    _, answers = evaluated(text, content)
+    return bool(answers[INSTANT])
+
+
+def constructed(text: str, content: Content) -> set[str]:
+    """The graph of a CONSTRUCT, as N-Triples lines."""
+    plan, answers = evaluated(text, content)
+    assert plan.template is not None
+    return {
+        line
+        for place, row in enumerate(answers[INSTANT])
+        for line in instantiate(
+            plan.template, plan.variables, row, query=plan.instants, instant=INSTANT, place=place
+        ).splitlines()
+    }

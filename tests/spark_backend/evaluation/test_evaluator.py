@@ -1,0 +1,145 @@
+"""answer = evaluate(query, t, log): the same however instants are grouped and elements have arrived."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protocol.language.model import Form
+from protocol.windows.spec import TimeWindow
+from spark_backend.evaluation import evaluator as evaluator_module
+from spark_backend.evaluation import task
+from tests.spark_backend.evaluation.evaluated_log import Element, Site, bindings, one_shot
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+INTEGERS = [f'"{number}"^^<{XSD}integer>' for number in range(4)]
+DECIMALS = [f'"{number}.5"^^<{XSD}decimal>' for number in range(3)]
+QUERIES = (
+    "SELECT * { GRAPH <http://ex/w> { ?s <http://ex/p> ?v } }",
+    "SELECT ?s (SUM(?v) AS ?n) (COUNT(*) AS ?c) { GRAPH <http://ex/w> { ?s <http://ex/p> ?v } } GROUP BY ?s",
+    "SELECT (AVG(?v) AS ?n) { GRAPH <http://ex/w> { ?s <http://ex/p> ?v } }",
+    "SELECT * { GRAPH <http://ex/w> { ?s <http://ex/p> ?v OPTIONAL { ?s <http://ex/q> ?w } FILTER(?v >= 1) } }",
+    "SELECT ?g (MAX(?v) AS ?n) { GRAPH ?g { ?s ?p ?v } } GROUP BY ?g",
+)
+
+_triples = st.tuples(
+    st.sampled_from(["<http://ex/a>", "<http://ex/b>"]),
+    st.sampled_from(["<http://ex/p>", "<http://ex/q>"]),
+    st.sampled_from([*INTEGERS, *DECIMALS]),
+)
+_elements = st.lists(st.tuples(st.integers(1, 40), st.lists(_triples, max_size=3)), max_size=12)
+_windows = st.builds(TimeWindow, st.integers(1, 15), st.integers(1, 15), st.integers(-5, 5))
+_instants = st.lists(st.integers(1, 45), min_size=1, max_size=8, unique=True).map(sorted)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    yield made
+    made.close()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_elements, _windows, _instants, st.sampled_from(QUERIES), st.randoms(use_true_random=False))
+def test_an_answer_is_that_of_the_one_shot_query_over_the_window_however_it_is_asked(
+    elements: list[Element], window: TimeWindow, instants: list[int], text: str, random: object
+) -> None:
+    shuffled = sorted(elements, key=lambda _: random.random())  # type: ignore[attr-defined]
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        one, other = Site(Path(first)), Site(Path(second))
+        one.append(elements)
+        for element in shuffled:
+            other.append([element])
+        name = one.prepare("q", text, window)
+        together = one.answers(name, instants)
+        assert [answer.instant for answer in together] == instants
+        assert [answer.error for answer in together] == [None] * len(instants)
+        apart = [answer for instant in instants for answer in one.answers(name, [instant])]
+        arrived_otherwise = other.answers(other.prepare("q", text, window), instants)
+        assert together == apart == arrived_otherwise
+        for answer in together:
+            assert bindings(answer) == one_shot(text, elements, window, answer.instant)
+        one.close()
+        other.close()
+
+
+def test_what_arrives_later_is_seen_after_a_refresh_and_changes_no_earlier_answer(site: Site) -> None:
+    name = site.prepare("q", QUERIES[0], TimeWindow(10, 10, 0))
+    site.append([(5, [("<http://ex/a>", "<http://ex/p>", INTEGERS[1])])])
+    before = site.answers(name, [10])
+    site.append([(15, [("<http://ex/a>", "<http://ex/p>", INTEGERS[2])])])
+    assert site.answers(name, [10]) == before
+    assert [len(answer.solutions) for answer in site.answers(name, [10, 20, 30])] == [1, 1, 0]
+
+
+def test_a_late_element_takes_part_only_in_evaluations_after_the_watermark_it_met(tmp_path: Path) -> None:
+    site = Site(tmp_path, lateness=0)
+    name = site.prepare("q", QUERIES[0], TimeWindow(100, 1, -100))
+    site.append([(20, []), (5, [("<http://ex/a>", "<http://ex/p>", INTEGERS[1])])])  # the watermark is 19
+    assert [len(answer.solutions) for answer in site.answers(name, [19, 20])] == [0, 1]
+    assert [len(site.answers(name, [instant])[0].solutions) for instant in (19, 20)] == [0, 1]
+    site.close()
+
+
+def test_many_instants_are_split_where_their_windows_hold_too_much(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.append([(time, [("<http://ex/a>", "<http://ex/p>", INTEGERS[time % 4])]) for time in range(1, 40)])
+    name = site.prepare("q", QUERIES[1], TimeWindow(10, 1, 0))
+    whole = site.answers(name, range(10, 40))
+    monkeypatch.setattr(evaluator_module, "_ROWS_AT_ONCE", 25)
+    fresh = evaluator_module.Evaluator(site.layout.root)
+    assert list(fresh.evaluate(name, range(10, 40))) == whole
+
+
+def test_a_query_that_cannot_be_prepared_is_an_answer_with_an_error_for_each_instant(site: Site) -> None:
+    answers = site.answers("nowhere.json", [10, 20])
+    assert [answer.instant for answer in answers] == [10, 20]
+    assert all("could not be prepared" in (answer.error or "") for answer in answers)
+
+
+def test_a_construct_answers_with_triples_for_each_solution(site: Site) -> None:
+    site.append(
+        [(5, [("<http://ex/a>", "<http://ex/p>", INTEGERS[1]), ("<http://ex/b>", "<http://ex/p>", INTEGERS[1])])]
+    )
+    template = "?v <http://ex/no> ?s . ?s <http://ex/is> [ <http://ex/v> ?v ]"
+    text = f"CONSTRUCT {{ {template} }} WHERE {{ GRAPH <http://ex/w> {{ ?s <http://ex/p> ?v }} }}"
+    (answer,) = site.answers(site.prepare("q", text, TimeWindow(10, 10, 0), Form.CONSTRUCT), [10])
+    assert len(answer.triples) == len(answer.solutions) == 2
+    assert all(len(lines.splitlines()) == 2 for lines in answer.triples)
+    assert (answer,) == tuple(site.answers(site.prepare("q", text, TimeWindow(10, 10, 0), Form.CONSTRUCT), [10]))
+
+
+def test_the_task_gives_an_answer_row_for_each_due_instant(site: Site) -> None:
+    site.append([(5, [("<http://ex/a>", "<http://ex/p>", INTEGERS[1])])])
+    name = site.prepare("q", QUERIES[0], TimeWindow(10, 10, 0))
+    due = pa.RecordBatch.from_pylist(
+        [{"key": "one", "prepared": name, "instants": [10, 20]}, {"key": "two", "prepared": name, "instants": [10]}]
+    )
+    batches = list(task.evaluation_task(site.layout.root)(iter([due])))
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert [(row["key"], row["instant"], len(row["solutions"]), row["error"]) for row in rows] == [
+        ("one", 10, 1, None),
+        ("one", 20, 0, None),
+        ("two", 10, 1, None),
+    ]
+    assert json.loads(rows[0]["solutions"][0]) == {
+        "s": {"type": "uri", "value": "http://ex/a"},
+        "v": {"type": "literal", "value": "1", "datatype": f"{XSD}integer"},
+    }
+
+
+def test_a_worker_forgets_queries_and_their_functions_when_there_are_too_many(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluator_module, "_KEPT_QUERIES", 3)
+    site.append([(5, [("<http://ex/a>", "<http://ex/p>", '"abc"')])])
+    text = "SELECT ?v {{ GRAPH <http://ex/w> {{ ?s <http://ex/p> ?v FILTER(REGEX(?v, '{}')) }} }}"
+    names = [site.prepare(f"q{n}", text.format(letter), TimeWindow(10, 10, 0)) for n, letter in enumerate("abcxyz")]
+    for _ in range(2):
+        assert [len(site.answers(name, [10])[0].solutions) for name in names] == [1, 1, 1, 0, 0, 0]

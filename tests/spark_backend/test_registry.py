@@ -1,0 +1,75 @@
+"""The query registry as other processes see it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
+from protocol.windows.spec import Report, Strategy, TimeWindow
+from spark_backend.compiler.plan import compile_query
+from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
+
+REPORT = Report(frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.PERIODIC}), 500)
+WINDOWS = (
+    StreamWindow("s", TimeWindow(1000, 500, -1000, REPORT), "http://ex/w", True),
+    StreamWindow("t", TimeWindow(1000, 1000, 0), None, False),
+)
+TEXT = "CONSTRUCT { ?s <http://ex/q> ?a } { SELECT ?s (AVG(?v) AS ?a) { ?s ?p ?v FILTER(REGEX(?p, 'x')) } GROUP BY ?s }"
+
+
+def prepared(text: str = TEXT, form: Form = Form.CONSTRUCT) -> PreparedQuery:
+    plan = compile_query(ContinuousQuery(text, text, form, R2S.ISTREAM, WINDOWS))
+    return PreparedQuery(plan, WINDOWS, {"static_1": "static_1-abc.arrow"})
+
+
+def entry(key: str = "q.1", start: int | None = None) -> RegisteredQuery:
+    return RegisteredQuery(key, WINDOWS, f"{key}-x.json", start)
+
+
+def test_a_prepared_query_comes_back_as_it_was(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    for one in (
+        prepared(),
+        prepared("SELECT (SUM(?v) AS ?z) { ?s ?p ?v }", Form.SELECT),
+        prepared("ASK { ?s ?p ?v }", Form.ASK),
+    ):
+        assert Registry(tmp_path).read_prepared(registry.write_prepared("q.1", one)) == one
+
+
+def test_the_same_prepared_query_is_the_same_file_and_another_is_another(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    name = registry.write_prepared("q.1", prepared())
+    assert registry.write_prepared("q.1", prepared()) == name
+    assert registry.write_prepared("q.1", replace(prepared(), statics={})) != name
+    assert registry.write_prepared("q.2", prepared()) != name
+
+
+def test_a_registry_comes_back_as_it_was(tmp_path: Path) -> None:
+    queries = [entry(), entry("ü/ 2", -5).with_prepared("other.json")]
+    Registry(tmp_path).write(queries)
+    assert Registry(tmp_path).read() == {query.key: query for query in queries}
+
+
+def test_a_reader_is_told_of_each_change_once(tmp_path: Path) -> None:
+    writer, reader = Registry(tmp_path), Registry(tmp_path)
+    assert not reader.changed()
+    assert reader.read() == {}
+    writer.write([entry()])
+    assert reader.changed()
+    assert set(reader.read()) == {"q.1"}
+    assert not reader.changed()
+    writer.write([])
+    assert reader.changed()
+    assert reader.read() == {}
+    assert not reader.changed()
+
+
+def test_no_part_of_a_file_is_left_behind(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    registry.write([entry()])
+    name = registry.write_prepared("q.1", prepared())
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "registry.json"])
+    registry.remove_prepared(name)
+    registry.remove_prepared(name)
+    assert [path.name for path in tmp_path.iterdir()] == ["registry.json"]
