@@ -1,0 +1,43 @@
+"""How a query is evaluated, as text for a person (``GET /queries/NAME/plan``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlglot
+
+from protocol.language.model import ContinuousQuery
+from protocol.time import format_duration, format_instant
+from protocol.windows.spec import DEFAULT_REPORT
+from spark_backend.compiler.dataset import StaticPattern
+from spark_backend.compiler.plan import Plan
+
+
+def explain(query: ContinuousQuery, plan: Plan, statics: Mapping[StaticPattern, str | None]) -> str:
+    """The windows and when they report, the static patterns, the SQL that the tasks run."""
+    lines = [f"{plan.form} {plan.operator} of ({', '.join(f'?{name}' for name in plan.variables)})", "", "Windows"]
+    deciding = [member for member in query.windows if member.window.report is not None] or list(query.windows)
+    for member, table in zip(query.windows, plan.windows, strict=True):
+        window = member.window
+        report = window.report or DEFAULT_REPORT
+        said = " and ".join(sorted(report.strategies)) + (
+            f" every {format_duration(report.period)}" if report.period is not None else ""
+        )
+        where = "the default graph" if member.graph is None else f"<{member.graph}>"
+        lines += [
+            f"  {table}: {where}, over <{member.stream}>",
+            f"    range {format_duration(window.width)}, step {format_duration(window.slide)}",
+            f"    first opens at {format_instant(window.origin)}",
+            f"    reports on {said}" if member in deciding else "    does not decide when to evaluate",
+        ]
+    lines += ["", "Static patterns (matched in the store once per change)" if plan.statics else "Nothing is static"]
+    for pattern in plan.statics:
+        parts = " ".join(part or "?" for part in (pattern.subject, pattern.predicate, pattern.object))
+        graphs = "all named graphs" if pattern.graphs is None else ", ".join(f"<{g}>" for g in pattern.graphs)
+        where = {"default": "the default graph", "names": "names of named graphs"}.get(pattern.scope, graphs)
+        lines.append(f"  {parts} in {where}: {'no match, left out' if statics.get(pattern) is None else pattern.table}")
+    lines += ["", "Evaluated in Spark's tasks, by DuckDB over the stream log", ""]
+    for function in plan.functions:
+        lines.append(f"{function.name}: {function.expression}")
+    lines += ["", sqlglot.parse_one(plan.sql, dialect="duckdb").sql("duckdb", pretty=True), ""]
+    return "\n".join(lines)

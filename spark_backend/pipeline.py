@@ -1,0 +1,163 @@
+"""The Structured Streaming query that drives every evaluation, and batch jobs for evaluations once more.
+
+source of due instants → evaluation in tasks → foreachBatch, from one checkpoint. It is started again
+when it fails; what it had planned is planned again, and answers that were out already are dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from protocol.errors import Unavailable
+from protocol.time import Instant
+from spark_backend.evaluation.answer import Answer
+from spark_backend.layout import Layout
+
+log = logging.getLogger(__name__)
+
+Receive = Callable[[list[tuple[str, Answer]]], None]
+"""Gets the answers of a micro-batch, (key, answer), per query in order of their instants."""
+
+
+class Evaluations(Protocol):
+    """What the engine asks of whatever evaluates; ``Pipeline`` does it on Spark."""
+
+    state: str
+    detail: str
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]: ...
+
+
+MakePipeline = Callable[[Layout, str, Receive], Evaluations]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+
+
+class Pipeline:
+    """Runs Spark in threads of its own. ``state`` is "starting", "running", "failed" or "stopped"."""
+
+    def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
+        self._layout = layout
+        self._master = master
+        self._receive = receive
+        self._session: Any = None
+        self._query: Any = None
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._changing = threading.Lock()
+        self.state = "starting"
+        self.detail = "Spark is starting"
+
+    def start(self) -> None:
+        """Start Spark behind the caller's back."""
+        self._thread = threading.Thread(target=self._run, name="spark-pipeline", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the streaming query, Spark and its processes."""
+        self._stopping.set()
+        self._stop_spark()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=15)
+        self.state, self.detail = "stopped", "Spark was stopped"
+
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
+        """Evaluate once more, as a batch job: the answers of a prepared query at these instants, in order."""
+        session = self._session
+        if session is None or self._query is None or self.state == "failed":
+            raise Unavailable(f"{self.detail}: try again in a few seconds")
+        from spark_backend.evaluation.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task
+
+        due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
+        rows = due.mapInArrow(evaluation_task(self._layout.root), ANSWER_SCHEMA).collect()
+        yield from sorted(map(_answer, rows), key=lambda answer: answer.instant)
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                self._start_spark()
+                if self._stopping.is_set():
+                    break
+                self._query = self._started()
+                self.detail = "Spark is warming up"
+                self._query.awaitTermination()
+                reason = "it ended"
+            except Exception as error:
+                reason = _first_line(error)
+                if not self._stopping.is_set():
+                    log.exception("the streaming query failed")
+            if self._stopping.is_set():
+                break
+            if time.monotonic() - began > _LONGEST_PAUSE:
+                pause = _FIRST_PAUSE
+            log.error("Spark is started again in %.0f s: %s", pause, reason)
+            self.state, self.detail = "failed", f"Spark is started again: {reason}"
+            self._stopping.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            self._stop_spark()
+        self._stop_spark()
+
+    def _start_spark(self) -> None:
+        from spark_backend.session import start_session
+        from spark_backend.source import EvaluationInstants
+
+        session = start_session(master=self._master, directory=self._layout.spark)
+        with self._changing:
+            self._session = session
+        session.dataSource.register(EvaluationInstants)
+
+    def _stop_spark(self) -> None:
+        """Stop the session, once: whoever comes first, the thread that runs it or ``stop``."""
+        with self._changing:
+            session, self._session, self._query = self._session, None, None
+        if session is not None:
+            from spark_backend.session import stop_session
+
+            stop_session(session)
+
+    def _started(self) -> Any:
+        from spark_backend.evaluation.task import ANSWER_SCHEMA, evaluation_task
+        from spark_backend.source import FORMAT
+
+        root = self._layout.root
+        partitions = self._session.sparkContext.defaultParallelism
+        due = (
+            self._session.readStream.format(FORMAT)
+            .option("root", str(root))
+            .option("partitions", str(partitions))
+            .load()
+        )  # fmt: skip
+        return (
+            due.mapInArrow(evaluation_task(root), ANSWER_SCHEMA)
+            .writeStream.queryName("evaluations")
+            .foreachBatch(self._on_batch)
+            .option("checkpointLocation", str(self._layout.checkpoint))
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+
+    def _on_batch(self, frame: Any, batch: int) -> None:
+        rows = [(row["key"], _answer(row)) for row in frame.collect()]
+        rows.sort(key=lambda row: (row[0], row[1].instant))
+        self._receive(rows)
+        # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
+        if not self._stopping.is_set():
+            self.state, self.detail = "running", "Spark is running"
+
+
+def _answer(row: Any) -> Answer:
+    return Answer(row["instant"], list(row["solutions"]), list(row["triples"]), row["error"])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:500]

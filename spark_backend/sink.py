@@ -1,0 +1,73 @@
+"""QF, the query form: a query's answers as complete documents, serialised once (RSP-QL Definition 24).
+
+Contract section 5: SPARQL 1.1 Query Results JSON with the member ``evaluation``, or N-Triples.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.time import Instant, format_instant
+from protocol.windows.instances import content_bounds
+from spark_backend.evaluation.answer import Answer
+from spark_backend.r2s import streamed
+
+
+@dataclass
+class ResultWriter:
+    """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM."""
+
+    query: ContinuousQuery
+    variables: tuple[str, ...]
+    previous: Answer | None = None
+
+    @property
+    def needs_previous(self) -> bool:
+        """Whether an answer depends on the one before."""
+        return self.query.operator is not R2S.RSTREAM
+
+    def write(self, answer: Answer) -> tuple[bytes, int]:
+        """The document of an answer, and how many solutions (triples for CONSTRUCT) are in it."""
+        before = self.previous or Answer(answer.instant, [], [])
+        places, of_previous = streamed(self.query.operator, answer.solutions, before.solutions)
+        chosen = before if of_previous else answer
+        if self.needs_previous:
+            self.previous = answer
+        if self.query.form is Form.CONSTRUCT:
+            # The constructed graph is a set of triples.
+            lines = dict.fromkeys(
+                line for place in places for line in chosen.triples[place].split("\n") if line
+            )  # fmt: skip
+            return "".join(f"{line}\n" for line in lines).encode(), len(lines)
+        evaluation = json.dumps(self._evaluation(answer.instant), ensure_ascii=False, separators=(",", ":"))
+        if self.query.form is Form.ASK:
+            truth = "true" if places else "false"
+            return f'{{"head":{{}},"boolean":{truth},"evaluation":{evaluation}}}'.encode(), int(bool(places))
+        names = json.dumps(self.variables, ensure_ascii=False, separators=(",", ":"))
+        bindings = ",".join(chosen.solutions[place] for place in places)
+        document = (
+            f'{{"head":{{"vars":{names}}},"results":{{"bindings":[{bindings}]}},"evaluation":{evaluation}}}'
+        )  # fmt: skip
+        return document.encode(), len(places)
+
+    def _evaluation(self, instant: Instant) -> dict[str, object]:
+        windows: dict[str, list[str]] = {}
+        taken = {member.graph for member in self.query.windows if member.graph is not None}
+        for member in self.query.windows:
+            name = member.graph
+            if name is None:
+                name = member.stream
+                while name in taken:  # several windows over one stream
+                    name += "#"
+                taken.add(name)
+            windows[name] = [_written(bound) for bound in content_bounds(member.window, instant)]
+        return {"time": _written(instant), "operator": self.query.operator.value, "windows": windows}
+
+
+def _written(instant: Instant) -> str:
+    try:
+        return format_instant(instant)
+    except ValueError:  # before the year 1 there is no xsd:dateTime that everyone reads
+        return str(instant)

@@ -1,0 +1,121 @@
+"""The backend without Spark: the same clock, evaluator and engine, taken one batch at a time by the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from protocol.evaluations import Evaluation, Notice
+from protocol.language import parse
+from protocol.language.model import ContinuousQuery
+from protocol.streams import StreamSettings, TimeKind
+from protocol.time import Instant
+from spark_backend.engine import SparkBackend
+from spark_backend.evaluation.answer import Answer
+from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.layout import Layout
+from spark_backend.pipeline import Receive
+from spark_backend.source import EvaluationClock
+from spark_backend.statics import Quad
+
+BASE = "http://endpoint.example"
+
+
+class SteppedPipeline:
+    """Plans and evaluates a batch when it is told to; its offset survives in the data directory."""
+
+    def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
+        self._layout = layout
+        self._receive = receive
+        self.offset: dict[str, Instant] = {}
+        self.batches: list[list[tuple[str, str, list[Instant]]]] = []
+        self.state, self.detail = "running", "steps"
+        self._clock = EvaluationClock(layout.root)
+        self._evaluator = Evaluator(layout.root)
+
+    def start(self) -> None:
+        """Nothing runs by itself."""
+
+    def stop(self) -> None:
+        """Nothing runs by itself."""
+
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
+        self._evaluator.refresh()
+        return iter(list(self._evaluator.evaluate(prepared, instants)))
+
+    def step(self) -> bool:
+        """One micro-batch; False when nothing is due."""
+        end = self._clock.advance(self.offset)
+        if end == self.offset:
+            return False
+        due = self._clock.due(self.offset, end)
+        self.batches.append(due)
+        self._evaluator.refresh()
+        self._receive(
+            [(key, a) for key, prepared, instants in due for a in self._evaluator.evaluate(prepared, instants)]
+        )
+        self.offset = end
+        return True
+
+
+class Graphs:
+    """Static graphs in memory: quads of canonical terms, the graph "" being the default one."""
+
+    def __init__(self, quads: Sequence[Quad] = ()) -> None:
+        self._quads = list(quads)
+        self.version = 0
+
+    def set(self, quads: Sequence[Quad]) -> None:
+        self._quads = list(quads)
+        self.version += 1
+
+    def named_graphs(self) -> list[str]:
+        return sorted({g[1:-1] for g, *_ in self._quads if g})
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+    ) -> Iterator[Quad]:
+        wanted = (graph or "", subject, predicate, object)
+        return (q for q in self._quads if all(w in (None, part) for w, part in zip(wanted, q, strict=True)))
+
+
+class SteppedBackend:
+    """A SparkBackend whose pipeline is stepped, with the notices it has told."""
+
+    def __init__(self, directory: Path, graphs: Graphs | None = None, clock: int = 0) -> None:
+        self.now = clock
+        self.graphs = graphs or Graphs()
+        self.pipeline: SteppedPipeline
+
+        def make(layout: Layout, master: str, receive: Receive) -> SteppedPipeline:
+            self.pipeline = SteppedPipeline(layout, master, receive)
+            return self.pipeline
+
+        self.backend = SparkBackend(
+            directory, self.graphs, base_iri=BASE, clock=lambda: self.now, make_pipeline=make
+        )  # fmt: skip
+        self.notices: list[Notice] = []
+        self.backend.listen(self.notices.extend)
+
+    def event_stream(self, name: str, iri: str, lateness: int = 0) -> None:
+        self.backend.create_stream(name, StreamSettings(iri, TimeKind.EVENT, allowed_lateness=lateness))
+
+    def post(self, name: str, turtle: str, at: Instant) -> None:
+        self.backend.append(name, turtle.encode(), "text/turtle", at)
+
+    def register(self, name: str, text: str, *, since: Instant | None = None, standing: bool = True) -> None:
+        query = parse(text, base=f"{BASE}/sparql")
+        assert isinstance(query, ContinuousQuery)
+        self.backend.register(name, query, standing=standing, since=since)
+
+    def run(self) -> None:
+        """Take batches until nothing is due."""
+        while self.pipeline.step():
+            pass
+
+    def answers(self, name: str) -> dict[Instant, bytes]:
+        """The documents told so far, by instant."""
+        return {n.instant: n.data for n in self.notices if isinstance(n, Evaluation) and n.query == name}
+
+    def close(self) -> None:
+        self.backend.stop()
