@@ -1,0 +1,96 @@
+"""The one interface between what listens (endpoint) and what computes (spark_backend).
+
+All methods are synchronous, thread-safe and may block on disk or on Spark: the endpoint calls them
+from worker threads. Errors a client can act on are ``protocol.errors.ProtocolError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
+from protocol.language.model import ContinuousQuery
+from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
+from protocol.time import Instant
+
+__all__ = [
+    "Backend",
+    "Ended",
+    "Evaluation",
+    "Failed",
+    "Health",
+    "Listener",
+    "Notice",
+    "Progress",
+    "QueryDescription",
+]
+
+
+class Backend(Protocol):
+    """Streams, continuous queries and their answers."""
+
+    # Streams
+    def create_stream(self, name: str, settings: StreamSettings) -> bool:
+        """Create the stream; True if it is new. The same settings again: False. Other settings: Conflict."""
+
+    def delete_stream(self, name: str) -> None:
+        """End the stream and drop its log. NotFound; Conflict while a standing query reads it."""
+
+    def streams(self) -> list[StreamDescription]: ...
+
+    def stream(self, name: str) -> StreamDescription:
+        """NotFound if there is none."""
+
+    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+        """Append all messages of the body, or none (InvalidMessage). Returns once they are durable."""
+
+    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+        """Nothing at or before ``watermark`` is coming. A watermark never steps back: a lower one changes nothing."""
+
+    def end_stream(self, name: str) -> StreamDescription:
+        """Nothing at all is coming: every window closes."""
+
+    # Queries
+    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+        """Start evaluating the query under this name; True if it is new, False if it replaced another.
+
+        ``standing`` queries are kept across restarts. ``since`` moves the start back; None starts at
+        the watermark its streams have now. Raises for an unknown stream (QuerySemanticError) and for
+        whatever cannot be compiled (UnsupportedFeature), with nothing changed.
+        """
+
+    def remove(self, name: str) -> None:
+        """Stop evaluating and forget the query. NotFound."""
+
+    def queries(self) -> list[QueryDescription]: ...
+
+    def query(self, name: str) -> QueryDescription:
+        """NotFound if there is none."""
+
+    def plan(self, name: str) -> str:
+        """How the query is evaluated, for a person."""
+
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+        """The query's evaluations in (after, upto] once more, oldest first, computed from the log.
+
+        None for ``after`` means from the query's first. Raises Unavailable while Spark is starting.
+        """
+
+    def retained_from(self, name: str) -> Instant | None:
+        """Evaluations at instants after this can be replayed; None: all of them."""
+
+    def listen(self, listener: Listener) -> None:
+        """Set the one receiver of notices, before ``start``."""
+
+    # Store and life
+    def store_changed(self) -> None:
+        """The endpoint's dataset was changed: evaluations planned from now on see it. Returns once that is so."""
+
+    def health(self) -> Health: ...
+
+    def start(self) -> None:
+        """Start Spark behind the caller's back; returns at once."""
+
+    def stop(self) -> None:
+        """Stop evaluating and end every process started. What is durable stays."""

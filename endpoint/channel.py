@@ -1,0 +1,205 @@
+"""The last events of one query, held for all of its listeners together.
+
+A channel belongs to the event loop: nothing in it is called from another thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from endpoint.backend import Evaluation, Failed, Progress
+from protocol.formats import sse
+from protocol.time import Instant
+
+BEFORE_ALL: Instant = -(2**63)
+"""Before every instant: what has this floor or position has seen nothing, and needs everything."""
+
+_OVERHEAD = 256  # bytes an entry costs beside its data: objects, framing
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a channel holds at most, in entries and in bytes. The latest evaluation is always held."""
+
+    entries: int = 1024
+    bytes: int = 16 * 1024 * 1024
+
+
+class Entry:
+    """A notice in a channel, encoded as an event at most once, however many listeners there are."""
+
+    __slots__ = ("_event", "notice", "sequence", "watermark")
+
+    def __init__(self, sequence: int, notice: Evaluation | Progress | Failed, watermark: Instant) -> None:
+        self.sequence = sequence
+        self.notice = notice
+        self.watermark = watermark
+        self._event: bytes | None = None
+
+    @property
+    def event(self) -> bytes:
+        """The same bytes object for every listener."""
+        if self._event is None:
+            self._event = encode(self.notice, self.watermark)
+        return self._event
+
+    @property
+    def size(self) -> int:
+        # Twice the data: once in the notice, once in the event.
+        return _OVERHEAD + (2 * len(self.notice.data) if isinstance(self.notice, Evaluation) else 0)
+
+
+def encode(notice: Evaluation | Progress | Failed, watermark: Instant) -> bytes:
+    """A notice as an event; ``watermark`` is that of the query's streams when it was given out."""
+    match notice:
+        case Evaluation():
+            return sse.evaluation_event(notice.instant, notice.data, watermark)
+        case Progress():
+            return sse.progress_event(notice.time, notice.watermark)
+        case Failed():
+            problem = {"type": "about:blank", "title": "An evaluation failed", "status": 500, "detail": notice.detail}
+            if notice.instant is not None:
+                problem["time"] = sse.show_instant(notice.instant)
+            return sse.error_event(problem)
+
+
+class Channel:
+    """Entries in order, every evaluation after ``floor`` and up to ``last`` among them.
+
+    ``floor`` is None while it is unknown where the channel's evaluations begin: it was opened on a query that
+    was running already, and nothing has come yet. ``origin`` is the first floor there was: those who were there before
+    it have everything up to it. ``last`` is the instant of the latest evaluation seen.
+    ``ended`` says why nothing follows, once that is so; ``gone`` that the query is no longer there to be replayed;
+    ``closed`` that the server stops, and what follows is for later.
+    """
+
+    def __init__(self, name: str, bounds: Bounds, *, floor: Instant | None = None) -> None:
+        self.name = name
+        self.floor = floor
+        self.origin = floor
+        self.last: Instant | None = None
+        self.latest: Evaluation | None = None
+        self.ended: str | None = None
+        self.gone = False
+        self.closed = False
+        self.listeners = 0
+        self.replaying = asyncio.Lock()
+        self.sequence = 0
+        self.bounds = bounds
+        self._entries: list[Entry] = []
+        self._bytes = 0
+        self._progress: tuple[Instant, Instant] | None = None
+        self._changed = asyncio.Event()
+
+    # What comes in
+
+    def take(self, notice: Evaluation | Progress | Failed, watermark: Instant) -> None:
+        """Add a notice, unless it was given out before: instants only ever grow."""
+        match notice:
+            case Evaluation():
+                if self.last is not None and notice.instant <= self.last:
+                    return
+                if self.floor is None:
+                    self.floor = self.origin = notice.instant - 1
+                self.last = notice.instant
+                self.latest = notice
+                if sse.is_graph(notice.data):
+                    self._progress = (notice.instant, max(notice.instant, watermark))
+            case Progress():
+                progress = (notice.time, notice.watermark)
+                if self._progress is not None and progress <= self._progress:
+                    return
+                if self.last is not None and notice.time < self.last:
+                    return
+                self._progress = progress
+                if self.floor is None:
+                    self.floor = self.origin = notice.time
+                if self._entries and isinstance(self._entries[-1].notice, Progress):
+                    self._bytes -= self._entries.pop().size
+            case Failed():
+                pass
+        self.sequence += 1
+        entry = Entry(self.sequence, notice, watermark)
+        self._entries.append(entry)
+        self._bytes += entry.size
+        self._evict()
+
+    def fill(self, evaluations: Sequence[Evaluation], *, after: Instant, upto: Instant, watermark: Instant) -> None:
+        """Put back all evaluations in (after, upto], where ``upto`` is the floor or nothing has come yet.
+
+        What does not fit is left out: the floor then stays where the evaluations held begin.
+        """
+        if self.floor is None:
+            self.last = self.origin = upto
+        elif self.floor != upto:
+            return
+        self.remember(evaluations)
+        self.floor = after
+        sequence = self._entries[0].sequence if self._entries else self.sequence + 1
+        filled: list[Entry] = []
+        for evaluation in reversed(evaluations):
+            sequence -= 1
+            entry = Entry(sequence, evaluation, max(watermark, evaluation.instant))
+            held = len(self._entries) + len(filled)
+            if held >= self.bounds.entries or self._bytes + entry.size > self.bounds.bytes:
+                self.floor = evaluation.instant
+                break
+            filled.append(entry)
+            self._bytes += entry.size
+        self._entries[:0] = reversed(filled)
+
+    def remember(self, past: Sequence[Evaluation]) -> None:
+        """The last of these is the latest answer, unless one has come."""
+        if self.latest is None and past:
+            self.latest = past[-1]
+
+    def close(self) -> None:
+        """The server stops: listeners are let go, and told nothing."""
+        if not self.closed:
+            self.closed = True
+            self.wake()
+
+    def end(self, reason: str) -> None:
+        """The query was removed or replaced; listeners read what is held, and are told."""
+        if self.ended is None:
+            self.ended = reason
+        self.gone = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Tell all who wait in ``changed``."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def _evict(self) -> None:
+        gone = 0
+        while len(self._entries) - gone > 1 and (
+            len(self._entries) - gone > self.bounds.entries or self._bytes > self.bounds.bytes
+        ):
+            entry = self._entries[gone]
+            if entry.notice is self.latest:
+                break
+            self._bytes -= entry.size
+            if isinstance(entry.notice, Evaluation):
+                self.floor = entry.notice.instant
+            gone += 1
+        del self._entries[:gone]
+
+    # What goes out
+
+    @property
+    def live(self) -> Instant | None:
+        """The position of one who joins now: all evaluations up to it are past. None: unknown."""
+        return self.last if self.last is not None else self.floor
+
+    def next(self, cursor: int) -> Entry | None:
+        """The first entry held after the one with sequence number ``cursor``."""
+        index = bisect_right(self._entries, cursor, key=lambda entry: entry.sequence)
+        return self._entries[index] if index < len(self._entries) else None
+
+    async def changed(self) -> None:
+        """Wait for entries, or the end, that were not there at the call."""
+        await self._changed.wait()

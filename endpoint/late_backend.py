@@ -1,0 +1,139 @@
+"""A backend that is built while requests are answered already: importing it and opening its logs takes a while.
+
+One-shot queries need none of it. Whatever does waits, in its worker thread, until the backend is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+
+from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription
+from protocol.errors import Unavailable
+from protocol.language.model import ContinuousQuery
+from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
+from protocol.time import Instant
+
+_log = logging.getLogger(__name__)
+
+
+class LateBackend:
+    """``endpoint.backend.Backend``, built by ``make`` in a thread of its own from ``start`` on.
+
+    Should that fail, ``health`` says why and all else raises Unavailable.
+    """
+
+    def __init__(self, make: Callable[[], Backend]) -> None:
+        self._make = make
+        self._listener: Listener | None = None
+        self._thread: threading.Thread | None = None
+        self._settled = threading.Event()
+        self._changing = threading.Lock()
+        self._backend: Backend | None = None
+        self._failure: str | None = None
+        self._stopped = False
+
+    def _build(self) -> None:
+        try:
+            backend = self._make()
+            if self._listener is not None:
+                backend.listen(self._listener)
+            with self._changing:
+                stopped = self._stopped
+                if not stopped:
+                    backend.start()
+                    self._backend = backend
+            if stopped:
+                backend.stop()
+        except Exception as error:
+            _log.exception("the backend cannot be built")
+            self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._settled.set()
+
+    def _there(self) -> Backend:
+        if self._thread is None:
+            raise Unavailable("the backend has not been started")
+        self._settled.wait()
+        if self._backend is None:
+            raise Unavailable(f"the backend is not running: {self._failure or 'it was stopped'}")
+        return self._backend
+
+    # Life
+
+    def listen(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._build, name="backend", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._changing:
+            self._stopped = True
+            backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.stop()
+        elif self._thread is not None:
+            self._thread.join()
+
+    def health(self) -> Health:
+        backend = self._backend
+        if backend is not None:
+            return backend.health()
+        if self._failure is not None:
+            return Health("failed", self._failure)
+        return Health("starting", "the backend is being built")
+
+    def store_changed(self) -> None:
+        # A backend that is not there yet has planned nothing: it will read the graphs as they are then.
+        backend = self._backend
+        if backend is not None:
+            backend.store_changed()
+
+    # Streams
+
+    def create_stream(self, name: str, settings: StreamSettings) -> bool:
+        return self._there().create_stream(name, settings)
+
+    def delete_stream(self, name: str) -> None:
+        self._there().delete_stream(name)
+
+    def streams(self) -> list[StreamDescription]:
+        return self._there().streams()
+
+    def stream(self, name: str) -> StreamDescription:
+        return self._there().stream(name)
+
+    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+        return self._there().append(name, body, content_type, at)
+
+    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+        return self._there().advance(name, watermark)
+
+    def end_stream(self, name: str) -> StreamDescription:
+        return self._there().end_stream(name)
+
+    # Queries
+
+    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+        return self._there().register(name, query, standing=standing, since=since)
+
+    def remove(self, name: str) -> None:
+        self._there().remove(name)
+
+    def queries(self) -> list[QueryDescription]:
+        return self._there().queries()
+
+    def query(self, name: str) -> QueryDescription:
+        return self._there().query(name)
+
+    def plan(self, name: str) -> str:
+        return self._there().plan(name)
+
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+        return self._there().replay(name, after, upto)
+
+    def retained_from(self, name: str) -> Instant | None:
+        return self._there().retained_from(name)

@@ -1,0 +1,150 @@
+"""Continuous queries that run while someone listens: shared by text, and kept for a resume window longer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from endpoint.backend import QueryDescription
+from endpoint.registration import query_identity
+from endpoint.result_stream import Asked
+from endpoint.subscription import BEGINNING, NOW, StartingPoint, Subscription
+from endpoint.subscriptions import Hub
+from protocol.errors import NotFound
+from protocol.formats.sse import FIRST_INSTANT
+from protocol.language.model import ContinuousQuery
+from protocol.time import Instant
+
+logger = logging.getLogger(__name__)
+
+RESUME_WINDOW = 60.0
+"""Seconds a query goes on running after its last listener has left."""
+
+
+@dataclass
+class _Held:
+    """A query registered here: how many use it, when the last one left (None while somebody does).
+
+    ``since`` is the start asked for; the backend may give a later one, where retention reaches no further back.
+    """
+
+    users: int = 0
+    idle_since: float | None = None
+    since: Instant | None = None
+
+
+class LiveQueries:
+    """The same query asked by many is registered once in the backend, under a name that its text determines.
+
+    ``clock`` gives seconds that never step back.
+    """
+
+    def __init__(
+        self, hub: Hub, *, clock: Callable[[], float] = time.monotonic, resume_window: float = RESUME_WINDOW
+    ) -> None:
+        self._hub = hub
+        self._clock = clock
+        self._window = resume_window
+        self._held: dict[str, _Held] = {}
+        self._sweeps: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def listening(self, query: ContinuousQuery, asked: Asked) -> AsyncGenerator[Subscription, None]:
+        """A subscription to the query, which runs at least as long. Raises what registering it raises."""
+        name = live_name(query, asked.since)
+        # Counted first: whatever happens from here on, the query is removed some time after it.
+        held = self._held.setdefault(name, _Held())
+        held.users += 1
+        held.idle_since = None
+        try:
+            started = await self._ensure_running(name, query, _wanted_start(asked), held)
+            # The first answer of a query may be out before its first listener is there.
+            start = started if started is not None and asked.start == NOW else asked.start
+            yield await self._hub.subscribe(name, start)
+        finally:
+            self._release(held)
+
+    async def sweep(self) -> None:
+        """Remove the queries that nobody has listened to for the resume window."""
+        for name in [name for name, held in self._held.items() if self._expired(held)]:
+            async with self._hub.lock(name):
+                held = self._held.get(name)
+                if held is None or not self._expired(held):
+                    continue
+                del self._held[name]
+                try:
+                    await self._hub.call(self._hub.backend.remove, name)
+                except NotFound:
+                    logger.debug("%s was gone already", name)
+                self._hub.end(name, "nobody listened any more")
+
+    def _expired(self, held: _Held) -> bool:
+        return held.idle_since is not None and self._clock() - held.idle_since >= self._window
+
+    async def _ensure_running(
+        self, name: str, query: ContinuousQuery, since: Instant | None, held: _Held
+    ) -> StartingPoint | None:
+        """Register the query where it does not run, or not from ``since`` on; its start if it did not run."""
+        async with self._hub.lock(name):
+            running = await self._described(name)
+            if running is not None and running.state != "ended":
+                if since is not None and running.start is not None and since < _asked_start(held, running.start):
+                    await self._hub.register(name, query, standing=False, since=since, previous=running, same=True)
+                    held.since = since
+                return None
+            await self._hub.register(name, query, standing=False, since=since, previous=running)
+            held.since = since
+            now = await self._described(name)
+            return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
+
+    async def _described(self, name: str) -> QueryDescription | None:
+        try:
+            return await self._hub.call(self._hub.backend.query, name)
+        except NotFound:
+            return None
+
+    def _release(self, held: _Held) -> None:
+        held.users -= 1
+        if held.users == 0:
+            held.idle_since = self._clock()
+            # A little later than the window: timers may fire a moment early.
+            asyncio.get_running_loop().call_later(self._window + 0.1, self._sweep_soon)
+
+    def _sweep_soon(self) -> None:
+        task = asyncio.get_running_loop().create_task(self.sweep())
+        self._sweeps.add(task)
+        task.add_done_callback(self._swept)
+
+    def _swept(self, task: asyncio.Task[None]) -> None:
+        self._sweeps.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("queries nobody listens to could not be removed", exc_info=task.exception())
+
+
+def live_name(query: ContinuousQuery, since: Instant | None) -> str:
+    """The name of a query that nobody named: the same for the same text, read against the same base IRI.
+
+    Who asks for the past gets a query of its own, so that nobody waits while it catches up; among those who ask for
+    the same past it is shared as well.
+    """
+    identity = (*query_identity(query), since)
+    return "live-" + hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
+
+
+def _asked_start(held: _Held, start: Instant) -> Instant:
+    return start if held.since is None else min(held.since, start)
+
+
+def _wanted_start(asked: Asked) -> Instant | None:
+    """Where the query must start at the latest to give what is asked for.
+
+    Before the event the client had last, not after it: ISTREAM and DSTREAM compare the next answer with that one.
+    """
+    if asked.token is not None:
+        return asked.token - 1
+    return None if asked.since is None else max(asked.since, FIRST_INSTANT)

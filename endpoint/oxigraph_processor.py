@@ -1,0 +1,230 @@
+"""rdflib processors that hand the text of a query or update to Oxigraph, dataset included.
+
+``Dataset.query(text, processor="oxigraph", result="oxigraph", use_store_provided=False, …)`` is the one
+door for one-shot queries. oxrdflib's own ``query`` knows no FROM parameters, and rdflib evaluates in
+Python whatever it declines; here nothing is declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, cast
+
+import pyoxigraph as ox
+from oxrdflib._converter import from_ox
+from rdflib import Graph, Variable, plugin
+from rdflib.query import Processor, Result, UpdateProcessor
+from rdflib.term import Node
+
+from endpoint.syntax_errors import syntax_error
+from protocol.errors import QuerySemanticError
+from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.sparql_dataset import dataset_clauses
+from protocol.formats.sparql_guard import refuse_excess, refuse_fetching
+
+NAME = "oxigraph"
+
+SOLUTIONS_SYNTAX: dict[SolutionsFormat, ox.QueryResultsFormat] = {
+    SolutionsFormat.JSON: ox.QueryResultsFormat.JSON,
+    SolutionsFormat.XML: ox.QueryResultsFormat.XML,
+    SolutionsFormat.CSV: ox.QueryResultsFormat.CSV,
+    SolutionsFormat.TSV: ox.QueryResultsFormat.TSV,
+}
+GRAPH_SYNTAX: dict[GraphFormat, ox.RdfFormat] = {
+    GraphFormat.TURTLE: ox.RdfFormat.TURTLE,
+    GraphFormat.N_TRIPLES: ox.RdfFormat.N_TRIPLES,
+    GraphFormat.JSON_LD: ox.RdfFormat.JSON_LD,
+    GraphFormat.RDF_XML: ox.RdfFormat.RDF_XML,
+    GraphFormat.TRIG: ox.RdfFormat.TRIG,
+    GraphFormat.N_QUADS: ox.RdfFormat.N_QUADS,
+}
+
+# What Store.query takes in its lists, which are invariant.
+DefaultName = ox.NamedNode | ox.BlankNode | ox.DefaultGraph
+NamedName = ox.NamedNode | ox.BlankNode
+Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+
+
+class OxigraphResult(Result):
+    """An rdflib Result over Oxigraph's answer, which is read once: either by ``written`` or as rdflib terms.
+
+    Oxigraph's answers must be dropped in the thread that asked: ``close`` does it, whatever else still
+    holds the result (the frames of a traceback, say).
+    """
+
+    def __init__(self, answered: Mapping[str, Any]) -> None:
+        answer: Answer = answered["answer"]
+        kind = {ox.QuerySolutions: "SELECT", ox.QueryBoolean: "ASK", ox.QueryTriples: "CONSTRUCT"}[type(answer)]
+        super().__init__(kind)
+        self.answer: Answer | None = answer
+        self._graph: Graph | None = None
+        if isinstance(answer, ox.QueryBoolean):
+            self.askAnswer = bool(answer)
+        elif isinstance(answer, ox.QuerySolutions):
+            self.vars = [Variable(variable.value) for variable in answer.variables]
+            self.bindings = _solutions(self.vars, answer)
+
+    def close(self) -> None:
+        """Let go of Oxigraph's answer; what was not read of it is gone."""
+        self.answer = None
+        self._genbindings = None
+
+    @property
+    def graph(self) -> Graph | None:
+        """The triples of CONSTRUCT or DESCRIBE, made when first asked for."""
+        if self._graph is None and isinstance(self.answer, ox.QueryTriples):
+            self._graph = Graph()
+            for triple in self.answer:
+                self._graph.add(cast("tuple[Node, Node, Node]", from_ox(triple)))
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph | None) -> None:
+        self._graph = graph
+
+    def written(self, syntax: SolutionsFormat | GraphFormat, output: IO[bytes] | None = None) -> bytes:
+        """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet."""
+        try:
+            if isinstance(self.answer, ox.QueryTriples):
+                assert isinstance(syntax, GraphFormat)
+                return self.answer.serialize(output, GRAPH_SYNTAX[syntax]) or b""
+            assert self.answer is not None
+            assert isinstance(syntax, SolutionsFormat)
+            return self.answer.serialize(output, SOLUTIONS_SYNTAX[syntax]) or b""
+        except RuntimeError as error:
+            raise QuerySemanticError(str(error)) from error
+
+
+def _solutions(variables: Sequence[Variable], answer: ox.QuerySolutions) -> Iterator[Mapping[Variable, Any]]:
+    for solution in answer:
+        yield {name: from_ox(term) for name, term in zip(variables, solution, strict=True) if term is not None}
+
+
+class OxigraphProcessor(Processor):
+    """Evaluates query text in the Oxigraph store under an rdflib graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._store: ox.Store = graph.store._inner  # type: ignore[attr-defined]
+
+    def query(  # type: ignore[override]
+        self,
+        strOrQuery: str,  # noqa: N803
+        initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+        initNs: Mapping[str, Any] | None = None,  # noqa: N803
+        DEBUG: bool = False,  # noqa: N803
+        *,
+        base: str | None = None,
+        default_graphs: Sequence[str] = (),
+        named_graphs: Sequence[str] = (),
+    ) -> Mapping[str, Any]:
+        """``{"answer": …}``. Graphs given here, of either kind, are the whole dataset, whatever FROM says.
+
+        ``initNs`` is not used: SPARQL knows the prefixes the text declares. Raises ProtocolError for
+        what is no query, for SERVICE, and for text too complex to be evaluated.
+        """
+        if initBindings:
+            raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
+        text = strOrQuery
+        refuse_excess(text)
+        refuse_fetching(text, update=False)
+        default: list[DefaultName] = [ox.NamedNode(iri) for iri in default_graphs]
+        named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
+        if not default and not named:
+            default, named = _from_clauses(text, base)
+        try:
+            if not default and not named:
+                return {"answer": self._store.query(text, base_iri=base)}
+            if len(default) > 1 and self._overlap(default):
+                # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
+                merged = self._merged(default, named)
+                whole: list[DefaultName] = [ox.DefaultGraph()]
+                return {"answer": merged.query(text, base_iri=base, default_graph=whole, named_graphs=named)}
+            return {"answer": self._store.query(text, base_iri=base, default_graph=default, named_graphs=named)}
+        except SyntaxError as error:
+            raise syntax_error(text, error, update=False) from None
+        except RuntimeError as error:
+            raise QuerySemanticError(str(error)) from error
+
+    def _overlap(self, graphs: Sequence[DefaultName]) -> bool:
+        """Whether any triple is in more than one of the graphs."""
+        later = list(graphs)
+        while len(later) > 1:
+            first = later.pop()
+            pairs = " UNION ".join(f"{{ GRAPH {graph} {{ ?s ?p ?o }} }}" for graph in later)
+            if bool(self._store.query(f"ASK {{ GRAPH {first} {{ ?s ?p ?o }} {{ {pairs} }} }}")):
+                return True
+        return False
+
+    def _merged(self, default: Sequence[DefaultName], named: Sequence[NamedName]) -> ox.Store:
+        merged = ox.Store()
+        for graph in default:
+            merged.extend(
+                ox.Quad(quad.subject, quad.predicate, quad.object)
+                for quad in self._store.quads_for_pattern(None, None, None, graph)
+            )
+        for graph in named:
+            merged.extend(self._store.quads_for_pattern(None, None, None, graph))
+        return merged
+
+
+def _from_clauses(text: str, base: str | None) -> tuple[list[DefaultName], list[NamedName]]:
+    """The graphs of FROM and FROM NAMED, each once, where there is more than one of a kind; else nothing.
+
+    One graph of each kind Oxigraph reads from the text rightly; of one named twice it would give every
+    solution twice.
+    """
+    if text.upper().count("FROM") < 2:
+        return [], []
+    clauses = dataset_clauses(text)
+    if len(clauses.default) < 2 and len(clauses.named) < 2:
+        return [], []
+    return (
+        [*_resolved(clauses.prologue, clauses.default, base)],
+        [*_resolved(clauses.prologue, clauses.named, base)],
+    )
+
+
+def _resolved(prologue: str, names: Sequence[str], base: str | None) -> list[ox.NamedNode]:
+    """IRIs and prefixed names as the prologue means them, resolved by the parser that will read the query."""
+    if not names:
+        return []
+    try:
+        found = ox.Store().query(f"{prologue} SELECT ?g {{ VALUES ?g {{ {' '.join(names)} }} }}", base_iri=base)
+    except SyntaxError:
+        # The query has the same fault, and its parser will name the place.
+        return []
+    assert isinstance(found, ox.QuerySolutions)
+    graphs = [solution["g"] for solution in found]
+    return list(dict.fromkeys(graph for graph in graphs if isinstance(graph, ox.NamedNode)))
+
+
+class OxigraphUpdateProcessor(UpdateProcessor):
+    """Runs update text in the Oxigraph store under an rdflib graph, all of it or nothing."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._store: ox.Store = graph.store._inner  # type: ignore[attr-defined]
+
+    def update(  # type: ignore[override]
+        self,
+        strOrQuery: str,  # noqa: N803
+        initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+        initNs: Mapping[str, Any] | None = None,  # noqa: N803
+        *,
+        base: str | None = None,
+    ) -> None:
+        """Raises ProtocolError for what is no update, for LOAD and SERVICE, and for what cannot be done."""
+        if initBindings:
+            raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
+        refuse_excess(strOrQuery)
+        refuse_fetching(strOrQuery, update=True)
+        try:
+            self._store.update(strOrQuery, base_iri=base)
+        except SyntaxError as error:
+            raise syntax_error(strOrQuery, error, update=True) from None
+        except RuntimeError as error:
+            raise QuerySemanticError(str(error)) from error
+
+
+plugin.register(NAME, Processor, __name__, "OxigraphProcessor")
+plugin.register(NAME, UpdateProcessor, __name__, "OxigraphUpdateProcessor")
+plugin.register(NAME, Result, __name__, "OxigraphResult")

@@ -1,0 +1,74 @@
+"""Every error as ``application/problem+json`` (RFC 9457): the one place where errors become HTTP statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from protocol.errors import ProtocolError
+from protocol.formats.media_types import PROBLEM
+
+
+def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """The response of a problem document, whose ``status`` is the response's."""
+    return Response(
+        json.dumps(document, ensure_ascii=False),
+        status_code=int(document["status"]),
+        media_type=PROBLEM,
+        headers={"Cache-Control": "no-store", **(headers or {})},
+    )
+
+
+def protocol_error(request: Request, error: Exception) -> Response:
+    """A ProtocolError: what it says, with ``Allow`` or ``Retry-After`` where the status asks for one."""
+    assert isinstance(error, ProtocolError)
+    headers = {}
+    allow = getattr(error, "allow", None)
+    if isinstance(allow, str):
+        headers["Allow"] = allow
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = "2"
+    return problem_response(error.problem(), headers)
+
+
+def http_exception(request: Request, error: Exception) -> Response:
+    """Starlette's own 404, 405 and the like."""
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    detail = error.detail
+    headers = dict(error.headers or {})
+    if status is HTTPStatus.METHOD_NOT_ALLOWED and "Allow" in headers:
+        headers["Allow"] = ", ".join(sorted({*headers["Allow"].split(", "), "OPTIONS"}))
+        if request.method == "OPTIONS":
+            return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+    if status is HTTPStatus.NOT_FOUND and detail == status.phrase:
+        detail = f"there is nothing at {request.url.path}"
+    elif status is HTTPStatus.METHOD_NOT_ALLOWED and detail == status.phrase:
+        detail = f"{request.method} is not for {request.url.path}"
+    document = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+    return problem_response(document, headers)
+
+
+def unexpected_error(request: Request, error: Exception) -> Response:
+    """Whatever nobody foresaw: 500 without its innards, which go to the server's log."""
+    document = {
+        "type": "about:blank",
+        "title": "Internal server error",
+        "status": 500,
+        "detail": f"an unexpected {type(error).__name__}; the server's log has more",
+    }
+    return problem_response(document)
+
+
+EXCEPTION_HANDLERS: Mapping[Any, Any] = {
+    ProtocolError: protocol_error,
+    HTTPException: http_exception,
+    Exception: unexpected_error,
+}
+"""For ``Starlette(exception_handlers=…)``."""

@@ -1,0 +1,39 @@
+"""A standing query as JSON (contract section 4: text, state, watermark, counts, last error)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from endpoint.backend import QueryDescription
+from protocol.formats.sse import show_instant
+from protocol.time import Instant
+
+
+def query_document(description: QueryDescription, root: str, *, listeners: int = 0) -> dict[str, Any]:
+    """The description, with links below ``root``, the path the application is mounted at."""
+    query = description.query
+    url = f"{root}/queries/{description.name}"
+    document: dict[str, Any] = {
+        "name": description.name,
+        "text": query.text,
+        "form": query.form.value,
+        "operator": query.operator.value,
+        "streams": list(query.streams),
+        "state": description.state,
+        "start": shown(description.start),
+        "evaluated": shown(description.evaluated),
+        "watermark": shown(description.watermark),
+        "evaluations": description.evaluations,
+        "solutions": description.solutions,
+        "listeners": listeners,
+        "lastError": description.last_error,
+        "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan"},
+    }
+    if query.registration is not None:
+        document["registered"] = {"kind": query.registration.kind, "name": query.registration.name}
+    return document
+
+
+def shown(instant: Instant | None) -> str | None:
+    """An ``xsd:dateTime``; null for a time there is not yet."""
+    return None if instant is None else show_instant(instant)

@@ -1,0 +1,76 @@
+"""Request bodies, read up to a limit."""
+
+from __future__ import annotations
+
+import zlib
+
+from starlette.requests import Request
+
+from protocol.errors import ProtocolError
+
+
+class BodyTooLarge(ProtocolError):
+    """The body is longer than this resource takes (RFC 9110 section 15.5.14)."""
+
+    status = 413
+    title = "The body is too large"
+
+
+class UnsupportedCoding(ProtocolError):
+    """The body is coded in a way this server does not decode (RFC 9110 section 8.4)."""
+
+    status = 415
+    title = "Unsupported content coding"
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, decoded, at most ``limit`` bytes of it.
+
+    Raises BodyTooLarge as soon as there are more, or more are announced, UnsupportedCoding for a
+    Content-Encoding other than gzip and deflate, InvalidCoding for a body that is not in its coding.
+    """
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding in ("gzip", "x-gzip", "deflate"):
+        return _decoded(await _read(request, limit), limit, coding)
+    if coding not in ("", "identity"):
+        raise UnsupportedCoding(f"the content coding {coding!r} is not decoded here: send gzip, deflate or none")
+    return await _read(request, limit)
+
+
+class InvalidCoding(ProtocolError):
+    """The body is not what its Content-Encoding says."""
+
+    title = "The body cannot be decoded"
+
+
+def _decoded(body: bytes, limit: int, coding: str) -> bytes:
+    # 32 added to the window bits: gzip and zlib headers are told apart by themselves.
+    decoder = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    try:
+        plain = decoder.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise InvalidCoding(f"the body is not {coding}: {error}") from None
+    if len(plain) > limit:
+        raise _too_large(limit)
+    if not decoder.eof or decoder.unused_data:
+        raise InvalidCoding(f"the {coding} body is cut off or has something after its end")
+    return plain
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    announced = request.headers.get("content-length", "")
+    if announced.isascii() and announced.isdigit() and int(announced) > limit:
+        raise _too_large(limit)
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    shown = f"{limit // 2**20} MiB" if limit >= 2**20 else f"{limit} bytes"
+    return BodyTooLarge(f"the body is larger than {shown}: send it in parts", extra={"limit": limit})

@@ -1,0 +1,183 @@
+"""Result streams as responses: Server-Sent Events, and where a client asks them to begin (contract section 5)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse, SendTimeoutError
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from endpoint.backend import Ended
+from endpoint.channel import BEFORE_ALL, Entry
+from endpoint.subscription import CutOff, Item, Reset, StartingPoint, Subscription
+from endpoint.subscriptions import Hub
+from protocol.errors import ProtocolError
+from protocol.formats import sse
+from protocol.time import Instant, parse_instant
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 10  # the contract allows 15; a busy loop may be late
+STALLED_SECONDS = 120  # a connection that takes nothing for so long is given up
+_SHUTDOWN_SECONDS = 2  # for listeners to be let go of, before connections are cut
+_OFFSET_WITHOUT_PLUS = re.compile(r" (?=\d\d:\d\d\Z)")
+
+
+class InvalidTime(ProtocolError):
+    """A parameter or body that should be a time, and is not."""
+
+    title = "Not a time"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Where a request asks a result stream to begin: after an event it had, at a time, or (neither) now."""
+
+    token: Instant | None = None
+    since: Instant | None = None
+
+    @property
+    def start(self) -> StartingPoint:
+        """The event the client had last decides: a reconnecting EventSource sends its first URL again."""
+        return StartingPoint(self.token if self.token is not None else self.since)
+
+
+def asked(request: Request) -> Asked:
+    """``Last-Event-ID`` (header, else ``?lastEventId=``) and ``?since=``; an empty one is as good as none.
+
+    Raises InvalidResumePoint or InvalidTime.
+    """
+    token = request.headers.get("last-event-id", "").strip() or request.query_params.get("lastEventId", "").strip()
+    return Asked(sse.parse_resume_token(token) if token else None, since_parameter(request))
+
+
+def since_parameter(request: Request) -> Instant | None:
+    """``?since=``: ``beginning`` is before all instants."""
+    if request.query_params.get("since", "").strip().lower() == "beginning":
+        return BEFORE_ALL
+    return instant_parameter(request, "since", also="beginning")
+
+
+def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:
+    """A time in the query string; None if the parameter is not there or empty."""
+    text = request.query_params.get(name, "").strip()
+    if not text:
+        return None
+    # A plus sign that was not percent-encoded has become a space; a time has no other.
+    return read_instant(_OFFSET_WITHOUT_PLUS.sub("+", text), name, also=also)
+
+
+def read_instant(text: str, name: str, *, also: str = "") -> Instant:
+    """``text`` as a time within the years 1 to 9999. Raises InvalidTime, naming it and what would be right."""
+    try:
+        instant = parse_instant(text)
+        if not sse.FIRST_INSTANT <= instant <= sse.LAST_INSTANT:
+            raise ValueError(f"{text[:40]} is outside the years 1 to 9999")
+    except ValueError as error:
+        raise InvalidTime(f"{name}: {error}{f', or {also!r}' if also else ''}") from None
+    return instant
+
+
+class ResultStreamResponse(EventSourceResponse):
+    """A result stream: one event an evaluation, comments as heartbeats, until it ends or the client is gone.
+
+    ``subscribed`` is entered when the response begins, before its headers are sent, so that nothing given out after
+    the client has seen them is missed, and left when it is over, however that comes about. What it raises becomes
+    an ordinary error response.
+    """
+
+    def __init__(self, subscribed: Callable[[], AbstractAsyncContextManager[Subscription]]) -> None:
+        super().__init__(
+            iter(()),
+            headers={"Cache-Control": "no-cache, no-store, no-transform", "Vary": "Accept"},
+            ping=HEARTBEAT_SECONDS,
+            ping_message_factory=lambda: ServerSentEvent(comment="heartbeat", sep="\n"),
+            send_timeout=STALLED_SECONDS,
+            data_sender_callable=self._complete_at_shutdown,
+            shutdown_event=anyio.Event(),
+            shutdown_grace_period=_SHUTDOWN_SECONDS,
+        )
+        self._subscribed = subscribed
+        self._subscription: Subscription | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._subscribed() as subscription, aclosing(events(subscription)) as stream:
+            self.body_iterator = stream
+            self._subscription = subscription
+            try:
+                await super().__call__(scope, receive, send)
+            except SendTimeoutError:
+                logger.info("gave up a listener of %s: its connection took nothing", subscription.channel.name)
+
+    @classmethod
+    async def server_stops(cls) -> None:
+        """Wait until the server is told to stop; it then waits for its responses, and the hub stops only after it."""
+        await cls._listen_for_exit_signal()
+
+    async def _complete_at_shutdown(self) -> None:
+        assert self._shutdown_event is not None
+        await self._shutdown_event.wait()
+        if self._subscription is not None:
+            self._subscription.channel.close()
+
+
+@asynccontextmanager
+async def subscribed(hub: Hub, name: str, start: StartingPoint) -> AsyncGenerator[Subscription, None]:
+    """A subscription to a query that runs anyway."""
+    yield await hub.subscribe(name, start)
+
+
+async def events(subscription: Subscription) -> AsyncGenerator[bytes, None]:
+    """A subscription as bytes, an event at a time; a failure is its last event, as the response has begun."""
+    yield sse.HEARTBEAT
+    try:
+        async with aclosing(subscription.items()) as items:
+            async for item in items:
+                yield _encoded(item)
+    except ProtocolError as error:
+        yield sse.error_event(error.problem())
+    except Exception:
+        logger.exception("the result stream of %s failed", subscription.channel.name)
+        yield sse.error_event(_problem("Internal server error", 500, "the stream failed; reconnect to resume it"))
+
+
+def hub_of(request: Request) -> Hub:
+    """The application's hub, in the event loop of this request."""
+    hub: Hub = request.app.state.hub
+    hub.bind()
+    return hub
+
+
+def accept_header(request: Request) -> str | None:
+    """The ``Accept`` headers as one; a list may be sent in several (RFC 9110 section 5.3)."""
+    return ", ".join(request.headers.getlist("accept")) or None
+
+
+def _encoded(item: Item) -> bytes:
+    match item:
+        case Entry():
+            return item.event
+        case Reset(time=time):
+            return sse.reset_event(time)
+        case Ended(reason=reason):
+            return sse.end_event(reason)
+        case CutOff(position=position):
+            detail = (
+                "the connection takes events more slowly than the query gives them; "
+                "reconnect with Last-Event-ID to go on after the last one received"
+            )
+            problem = _problem("Too slow", 503, detail)
+            if sse.FIRST_INSTANT <= position <= sse.LAST_INSTANT:
+                problem["lastEventId"] = sse.resume_token(position)
+            return sse.error_event(problem)
+
+
+def _problem(title: str, status: int, detail: str) -> dict[str, object]:
+    return {"type": "about:blank", "title": title, "status": status, "detail": detail}

@@ -1,0 +1,96 @@
+"""The resource ``/sparql``: SPARQL 1.1 Protocol, with continuous queries passed on to those who answer them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from endpoint.backend import Backend
+from endpoint.continuous import answer as answer_continuous
+from endpoint.service_description import service_description
+from endpoint.store import GraphStore
+from endpoint.threads import WorkerThreads
+from protocol.errors import UnsupportedFeature
+from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
+from protocol.formats.negotiation import choose
+from protocol.formats.sparql_request import QueryRequest, UpdateRequest, sparql_request
+from protocol.language import parse
+from protocol.language.model import ContinuousQuery
+
+METHODS = ("GET", "HEAD", "POST")
+_PERHAPS_CONTINUOUS = re.compile(r"stream|window|register", re.IGNORECASE)
+_VARY = {"Vary": "Accept"}
+
+
+async def sparql(request: Request) -> Response:
+    """A query, an update, or a GET without either: the service description, or the page for a browser."""
+    state = request.app.state
+    threads: WorkerThreads = state.threads
+    body = await request.body() if request.method == "POST" else b""
+    asked = sparql_request(
+        request.method, request.scope["query_string"], request.headers.get("content-type"), body
+    )  # fmt: skip
+    base = f"{state.settings.base_url}/sparql"
+    if asked is None:
+        return await _description(request, base)
+    if isinstance(asked, UpdateRequest):
+        await threads.run(_update, state.store, state.backend, asked, base)
+        return Response(status_code=204)
+    query = await _continuous(threads, asked, base)
+    if query is not None:
+        return await answer_continuous(request, query)
+    return await threads.run(_answer, state.store, asked, base, _accept(request))
+
+
+async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) -> ContinuousQuery | None:
+    # Reading the language takes rdflib's parser, which is slow; most one-shot queries are spared it.
+    if not _PERHAPS_CONTINUOUS.search(asked.text):
+        return None
+    query = await threads.run(parse, asked.text, base=base)
+    if not isinstance(query, ContinuousQuery):
+        return None
+    if asked.default_graphs or asked.named_graphs:
+        raise UnsupportedFeature(
+            "default-graph-uri and named-graph-uri are not supported with a continuous query: write FROM in its text"
+        )
+    return query
+
+
+def _answer(store: GraphStore, asked: QueryRequest, base: str, accept: str | None) -> Response:
+    result = store.query(asked.text, base=base, default_graphs=asked.default_graphs, named_graphs=asked.named_graphs)
+    with closing(result):
+        if result.type == "CONSTRUCT":
+            media_type = choose(accept, GRAPH_OFFERS)
+            written = result.written(GRAPH_OFFERS[media_type])
+        else:
+            media_type = choose(accept, SOLUTIONS_OFFERS)
+            written = result.written(SOLUTIONS_OFFERS[media_type])
+    return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
+
+
+def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str) -> None:
+    store.update(
+        asked.text, base=base, using_graphs=asked.using_graphs, using_named_graphs=asked.using_named_graphs
+    )  # fmt: skip
+    backend.store_changed()
+
+
+async def _description(request: Request, endpoint: str) -> Response:
+    media_type = choose(_accept(request), [*GRAPH_OFFERS, "text/html"])
+    if media_type == "text/html":
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/", status_code=303, headers=_VARY)
+    state = request.app.state
+    written = await state.threads.run(service_description, state.store, endpoint, GRAPH_OFFERS[media_type])
+    return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
+
+
+def _accept(request: Request) -> str | None:
+    """The ``Accept`` headers as one; a list may be sent in several (RFC 9110 section 5.3)."""
+    return ", ".join(request.headers.getlist("accept")) or None
+
+
+routes: list[BaseRoute] = [Route("/sparql", sparql, methods=list(METHODS))]

@@ -1,0 +1,213 @@
+"""The endpoint's own graphs: an rdflib Dataset over Oxigraph, in memory or kept in a directory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyoxigraph as ox
+import rdflib
+from oxrdflib import OxigraphStore
+from rdflib.plugins import sparql
+
+from endpoint import oxigraph_processor
+from endpoint.oxigraph_processor import OxigraphResult
+from protocol.formats.sparql_dataset import with_using
+
+
+class AnyNamed:
+    """The kind of ``ANY_NAMED``."""
+
+    def __repr__(self) -> str:
+        return "ANY_NAMED"
+
+
+ANY_NAMED: Final = AnyNamed()
+"""Stands for every named graph in ``GraphStore.quads``."""
+
+
+class EndpointDataset(rdflib.Dataset):
+    """rdflib's Dataset, without the deprecation warning that its own ``query`` and ``update`` cause."""
+
+    @property
+    def default_context(self) -> rdflib.Graph:
+        default: rdflib.Graph = self.default_graph
+        return default
+
+    @default_context.setter
+    def default_context(self, graph: rdflib.Graph) -> None:
+        self.default_graph = graph
+
+
+Terms = tuple[str, str, str, str]
+
+
+def configure_rdflib() -> None:
+    """Set rdflib's switches for the whole process.
+
+    Literals stay as written and compare as the SPARQL test suites expect, the default graph is no
+    union, and evaluation in Python reads no address a query names (rdflib would by default).
+    """
+    rdflib.NORMALIZE_LITERALS = False
+    rdflib.DAWG_LITERAL_COLLATION = True
+    sparql.SPARQL_DEFAULT_GRAPH_UNION = False
+    sparql.SPARQL_LOAD_GRAPHS = False
+
+
+class GraphStore:
+    """The default graph and the named graphs, for requests and for the compiler of continuous queries.
+
+    Thread-safe. Reads see a whole state; changes happen one after another, each all or nothing.
+    """
+
+    def __init__(self, directory: Path | None = None, load: Sequence[Path] = ()) -> None:
+        """Open the store in the directory (None: in memory) and read the files into it.
+
+        ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened.
+        """
+        configure_rdflib()
+        if directory is not None:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.oxigraph = ox.Store() if directory is None else ox.Store(str(directory))
+        except OSError as error:
+            busy = " (another server is using this data directory)" if "lock" in str(error).lower() else ""
+            raise OSError(f"the store in {directory} cannot be opened{busy}: {error}") from error
+        self.dataset = EndpointDataset(OxigraphStore(store=self.oxigraph))
+        self._version = 0
+        self._closed = False
+        self._changing = threading.RLock()
+        for path in load:
+            self._load(path)
+
+    def _load(self, path: Path) -> None:
+        syntax = ox.RdfFormat.from_extension(path.suffix.lstrip(".").lower())
+        if syntax is None:
+            raise ValueError(f"load: {str(path)!r} has no extension of an RDF syntax (ttl, nt, trig, nq, jsonld, rdf)")
+        try:
+            with self.changing():
+                self.oxigraph.bulk_load(path=str(path), format=syntax, base_iri=path.resolve().as_uri())
+        except (SyntaxError, OSError, ValueError) as error:
+            raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
+
+    def close(self) -> None:
+        """Write what is in memory to the directory, if there is one, and let go of it; the store is of no use then."""
+        with self._changing:
+            if self._closed:
+                return
+            self._closed = True
+            self.oxigraph.flush()
+            # Oxigraph closes when nothing refers to it; rdflib's graphs, being cycles, would hold it for a while.
+            self.dataset.close()
+            del self.oxigraph
+
+    # Requests
+
+    def query(
+        self,
+        text: str,
+        *,
+        base: str | None = None,
+        default_graphs: Sequence[str] = (),
+        named_graphs: Sequence[str] = (),
+    ) -> OxigraphResult:
+        """Answer a one-shot query. The graphs given, of either kind, are its dataset instead of FROM's.
+
+        Raises ProtocolError for what is no query, cannot be answered, or is refused.
+        """
+        result = self.dataset.query(
+            text,
+            processor=oxigraph_processor.NAME,
+            result=oxigraph_processor.NAME,
+            use_store_provided=False,
+            base=base,
+            default_graphs=default_graphs,
+            named_graphs=named_graphs,
+        )
+        assert isinstance(result, OxigraphResult)
+        return result
+
+    def update(
+        self,
+        text: str,
+        *,
+        base: str | None = None,
+        using_graphs: Sequence[str] = (),
+        using_named_graphs: Sequence[str] = (),
+    ) -> None:
+        """Run an update, all of it or nothing; the graphs given act as USING and USING NAMED."""
+        text = with_using(text, using_graphs, using_named_graphs)
+        with self.changing():
+            self.dataset.update(text, processor=oxigraph_processor.NAME, use_store_provided=False, base=base)
+
+    @contextmanager
+    def changing(self) -> Iterator[ox.Store]:
+        """Alone to change the store; the version grows unless an error leaves the block."""
+        with self._changing:
+            yield self.oxigraph
+            self._version += 1
+
+    # The compiler of continuous queries
+
+    @property
+    def version(self) -> int:
+        """Grows with each successful change."""
+        return self._version
+
+    def named_graphs(self) -> list[str]:
+        """IRIs of the named graphs, in order; those named by blank nodes as ``_:label``."""
+        return sorted(_graph_name(graph) for graph in self.oxigraph.named_graphs())
+
+    def quads(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        graph: str | AnyNamed | None = None,
+    ) -> Iterator[Terms]:
+        """The quads that match, as (g, s, p, o), from one state of the store.
+
+        Terms go in and come out as canonical N-Triples; None matches any. ``graph`` is None for the
+        default graph, an IRI without brackets, or ``ANY_NAMED``; g is "" for the default graph.
+        """
+        s, p, o = (None if text is None else term(text) for text in (subject, predicate, object))
+        if not (s is None or isinstance(s, ox.NamedNode | ox.BlankNode)):
+            return
+        if not (p is None or isinstance(p, ox.NamedNode)):
+            return
+        if isinstance(graph, AnyNamed):
+            for quad in self.oxigraph.quads_for_pattern(s, p, o):
+                if not isinstance(quad.graph_name, ox.DefaultGraph):
+                    yield str(quad.graph_name), str(quad.subject), str(quad.predicate), str(quad.object)
+            return
+        name = ox.DefaultGraph() if graph is None else _graph(graph)
+        shown = "" if graph is None else str(name)
+        for quad in self.oxigraph.quads_for_pattern(s, p, o, name):
+            yield shown, str(quad.subject), str(quad.predicate), str(quad.object)
+
+
+def term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
+    """The term a canonical N-Triples string stands for. ValueError if it is none."""
+    if text.startswith("<") and not text.startswith("<<") and "\\" not in text:
+        return ox.NamedNode(text[1:-1])
+    if text.startswith("_:"):
+        return ox.BlankNode(text[2:])
+    try:
+        (quad,) = ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.N_TRIPLES)
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is not an RDF term in N-Triples: {error}") from None
+    parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple = quad.object
+    return parsed
+
+
+def _graph(name: str) -> ox.NamedNode | ox.BlankNode:
+    if name.startswith("_:"):
+        return ox.BlankNode(name[2:])
+    return ox.NamedNode(name.removeprefix("<").removesuffix(">"))
+
+
+def _graph_name(graph: ox.NamedNode | ox.BlankNode) -> str:
+    return graph.value if isinstance(graph, ox.NamedNode) else str(graph)

@@ -1,0 +1,70 @@
+"""The bounded pool of threads in which requests do what would hold up the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STACK_BYTES = 256 * 1024 * 1024
+"""Oxigraph's parser and optimiser recurse natively: with the usual 8 MiB, a query of some thousand
+nested brackets or chained operators ends the whole process. Only what is used of a stack is memory."""
+
+_starting = threading.Lock()
+
+
+class WorkerThreads:
+    """``count`` threads with large stacks; further work waits for its turn.
+
+    They are daemons, unlike those of the standard executors: a query that takes hours (Oxigraph cannot
+    be interrupted) must not keep the process from ending.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        with _starting:
+            # The size of a stack is a setting of the process; it matters only while threads are started.
+            before = threading.stack_size(STACK_BYTES)
+            try:
+                for number in range(count):
+                    threading.Thread(target=self._serve, name=f"sparql-{number}", daemon=True).start()
+            finally:
+                threading.stack_size(before)
+
+    def _serve(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+            # The last answer would otherwise be held until the next request.
+            del work
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function in one of the threads and wait for what it returns or raises.
+
+        Cancelled before its turn, it is not called; once it runs, it runs to its end.
+        """
+        future: Future[R] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = function(*args, **kwargs)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._work.put(work)
+        return await asyncio.wrap_future(future)
+
+    def stop(self) -> None:
+        """End the threads when what was asked before is done; does not wait for it."""
+        for _ in range(self._count):
+            self._work.put(None)

@@ -1,0 +1,254 @@
+"""An in-memory ``endpoint.backend.Backend``: no Spark, no clock; tests push its notices by hand.
+
+It keeps what it is told (streams, appended bodies, registered queries) and every evaluation pushed,
+so that ``replay`` gives back what ``push`` gave out, less what ``forget_before`` dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from endpoint.backend import (
+    Ended,
+    Evaluation,
+    Failed,
+    Health,
+    Listener,
+    Notice,
+    Progress,
+    QueryDescription,
+)
+from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
+from protocol.language.model import ContinuousQuery
+from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
+from protocol.time import Instant
+
+
+@dataclass
+class Appended:
+    """One call of ``append``, as it came."""
+
+    stream: str
+    body: bytes
+    content_type: str
+    at: Instant | None
+
+
+@dataclass
+class FakeBackend:
+    """All state is public, for tests to look at and to set."""
+
+    state: str = "running"
+    detail: str = ""
+    appended: list[Appended] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    history: dict[str, list[Evaluation]] = field(default_factory=dict)
+    retained: dict[str, Instant] = field(default_factory=dict)
+    since: dict[str, Instant | None] = field(default_factory=dict)
+    failures: dict[str, Exception] = field(default_factory=dict)
+    """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
+    _streams: dict[str, StreamDescription] = field(default_factory=dict)
+    _queries: dict[str, QueryDescription] = field(default_factory=dict)
+    _listener: Listener | None = None
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    # By hand
+
+    def push(self, *notices: Notice) -> None:
+        """Give these notices to the listener, as one micro-batch, and remember the evaluations."""
+        with self._lock:
+            for notice in notices:
+                self._remember(notice)
+            listener = self._listener
+        if listener is not None:
+            listener(list(notices))
+
+    def evaluate(self, query: str, instant: Instant, data: bytes, *, progress: bool = True) -> None:
+        """Push one evaluation and, unless told otherwise, the progress that follows it."""
+        notices: list[Notice] = [Evaluation(query, instant, data)]
+        if progress:
+            notices.append(Progress(query, instant, instant))
+        self.push(*notices)
+
+    def forget_before(self, query: str, instant: Instant) -> None:
+        """Retention has passed: evaluations at or before ``instant`` can no longer be replayed."""
+        with self._lock:
+            self.retained[query] = instant
+            self.history[query] = [past for past in self.history.get(query, []) if past.instant > instant]
+
+    def _remember(self, notice: Notice) -> None:
+        if isinstance(notice, Evaluation):
+            self.history.setdefault(notice.query, []).append(notice)
+        description = self._queries.get(notice.query)
+        if description is None:
+            return
+        if isinstance(notice, Evaluation):
+            description = replace(
+                description, evaluations=description.evaluations + 1, evaluated=notice.instant, state="running"
+            )
+        elif isinstance(notice, Progress):
+            description = replace(description, watermark=notice.watermark)
+        elif isinstance(notice, Ended):
+            description = replace(description, state="ended")
+        elif isinstance(notice, Failed):
+            description = replace(description, last_error=notice.detail)
+        self._queries[notice.query] = description
+
+    def _enter(self, method: str) -> None:
+        with self._lock:
+            self.calls.append(method)
+        failure = self.failures.get(method)
+        if failure is not None:
+            raise failure
+
+    # Streams
+
+    def create_stream(self, name: str, settings: StreamSettings) -> bool:
+        self._enter("create_stream")
+        with self._lock:
+            existing = self._streams.get(name)
+            if existing is not None:
+                if existing.settings != settings:
+                    raise Conflict(f"the stream {name!r} exists with other settings")
+                return False
+            self._streams[name] = StreamDescription(name, settings, None, None, None, 0, 0, 0, 0, False)
+            return True
+
+    def delete_stream(self, name: str) -> None:
+        self._enter("delete_stream")
+        with self._lock:
+            iri = self.stream(name).settings.iri
+            readers = [query.name for query in self._queries.values() if query.standing and iri in query.query.streams]
+            if readers:
+                raise Conflict(f"the stream {name!r} is read by {', '.join(readers)}")
+            del self._streams[name]
+
+    def streams(self) -> list[StreamDescription]:
+        self._enter("streams")
+        with self._lock:
+            return list(self._streams.values())
+
+    def stream(self, name: str) -> StreamDescription:
+        with self._lock:
+            description = self._streams.get(name)
+        if description is None:
+            raise NotFound(f"there is no stream {name!r}")
+        return description
+
+    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+        """Counts each non-empty line as a triple and each body as one element; parses nothing."""
+        self._enter("append")
+        with self._lock:
+            description = self.stream(name)
+            if description.ended:
+                raise Conflict(f"the stream {name!r} has ended")
+            if body == b"not RDF":
+                raise InvalidMessage("the body is not RDF", line=1, column=1)
+            self.appended.append(Appended(name, body, content_type, at))
+            triples = sum(1 for line in body.splitlines() if line.strip())
+            watermark = description.watermark if at is None else max(at - 1, description.watermark or at - 1)
+            self._streams[name] = replace(
+                description,
+                elements=description.elements + 1,
+                triples=description.triples + triples,
+                bytes=description.bytes + len(body),
+                watermark=watermark,
+                first=description.first if description.first is not None else at,
+                last=at if at is not None else description.last,
+            )
+            return AppendReceipt(1, triples, watermark)
+
+    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+        self._enter("advance")
+        with self._lock:
+            description = self.stream(name)
+            if description.watermark is None or watermark > description.watermark:
+                description = replace(description, watermark=watermark)
+            self._streams[name] = description
+            return description
+
+    def end_stream(self, name: str) -> StreamDescription:
+        self._enter("end_stream")
+        with self._lock:
+            self._streams[name] = replace(self.stream(name), ended=True)
+            return self._streams[name]
+
+    # Queries
+
+    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+        self._enter("register")
+        with self._lock:
+            known = {stream.settings.iri for stream in self._streams.values()}
+            for window in query.windows:
+                if window.stream not in known:
+                    raise QuerySemanticError(
+                        f"there is no stream <{window.stream}>", line=window.line, column=window.column
+                    )
+            new = name not in self._queries
+            self.since[name] = since
+            self.history[name] = []
+            self._queries[name] = QueryDescription(
+                name, query, standing, "waiting", since, None, None, 0, 0, None
+            )  # fmt: skip
+            return new
+
+    def remove(self, name: str) -> None:
+        self._enter("remove")
+        with self._lock:
+            self.query(name)
+            del self._queries[name]
+        self.push(Ended(name, "the query was removed"))
+
+    def queries(self) -> list[QueryDescription]:
+        self._enter("queries")
+        with self._lock:
+            return list(self._queries.values())
+
+    def query(self, name: str) -> QueryDescription:
+        with self._lock:
+            description = self._queries.get(name)
+        if description is None:
+            raise NotFound(f"there is no query {name!r}")
+        return description
+
+    def plan(self, name: str) -> str:
+        self._enter("plan")
+        return f"plan of {self.query(name).name}"
+
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+        self._enter("replay")
+        self.query(name)
+        if self.state != "running":
+            raise Unavailable("Spark is starting")
+        with self._lock:
+            past: Sequence[Evaluation] = list(self.history.get(name, []))
+        return iter(
+            sorted(
+                (one for one in past if (after is None or one.instant > after) and one.instant <= upto),
+                key=lambda one: one.instant,
+            )
+        )
+
+    def retained_from(self, name: str) -> Instant | None:
+        self.query(name)
+        return self.retained.get(name)
+
+    def listen(self, listener: Listener) -> None:
+        self._enter("listen")
+        self._listener = listener
+
+    # Store and life
+
+    def store_changed(self) -> None:
+        self._enter("store_changed")
+
+    def health(self) -> Health:
+        return Health(self.state, self.detail)
+
+    def start(self) -> None:
+        self._enter("start")
+
+    def stop(self) -> None:
+        self._enter("stop")

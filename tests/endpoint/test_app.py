@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from endpoint import create_app
+from endpoint.settings import Settings
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+ASK = {"query": "ASK { ?s ?p 'kept' }"}
+INSERT = {"update": "INSERT DATA { <http://ex/s> <http://ex/p> 'kept' }"}
+
+
+def settings(**given: Any) -> Settings:
+    return Settings(threads=2, **given)
+
+
+def test_the_backend_listens_to_the_hub_before_it_starts_and_is_stopped_at_the_end() -> None:
+    backend = FakeBackend()
+    with TestClient(create_app(settings(), backend=backend)):
+        assert backend.calls == ["listen", "start"]
+    assert backend.calls.count("stop") == 1
+
+
+def test_everything_is_in_the_state_for_the_routes() -> None:
+    app = create_app(settings(), backend=FakeBackend())
+    with TestClient(app):
+        assert {"settings", "store", "backend", "hub", "threads"} <= set(app.state._state)
+
+
+def test_graphs_in_a_data_directory_are_kept(tmp_path: Path) -> None:
+    for expected in (False, True):
+        with TestClient(create_app(settings(data=tmp_path / "new"), backend=FakeBackend())) as client:
+            assert client.get("/sparql", params=ASK).json()["boolean"] is expected
+            client.post("/sparql", data=INSERT)
+
+
+def test_without_a_data_directory_nothing_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with TestClient(create_app(settings(), backend=FakeBackend())) as client:
+        client.post("/sparql", data=INSERT)
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_loaded_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text("<http://ex/s> <http://ex/p> 'kept' .")
+    with TestClient(create_app(settings(load=(tmp_path / "a.ttl",)), backend=FakeBackend())) as client:
+        assert client.get("/sparql", params=ASK).json()["boolean"] is True
+
+
+def test_a_start_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text("nonsense")
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    app = create_app(settings(load=(tmp_path / "a.ttl",)), backend=FakeBackend())
+    with pytest.raises(ValueError, match=r"a\.ttl"), TestClient(app):
+        pass
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_mounted_under_a_prefix_it_starts_with_the_first_request() -> None:
+    backend = FakeBackend()
+    inner = create_app(settings(base_url="http://ex/rdf"), backend=backend)
+    outer = Starlette(routes=[Mount("/rdf", inner)])
+    with TestClient(outer, follow_redirects=False) as client:
+        assert backend.calls == []
+        assert client.post("/rdf/sparql", data=INSERT).status_code == 204
+        assert client.get("/rdf/sparql", params=ASK).json()["boolean"] is True
+        assert backend.calls.count("start") == 1
+        page = client.get("/rdf/sparql", headers={"Accept": "text/html"})
+        assert page.headers["location"] == "/rdf/"
+        assert client.get("/rdf/").status_code == 200
+        direct = client.put("/rdf/graphs/a%20b", content="<> <p> 1 .", headers={"Content-Type": "text/turtle"})
+        assert direct.headers["location"] == "http://ex/rdf/graphs/a%20b"
+        inner.state.hub  # noqa: B018 - the hub is there as well
+    # Nobody passes the end of a lifespan on; what follows is what the exit of the process does.
+    inner.state.store.close()
+
+
+def test_only_the_origins_named_may_ask() -> None:
+    app = create_app(settings(cors_origins=("https://a.example",)), backend=FakeBackend())
+    with TestClient(app) as client:
+        for origin, allowed in (("https://a.example", "https://a.example"), ("https://b.example", None)):
+            response = client.get("/sparql", params=ASK, headers={"Origin": origin})
+            assert response.headers.get("access-control-allow-origin") == allowed
+
+
+def test_importing_the_application_imports_no_spark() -> None:
+    script = "import sys; from endpoint import create_app; print(*{'pyspark', 'duckdb', 'fastapi'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout.strip() == b""

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from endpoint import create_app
+from endpoint.settings import Settings
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+TURTLE = {"Content-Type": "text/turtle"}
+TRIPLE = "<http://ex/s> <http://ex/p> 'é' .\n"
+ONE = {"graph": "http://ex/é"}
+DEFAULT = {"default": ""}
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def client(backend: FakeBackend) -> Iterator[TestClient]:
+    with TestClient(
+        create_app(Settings(base_url="http://ex", threads=2), backend=backend), base_url="http://ex"
+    ) as client:
+        backend.calls.clear()
+        yield client
+
+
+def lines(client: TestClient, params: dict[str, str]) -> list[str]:
+    response = client.get("/graphs", params=params, headers={"Accept": "application/n-triples"})
+    assert response.status_code == 200, response.text
+    return sorted(response.text.splitlines())
+
+
+def assert_problem(response: Any, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    document: dict[str, Any] = response.json()
+    return document
+
+
+def test_put_creates_then_replaces(client: TestClient, backend: FakeBackend) -> None:
+    first = client.put("/graphs", params=ONE, content=TRIPLE, headers=TURTLE)
+    assert first.status_code == 201
+    assert client.get(first.headers["location"], headers={"Accept": "application/n-triples"}).status_code == 200
+    assert client.put("/graphs", params=ONE, content=TRIPLE.replace("é", "à"), headers=TURTLE).status_code == 204
+    assert lines(client, ONE) == ['<http://ex/s> <http://ex/p> "à" .']
+    assert backend.calls == ["store_changed", "store_changed"]
+
+
+def test_post_merges_and_keeps_blank_nodes_apart(client: TestClient) -> None:
+    for expected in (201, 204):
+        response = client.post("/graphs", params=ONE, content=TRIPLE + "_:b <http://ex/p> 1 .", headers=TURTLE)
+        assert response.status_code == expected
+    assert len(lines(client, ONE)) == 3
+
+
+def test_the_default_graph_is_always_there(client: TestClient) -> None:
+    assert lines(client, DEFAULT) == []
+    assert client.post("/graphs", params=DEFAULT, content=TRIPLE, headers=TURTLE).status_code == 204
+    assert client.put("/graphs", params=DEFAULT, content=TRIPLE, headers=TURTLE).status_code == 204
+    assert len(lines(client, DEFAULT)) == 1
+    assert client.delete("/graphs", params=DEFAULT).status_code == 204
+    assert lines(client, DEFAULT) == []
+
+
+def test_delete_removes_the_graph(client: TestClient) -> None:
+    client.put("/graphs", params=ONE, content=TRIPLE, headers=TURTLE)
+    assert client.delete("/graphs", params=ONE).status_code == 204
+    for response in (client.get("/graphs", params=ONE), client.delete("/graphs", params=ONE)):
+        assert "http://ex/é" in assert_problem(response, 404)["detail"]
+
+
+def test_an_empty_graph_is_a_graph(client: TestClient) -> None:
+    assert client.put("/graphs", params=ONE, content="", headers=TURTLE).status_code == 201
+    assert lines(client, ONE) == []
+    assert client.head("/graphs", params=ONE).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/n-triples", "<http://ex/s> <http://ex/p> <http://ex/o> ."),
+        ("text/turtle; charset=utf-8", "<http://ex/s> <http://ex/p> <http://ex/o> ."),
+        ("application/ld+json", '{"@id": "http://ex/s", "http://ex/p": {"@id": "http://ex/o"}}'),
+        (
+            "application/rdf+xml",
+            """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://ex/">
+            <rdf:Description rdf:about="http://ex/s"><e:p rdf:resource="http://ex/o"/></rdf:Description></rdf:RDF>""",
+        ),
+        ("application/trig", "<http://ex/s> <http://ex/p> <http://ex/o> ."),
+    ],
+)
+def test_bodies_are_read_in_every_syntax(client: TestClient, content_type: str, body: str) -> None:
+    assert client.put("/graphs", params=ONE, content=body, headers={"Content-Type": content_type}).status_code == 201
+    assert lines(client, ONE) == ["<http://ex/s> <http://ex/p> <http://ex/o> ."]
+
+
+def test_relative_iris_are_relative_to_the_graph(client: TestClient) -> None:
+    client.put("/graphs", params={"graph": "http://ex/a/b"}, content="<> <c> <#d> .", headers=TURTLE)
+    assert lines(client, {"graph": "http://ex/a/b"}) == ["<http://ex/a/b> <http://ex/a/c> <http://ex/a/b#d> ."]
+
+
+@pytest.mark.parametrize("body", ["nonsense", TRIPLE + "<http://ex/s> <http://ex/p> .", "\xff"])
+def test_a_body_that_is_not_rdf_changes_nothing(client: TestClient, backend: FakeBackend, body: str) -> None:
+    client.put("/graphs", params=ONE, content=TRIPLE, headers=TURTLE)
+    backend.calls.clear()
+    for method in ("PUT", "POST"):
+        content = body.encode("latin-1") if body == "\xff" else body
+        assert_problem(client.request(method, "/graphs", params=ONE, content=content, headers=TURTLE), 400)
+    assert len(lines(client, ONE)) == 1
+    assert backend.calls == []
+
+
+def test_an_error_in_the_body_names_its_place(client: TestClient) -> None:
+    document = assert_problem(client.put("/graphs", params=ONE, content=TRIPLE + "<a", headers=TURTLE), 400)
+    assert document["line"] == 2
+
+
+def test_named_graphs_in_the_body_are_refused(client: TestClient) -> None:
+    body = "<http://ex/g> { <http://ex/s> <http://ex/p> 1 }"
+    assert_problem(client.put("/graphs", params=ONE, content=body, headers={"Content-Type": "application/trig"}), 400)
+
+
+def test_nothing_is_fetched_for_a_body(client: TestClient) -> None:
+    body = '{"@context": "http://127.0.0.1:9/", "a": "b"}'
+    assert_problem(
+        client.put("/graphs", params=ONE, content=body, headers={"Content-Type": "application/ld+json"}), 400
+    )
+
+
+def test_other_bodies_are_not_read(client: TestClient) -> None:
+    assert_problem(client.put("/graphs", params=ONE, content="x"), 415)
+    assert_problem(client.put("/graphs", params=ONE, content="x", headers={"Content-Type": "text/html"}), 415)
+    assert_problem(client.post("/graphs", params=ONE, files={"a": ("a.ttl", TRIPLE, "text/turtle")}), 501)
+
+
+@pytest.mark.parametrize("query", ["", "?graph=relative", "?graph=", "?default&graph=http://ex/", "?default&default"])
+def test_a_request_names_one_graph(client: TestClient, query: str) -> None:
+    expected = 200 if query == "?default&default" else 400
+    assert client.get(f"/graphs{query}").status_code == expected
+    assert client.delete("/graphs").status_code == 400
+
+
+def test_a_post_without_a_graph_makes_one_at_an_address_of_its_own(client: TestClient) -> None:
+    response = client.post("/graphs", content="<> <http://ex/p> 1 .", headers=TURTLE)
+    assert response.status_code == 201
+    location = response.headers["location"]
+    assert location.startswith("http://ex/graphs/")
+    assert f"<{location}>" in client.get(location, headers={"Accept": "application/n-triples"}).text
+    assert lines(client, {"graph": location})
+    assert client.delete(location).status_code == 204
+    assert client.get(location).status_code == 404
+
+
+def test_graphs_are_written_as_asked(client: TestClient) -> None:
+    client.put("/graphs", params=ONE, content=TRIPLE, headers=TURTLE)
+    assert client.get("/graphs", params=ONE).headers["content-type"] == "text/turtle; charset=utf-8"
+    assert client.get("/graphs", params=ONE, headers={"Accept": "application/rdf+xml"}).text.startswith("<?xml")
+    assert_problem(client.get("/graphs", params=ONE, headers={"Accept": "text/csv"}), 406)
+
+
+def test_patch_is_not_allowed(client: TestClient) -> None:
+    response = client.patch("/graphs", params=ONE)
+    assert_problem(response, 405)
+    assert response.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, POST, PUT"

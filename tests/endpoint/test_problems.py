@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from endpoint.problems import EXCEPTION_HANDLERS
+from protocol.errors import ProtocolError, QuerySyntaxError, Unavailable
+from protocol.formats.sparql_request import MethodNotAllowed
+from tests.endpoint.asgi_client import TestClient
+
+
+def raised(error: Exception, method: str = "GET", path: str = "/") -> Response:
+    async def fail(request: Request) -> Response:
+        raise error
+
+    app = Starlette(routes=[Route("/", fail)], exception_handlers=EXCEPTION_HANDLERS)
+    response = TestClient(app, raise_server_exceptions=False).request(method, path)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["cache-control"] == "no-store"
+    return response  # type: ignore[return-value]
+
+
+def test_a_protocol_error_is_its_own_problem_document() -> None:
+    response = raised(QuerySyntaxError("what «this» is", line=2, column=3, extra={"hint": "x"}))
+    assert response.json() == {  # type: ignore[attr-defined]
+        "type": "about:blank",
+        "title": "Syntax error in the query",
+        "status": 400,
+        "detail": "what «this» is",
+        "line": 2,
+        "column": 3,
+        "hint": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "header", "value"),
+    [
+        (Unavailable("Spark is starting"), "retry-after", "2"),
+        (MethodNotAllowed("no", ("POST",)), "allow", "POST"),
+    ],
+)
+def test_some_statuses_come_with_a_header(error: ProtocolError, header: str, value: str) -> None:
+    response = raised(error)
+    assert (response.status_code, response.headers[header]) == (error.status, value)
+
+
+def test_unknown_addresses_and_methods_are_problems_too() -> None:
+    missing = raised(ValueError(), path="/none")
+    assert (missing.status_code, missing.json()["title"]) == (404, "Not Found")  # type: ignore[attr-defined]
+    assert "/none" in missing.json()["detail"]  # type: ignore[attr-defined]
+    other = raised(ValueError(), method="DELETE")
+    assert (other.status_code, other.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+
+
+def test_the_unforeseen_gives_nothing_away() -> None:
+    response = raised(RuntimeError("password"))
+    assert response.status_code == 500
+    assert "password" not in response.text  # type: ignore[attr-defined]

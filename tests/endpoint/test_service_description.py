@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+import rdflib
+
+from endpoint.service_description import SD, VOID, service_description
+from endpoint.store import GraphStore
+from protocol.formats.media_types import GraphFormat
+
+
+@pytest.mark.parametrize("syntax", [GraphFormat.TURTLE, GraphFormat.RDF_XML, GraphFormat.N_TRIPLES])
+def test_the_description_names_the_endpoint_its_languages_and_its_graphs(syntax: GraphFormat) -> None:
+    store = GraphStore()
+    store.update(
+        "INSERT DATA { <http://ex/a> <http://ex/b> 1, 2 GRAPH <http://ex/g> { <http://ex/a> <http://ex/b> 1 } }"
+    )
+    graph = rdflib.Graph().parse(data=service_description(store, "http://ex/sparql", syntax), format=syntax.value)
+    sd, service = rdflib.Namespace(SD), rdflib.URIRef("http://ex/sparql")
+    assert (service, rdflib.RDF.type, sd.Service) in graph
+    assert (service, sd.endpoint, service) in graph
+    assert set(graph.objects(service, sd.supportedLanguage)) == {sd.SPARQL11Query, sd.SPARQL11Update}
+    dataset = graph.value(service, sd.defaultDataset)
+    default = graph.value(dataset, sd.defaultGraph)
+    named = graph.value(dataset, sd.namedGraph)
+    sizes = rdflib.URIRef(f"{VOID}triples")
+    assert str(graph.value(default, sizes)) == "2"
+    assert str(graph.value(named, sd.name)) == "http://ex/g"
+    assert str(graph.value(graph.value(named, sd.graph), sizes)) == "1"

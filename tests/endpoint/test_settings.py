@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint.settings import Settings
+
+
+def test_defaults_make_a_local_endpoint() -> None:
+    settings = Settings()
+    assert (settings.host, settings.port, settings.base_url) == ("127.0.0.1", 8000, "http://127.0.0.1:8000")
+    assert settings.data is None
+    assert settings.cors_origins == ("*",)
+
+
+@pytest.mark.parametrize(
+    ("host", "base_url"),
+    [("0.0.0.0", "http://127.0.0.1:9"), ("::1", "http://[::1]:9"), ("example.org", "http://example.org:9")],
+)
+def test_the_public_url_follows_host_and_port(host: str, base_url: str) -> None:
+    assert Settings(host=host, port=9).base_url == base_url
+
+
+def test_a_public_url_keeps_its_prefix_and_loses_its_last_slash() -> None:
+    assert Settings(base_url="https://example.org/rdf/streams/").base_url == "https://example.org/rdf/streams"
+
+
+def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.ttl", tmp_path / "b.ttl"
+    first.touch()
+    second.touch()
+    environment = {
+        "SPARQL_STREAMS_PORT": "81",
+        "SPARQL_STREAMS_HOST": "example.org",
+        "SPARQL_STREAMS_LOAD": f"{first}:{second}",
+        "SPARQL_STREAMS_DATA": str(tmp_path),
+        "SPARQL_STREAMS_CORS_ORIGINS": "https://a.example, https://b.example/",
+        "SPARQL_STREAMS_THREADS": "",
+    }
+    settings = Settings.from_environment(environment, host="other.example", port=None)
+    assert (settings.host, settings.port) == ("other.example", 81)
+    assert settings.load == (first, second)
+    assert settings.data == tmp_path
+    assert settings.cors_origins == ("https://a.example", "https://b.example")
+    assert settings.threads == Settings().threads
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", "http"),
+        ("port", -1),
+        ("port", 65536),
+        ("port", True),
+        ("port", 80.5),
+        ("host", ""),
+        ("data", 3),
+        ("data", __file__),
+        ("load", "/no/such/file.ttl"),
+        ("load", 3),
+        ("base_url", "example.org"),
+        ("base_url", "ftp://example.org/"),
+        ("base_url", "http://example.org/?a"),
+        ("base_url", "http://example.org:port/"),
+        ("spark_master", " "),
+        ("cors_origins", ["example.org"]),
+        ("cors_origins", "https://example.org/path"),
+        ("threads", 0),
+        ("threads", "many"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_was_given(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: .*"):
+        Settings(**{name: value})
+
+
+def test_a_wrong_variable_is_named_as_such() -> None:
+    with pytest.raises(ValueError, match=re.escape("SPARQL_STREAMS_PORT (port: 'x' is not a whole number")):
+        Settings.from_environment({"SPARQL_STREAMS_PORT": "x"})
+
+
+def test_an_unknown_setting_is_named() -> None:
+    with pytest.raises(ValueError, match="colour"):
+        Settings.from_environment({}, colour="red")

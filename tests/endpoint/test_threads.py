@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pyoxigraph as ox
+import pytest
+
+from endpoint.threads import WorkerThreads
+
+
+def test_no_more_run_at_once_than_there_are_threads() -> None:
+    threads = WorkerThreads(2)
+    running = most = 0
+    lock = threading.Lock()
+    full = threading.Barrier(2)
+
+    def work() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        full.wait(timeout=10)
+        with lock:
+            running -= 1
+
+    async def all_of_it() -> None:
+        await asyncio.gather(*(threads.run(work) for _ in range(6)))
+
+    asyncio.run(all_of_it())
+    threads.stop()
+    assert most == 2
+
+
+def test_what_is_raised_in_a_thread_is_raised_to_the_caller() -> None:
+    threads = WorkerThreads(1)
+    with pytest.raises(ValueError, match="invalid literal"):
+        asyncio.run(threads.run(int, "x"))
+    assert asyncio.run(threads.run(int, "11", base=2)) == 3
+    threads.stop()
+
+
+def test_stacks_are_large_enough_for_the_deepest_query_let_through() -> None:
+    threads = WorkerThreads(1)
+    before = threading.stack_size()
+    store = ox.Store()
+    for text in ("SELECT * {" + "{" * 5000 + "}" * 5001, "SELECT * { FILTER(" + "!" * 40_000 + "1) }"):
+        assert asyncio.run(threads.run(lambda text=text: type(store.query(text)).__name__)) == "QuerySolutions"  # type: ignore[misc]
+    threads.stop()
+    assert threading.stack_size() == before
