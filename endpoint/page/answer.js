@@ -1,0 +1,60 @@
+// The place where answers appear: a table, yes or no, a graph as text, a refusal.
+
+import { element, formatCount, plural } from "./dom.js";
+import { SolutionTable } from "./table.js";
+
+const LONGEST_GRAPH = 200_000;
+
+/**
+ * What a result is: `solutions` with the number of rows, `boolean`, or `graph` with its text.
+ * @param {string} text the body of a response, or the data of an event
+ */
+export function readAnswer(text, contentType = "") {
+  if (contentType.includes("json") || (contentType === "" && text.startsWith("{"))) {
+    const document = JSON.parse(text);
+    if (typeof document.boolean === "boolean") return { kind: "boolean", document, count: 1 };
+    return { kind: "solutions", document, count: document.results?.bindings?.length ?? 0 };
+  }
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return { kind: "graph", text, count: contentType === "" ? lines.length : null };
+}
+
+export class AnswerView {
+  #container;
+  #table;
+  #kind = null;
+
+  constructor(container) {
+    this.#container = container;
+    this.#table = new SolutionTable(container);
+  }
+
+  clear() {
+    this.#kind = null;
+    this.#table.clear();
+  }
+
+  /** Shows an answer; `highlight` marks what is new since the one before. */
+  show(answer, prefixes, highlight = false) {
+    if (answer.kind !== this.#kind) this.clear();
+    this.#kind = answer.kind;
+    if (answer.kind === "solutions") return this.#table.show(answer.document, prefixes, highlight);
+    if (answer.kind === "boolean") {
+      const yes = answer.document.boolean;
+      return this.#container.replaceChildren(element("p", { class: yes ? "verdict yes" : "verdict no" }, yes ? "Yes" : "No"));
+    }
+    return this.#graph(answer.text);
+  }
+
+  #graph(text) {
+    if (text.trim() === "") return this.#container.replaceChildren(element("p", { class: "note" }, "An empty graph."));
+    const label = { role: "region", "aria-label": "Graph" };
+    const graph = element("pre", { class: "graph", tabIndex: 0, attrs: label, textContent: text.slice(0, LONGEST_GRAPH) });
+    this.#container.replaceChildren(graph);
+    if (text.length > LONGEST_GRAPH) {
+      const rest = `The first ${formatCount(LONGEST_GRAPH)} of ${plural(text.length, "character")} are shown.`;
+      this.#container.append(element("p", { class: "note" }, rest));
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,181 @@
+// A followed query on the page: the evaluation shown, what it was evaluated over, and the last ones to go back to.
+
+import { element, formatCount, plural } from "./dom.js";
+import { LiveResult } from "./live.js";
+import { shortIri, shortInstant } from "./terms.js";
+
+const compact = new Intl.NumberFormat("en", { notation: "compact" });
+
+const NOUNS = { solutions: "solution", graph: "triple", boolean: "answer" };
+const countOf = ({ answer }) => {
+  if (answer.kind === "boolean") return answer.document.boolean ? "yes" : "no";
+  return answer.count === null ? "a graph" : plural(answer.count, NOUNS[answer.kind]);
+};
+
+export class LiveView {
+  #view;
+  #facts;
+  #history;
+  #pause;
+  #result = new LiveResult();
+  #prefixes = new Map();
+  #running = false;
+  #paused = false;
+  #pinned = null;
+  #drawn = null;
+  #frame = null;
+  #bars = new Map();
+
+  /** @param {{view: AnswerView, facts: HTMLElement, history: HTMLElement, pause: HTMLButtonElement}} parts */
+  constructor({ view, facts, history, pause }) {
+    this.#view = view;
+    this.#facts = facts;
+    this.#history = history;
+    this.#pause = pause;
+    pause.addEventListener("click", () => this.#setPaused(!this.#paused));
+  }
+
+  get received() {
+    return this.#result.received;
+  }
+
+  begin(prefixes) {
+    this.clear();
+    this.#prefixes = prefixes;
+    this.#running = true;
+    this.#pause.hidden = false;
+    this.#setPaused(false);
+  }
+
+  /** No more will come: what came stays, to be looked at. */
+  end() {
+    this.#running = false;
+    this.#pause.hidden = true;
+    this.#schedule();
+  }
+
+  clear() {
+    this.#running = false;
+    this.#paused = false;
+    this.#result = new LiveResult();
+    this.#pinned = null;
+    this.#drawn = null;
+    this.#bars.clear();
+    this.#view.clear();
+    this.#pause.hidden = true;
+    this.#facts.hidden = true;
+    this.#history.hidden = true;
+    this.#history.replaceChildren();
+  }
+
+  /** Takes an event of the result stream; says what it was (see LiveResult.take). */
+  take(event) {
+    const said = this.#result.take(event);
+    this.#schedule();
+    return said;
+  }
+
+  /** Shows an answer from before the listening began, until the first evaluation comes. */
+  preview(answer) {
+    if (this.#result.received > 0) return;
+    const { time = null, operator = "", windows = {} } = answer.document?.evaluation ?? {};
+    this.#pinned = { number: 0, answer, time, operator, windows };
+    this.#schedule();
+  }
+
+  // However many evaluations come, one is drawn a frame, and none while the page is not visible.
+  #schedule() {
+    this.#frame ??= requestAnimationFrame(() => {
+      this.#frame = null;
+      this.#draw();
+    });
+  }
+
+  #setPaused(paused) {
+    this.#paused = paused;
+    this.#pinned = paused ? this.#shown() : null;
+    this.#schedule();
+  }
+
+  #shown() {
+    const latest = this.#result.evaluations.at(-1) ?? null;
+    const pinned = this.#pinned !== null && (this.#pinned.number > 0 || latest === null);
+    return pinned ? this.#pinned : latest;
+  }
+
+  #draw() {
+    const shown = this.#shown();
+    this.#drawPause(shown);
+    this.#facts.hidden = !this.#running && shown === null;
+    this.#facts.replaceChildren(...this.#drawFacts(shown));
+    this.#drawHistory(shown);
+    if (shown === null || shown === this.#drawn) return;
+    const follows = this.#drawn !== null && shown.number === this.#drawn.number + 1;
+    this.#view.show(shown.answer, this.#prefixes, follows && shown.operator === "RSTREAM");
+    this.#drawn = shown;
+  }
+
+  #drawPause(shown) {
+    this.#pause.setAttribute("aria-pressed", String(this.#paused));
+    const newer = this.#paused ? this.#result.received - (shown?.number ?? 0) : 0;
+    const label = newer > 0 ? `Resume (${formatCount(newer)} newer)` : "Resume";
+    this.#pause.textContent = this.#paused ? label : "Pause";
+  }
+
+  #drawFacts(shown) {
+    const facts = [];
+    const add = (term, text, title = "") => {
+      facts.push(element("div", {}, element("dt", {}, term), element("dd", { title, textContent: text })));
+    };
+    const instant = (term, value) => add(term, value === null ? "–" : shortInstant(value), value ?? "");
+    if (shown !== null) {
+      instant("evaluated at (UTC)", shown.time);
+      for (const [iri, bounds] of Object.entries(shown.windows)) {
+        const [open, close] = Array.isArray(bounds) ? bounds : [bounds, ""];
+        const name = `window ${shortIri(iri, this.#prefixes)}`;
+        add(name, `(${shortInstant(open)}, ${shortInstant(close)}]`, `${iri}\n(${open}, ${close}]`);
+      }
+      if (shown.operator !== "") add("operator", shown.operator);
+      add("this evaluation", countOf(shown));
+    }
+    add("received", `${plural(this.#result.received, "evaluation")}, ${plural(this.#result.answers, "answer")}`);
+    if (this.#result.progress !== null) instant("complete up to", this.#result.progress);
+    if (this.#result.watermark !== null) instant("watermark", this.#result.watermark);
+    return facts;
+  }
+
+  #drawHistory(shown) {
+    const { evaluations } = this.#result;
+    this.#history.hidden = evaluations.length < 2;
+    const kept = new Set(evaluations.map(({ number }) => number));
+    for (const [number, bar] of this.#bars) {
+      if (kept.has(number)) continue;
+      bar.remove();
+      this.#bars.delete(number);
+    }
+    const highest = Math.max(1, ...evaluations.map(({ answer }) => answer.count));
+    for (const each of evaluations) {
+      const bar = this.#bars.get(each.number) ?? this.#bar(each);
+      const label = `${each.time === null ? "evaluation" : shortInstant(each.time)}: ${countOf(each)}`;
+      if (bar.title !== label) bar.title = label;
+      bar.setAttribute("aria-label", label);
+      bar.setAttribute("aria-pressed", String(each === shown));
+      bar.style.setProperty("--share", String(each.answer.count / highest));
+    }
+  }
+
+  #bar(evaluation) {
+    const { kind, count, document } = evaluation.answer;
+    const text = kind === "boolean" ? (document.boolean ? "yes" : "no") : compact.format(count);
+    const bar = element("button", { type: "button", textContent: text });
+    bar.addEventListener("click", () => {
+      // To look at one evaluation is to let the others pass.
+      this.#paused = this.#running;
+      this.#pinned = evaluation;
+      this.#schedule();
+    });
+    this.#bars.set(evaluation.number, bar);
+    this.#history.append(bar);
+    return bar;
+  }
+}

@@ -1,0 +1,204 @@
+// Sends what is asked the way its kind asks for, and says how it goes. One thing runs at a time.
+
+import { readAnswer } from "./answer.js";
+import { plural } from "./dom.js";
+import { follow } from "./events.js";
+import { Problem, at, problemOf } from "./http.js";
+import { classify, prefixesOf } from "./query_text.js";
+
+const RESULTS = "application/sparql-results+json";
+const GRAPH = "text/turtle, application/n-triples;q=0.5";
+const ACCEPT = { SELECT: RESULTS, ASK: RESULTS, CONSTRUCT: GRAPH, DESCRIBE: GRAPH };
+const QUERY = { "Content-Type": "application/sparql-query" };
+
+const seconds = (milliseconds) => `${Math.max(1, Math.round(milliseconds / 1000))} s`;
+const took = (milliseconds) => (milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`);
+const described = ({ title, detail }) => (detail ? `${title}: ${detail}` : title);
+
+/** The path of what is to start earlier than now. */
+const starting = (path, since) => (since === null ? path : `${path}?since=${encodeURIComponent(since)}`);
+
+/** The response, or a Problem: a server that cannot be reached is one as well. */
+async function send(path, options) {
+  let response;
+  try {
+    response = await fetch(at(path), { cache: "no-store", ...options });
+  } catch (error) {
+    if (options.signal.aborted) throw error;
+    throw new Problem({ title: "The server cannot be reached", detail: "Is it still running?" });
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+function read(text, contentType) {
+  try {
+    return readAnswer(text, contentType);
+  } catch {
+    throw new Problem({ title: "The answer is not the JSON it should be", detail: text.slice(0, 200) });
+  }
+}
+
+export class Runner {
+  #view;
+  #live;
+  #said;
+  #current = null;
+
+  /**
+   * @param {{view: AnswerView, live: LiveView, said: object}} parts `said` hears: `status(state, words)`,
+   *   `notice(words)`, `problem(problem)` (null: none any more), `running(boolean)`, `registered()`, `following(name)`
+   */
+  constructor({ view, live, said }) {
+    this.#view = view;
+    this.#live = live;
+    this.#said = said;
+  }
+
+  stop() {
+    this.#current?.abort();
+  }
+
+  /** Runs a text of any kind; `since` (such as "beginning") replays a query over streams. */
+  run(text, since = null) {
+    const { kind, form, continuous } = classify(text);
+    if (kind === "empty") {
+      this.#said.status("idle", "There is nothing to run: write a query first.");
+      return;
+    }
+    if (kind === "update") this.#begin((signal) => this.#update(text, signal));
+    else if (kind === "registration") this.#begin((signal) => this.#register(text, since, signal));
+    else if (continuous) this.#begin((signal) => this.#continuous(text, since, signal));
+    else this.#begin((signal) => this.#once(text, form, signal));
+  }
+
+  /** Follows the results of a standing query, given its name and text. */
+  followStanding({ name, text }) {
+    this.#begin((signal) => this.#standing(name, text, {}, signal));
+  }
+
+  async #begin(task) {
+    this.stop();
+    const stop = new AbortController();
+    this.#current = stop;
+    this.#live.clear();
+    this.#said.problem(null);
+    this.#said.notice("");
+    this.#said.following(null);
+    this.#said.running(true);
+    this.#said.status("running", "Running…");
+    let ending;
+    try {
+      ending = await task(stop.signal);
+    } catch (error) {
+      ending = () => this.#failed(error);
+    }
+    // Another run has taken the place of this one: the page is its.
+    if (this.#current !== stop) return;
+    this.#current = null;
+    this.#live.end();
+    this.#said.following(null);
+    this.#said.running(false);
+    if (stop.signal.aborted) this.#said.status("idle", "Stopped.");
+    else ending();
+  }
+
+  #failed(error) {
+    const known = error instanceof Problem;
+    this.#said.status("failed", known ? error.title : "The page failed; the browser's console has more.");
+    if (known) this.#said.problem(error);
+    else throw error;
+  }
+
+  async #once(text, form, signal) {
+    const start = performance.now();
+    const accept = ACCEPT[form] ?? `${RESULTS}, ${GRAPH}`;
+    const response = await send("sparql", { method: "POST", headers: { ...QUERY, Accept: accept }, body: text, signal });
+    const body = await response.text();
+    return this.#answered(body, response, text, performance.now() - start);
+  }
+
+  #answered(body, response, text, milliseconds) {
+    const answer = read(body, response.headers.get("content-type") ?? "text/plain");
+    return () => {
+      this.#view.show(answer, prefixesOf(text));
+      const what = { solutions: () => plural(answer.count, "solution"), boolean: () => "Answered", graph: () => "A graph" };
+      this.#said.status("done", `${what[answer.kind]()} in ${took(milliseconds)}`);
+    };
+  }
+
+  async #update(text, signal) {
+    const start = performance.now();
+    const headers = { "Content-Type": "application/sparql-update" };
+    await send("sparql", { method: "POST", headers, body: text, signal });
+    return () => this.#said.status("done", `The update is done, in ${took(performance.now() - start)}`);
+  }
+
+  async #register(text, since, signal) {
+    const response = await send(starting("sparql", since), { method: "POST", headers: QUERY, body: text, signal });
+    this.#said.registered();
+    const location = response.headers.get("location");
+    if (location === null) return () => this.#said.status("done", "Registered.");
+    const name = decodeURIComponent(new URL(location, response.url).pathname.split("/").at(-1));
+    const fresh = response.status === 201;
+    this.#said.notice(`${name} is registered${fresh ? "" : " already"}. It goes on when nobody listens.`);
+    return this.#standing(name, text, { since, fresh }, signal);
+  }
+
+  #continuous(text, since, signal) {
+    return this.#follow(starting("sparql", since), { method: "POST", headers: QUERY, body: text }, text, signal);
+  }
+
+  #standing(name, text, { since = null, fresh = false }, signal) {
+    this.#said.following(name);
+    const path = `queries/${encodeURIComponent(name)}/results`;
+    const following = this.#follow(starting(path, since), {}, text, signal);
+    if (since === null && !fresh) this.#latest(path, signal);
+    return following;
+  }
+
+  /** The answer the query has now, so that there is something to see before its next evaluation. */
+  async #latest(path, signal) {
+    const headers = { Accept: `${RESULTS}, ${GRAPH};q=0.9` };
+    // It is a courtesy: a query without an answer yet has none to show, and the followed stream says what is wrong.
+    const response = await fetch(at(path), { headers, signal }).catch(() => null);
+    if (response?.status !== 200) return;
+    const body = await response.text().catch(() => "");
+    if (body !== "" && !signal.aborted) this.#live.preview(read(body, response.headers.get("content-type") ?? "text/plain"));
+  }
+
+  async #follow(path, request, text, signal) {
+    const prefixes = prefixesOf(text);
+    const start = performance.now();
+    let reason = "";
+    this.#live.begin(prefixes);
+    this.#said.status("waiting", "Connecting…");
+    const listening = () => {
+      if (this.#live.received === 0) this.#said.status("live", "Listening. No evaluation has come yet.");
+      else this.#said.status("live", "Live");
+    };
+    const result = await follow(at(path), {
+      ...request,
+      signal,
+      onOpen: listening,
+      onWait: (delay, problem) => {
+        this.#said.status("waiting", `${described(problem)} – trying again in ${seconds(delay)}`);
+      },
+      onEvent: (event) => {
+        const { kind, detail, problem } = this.#live.take(event);
+        if (kind === "evaluation") listening();
+        else if (kind === "error") this.#said.notice(described(problem));
+        else if (kind === "reset") this.#said.notice(detail);
+        else if (kind === "end") reason = detail;
+      },
+    });
+    if (result.response === undefined) {
+      return () => this.#said.status("done", reason === "" ? "Ended." : `Ended: ${reason}`);
+    }
+    // The server took it for a query without streams: it knows best.
+    const body = await result.response.text();
+    const ending = this.#answered(body, result.response, text, performance.now() - start);
+    this.#live.clear();
+    return ending;
+  }
+}
