@@ -1,0 +1,98 @@
+"""HTTP to a running endpoint: where it is, and its errors as a person reads them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import click
+import httpx
+
+DEFAULT_SERVER = "http://127.0.0.1:8000"
+CONNECT_SECONDS = 10.0
+
+
+class Client:
+    """Requests to the endpoint at ``server``; whatever does not succeed ends the command with a clear line."""
+
+    def __init__(self, server: str | None, *, transport: httpx.BaseTransport | None = None) -> None:
+        url = (server or DEFAULT_SERVER).strip().rstrip("/")
+        try:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError
+        except ValueError:
+            raise click.UsageError(f"--server: {server!r} is not a URL such as {DEFAULT_SERVER}") from None
+        self.server = url
+        # Answers of continuous queries come when they come; only the connection itself must not take long.
+        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
+        # No proxy stands between this machine and itself.
+        local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        self.http = httpx.Client(timeout=timeout, transport=transport, follow_redirects=True, trust_env=not local)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
+    def url(self, *segments: str) -> str:
+        """The URL of a resource: ``url("streams", "a b")``. A whole URL in place of a name is taken as it is."""
+        if segments and segments[-1].startswith(("http://", "https://")):
+            return segments[-1]
+        if len(segments) > 1 and segments[1].startswith(("http://", "https://")):
+            return "/".join([segments[1].rstrip("/"), *(quote(segment, safe="") for segment in segments[2:])])
+        return "/".join([self.server, *(quote(segment, safe="") for segment in segments)])
+
+    def request(self, method: str, url: str, **options: Any) -> httpx.Response:
+        """The response, which was a success (2xx); raises ClickException for anything else."""
+        try:
+            response = self.http.request(method, url, **options)
+        except httpx.HTTPError as error:
+            raise unreachable(url, error) from None
+        check(response)
+        return response
+
+    def json(self, method: str, url: str, **options: Any) -> Any:
+        """The parsed JSON of a response."""
+        response = self.request(method, url, **options)
+        try:
+            return response.json()
+        except ValueError:
+            raise click.ClickException(f"{url} did not answer with JSON: is it a sparql-streams endpoint?") from None
+
+
+def check(response: httpx.Response) -> None:
+    """Raise ClickException, from its problem document, for a response (already read) that is not a success."""
+    if response.is_success:
+        return
+    raise click.ClickException(problem_text(response.content, f"HTTP {response.status_code} {response.reason_phrase}"))
+
+
+def problem_text(body: bytes | str, otherwise: str) -> str:
+    """A problem document (RFC 9457) as one line; ``otherwise``, and the body's start, if it is not one."""
+    try:
+        problem = json.loads(body)
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict) or not (problem.get("detail") or problem.get("title")):
+        start = (body.decode("utf-8", "replace") if isinstance(body, bytes) else body).strip().partition("\n")[0][:200]
+        return f"{otherwise}: {start}" if start else otherwise
+    text = ": ".join(str(part) for part in (problem.get("title"), problem.get("detail")) if part)
+    if "line" in problem:
+        text += f" (line {problem['line']}" + (f", column {problem['column']})" if "column" in problem else ")")
+    return text
+
+
+def broken(error: httpx.HTTPError) -> str:
+    """What broke, in words; not all of httpx's errors have any."""
+    return str(error) or type(error).__name__
+
+
+def unreachable(url: str, error: httpx.HTTPError) -> click.ClickException:
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return click.ClickException(
+            f"nothing answers at {url}: is the endpoint running (sparql-streams serve)? Or name another with --server"
+        )
+    return click.ClickException(f"the connection to {url} failed: {broken(error)}")

@@ -1,0 +1,191 @@
+"""``sparql-streams publish``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from endpoint.cli import messages as m
+from endpoint.cli import pace
+from endpoint.cli.client import Client
+from endpoint.cli.options import option, server_option
+from endpoint.cli.results import for_a_person, json_line
+from protocol.errors import ProtocolError
+from protocol.formats.messages import Grouping, parse_content_type
+from protocol.streams import DEFAULT_TIMESTAMP_PATH
+
+
+@dataclass
+class Published:
+    """What the endpoint has taken so far."""
+
+    elements: int = 0
+    triples: int = 0
+    watermark: Any = None
+
+    def add(self, receipt: dict[str, Any]) -> None:
+        self.elements += receipt["elements"]
+        self.triples += receipt["triples"]
+        self.watermark = receipt["watermark"]
+
+
+@click.command()
+@click.argument("stream")
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@server_option
+@option(
+    "--content-type", metavar="TYPE", help="What the files are; by default their names tell. For a pipe: text/turtle."
+)
+@option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Send N messages a second.")
+@option(
+    "--speedup",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="Replay by the messages' own times, X times as fast (1: as it was).",
+)
+@option("--at", metavar="TIME", help="The time of each file, which is then one message.")
+@option("--end", is_flag=True, help="End the stream afterwards: every window closes.")
+def publish(
+    stream: str,
+    files: tuple[Path, ...],
+    server: str | None,
+    content_type: str | None,
+    rate: float | None,
+    speedup: float | None,
+    at: str | None,
+    end: bool,
+) -> None:
+    """Send RDF messages to STREAM (a name, or a stream's URL), from FILEs or standard input.
+
+    A file holds one message, or several with "# @message" lines between them (N-Triples, N-Quads,
+    Turtle, TriG), or one JSON-LD document a line (.ndjson). Messages go out in requests of up to 1000;
+    a request is taken as a whole or not at all.
+    """
+    if rate is not None and speedup is not None:
+        raise click.UsageError("--rate and --speedup: only one of them can set the pace")
+    if at is not None and (rate is not None or speedup is not None):
+        raise click.UsageError("--at sends each file as one message: it goes with neither --rate nor --speedup")
+    sources = [(file, _media_type(file, content_type)) for file in files or (Path("-"),)]
+    published = Published()
+    with Client(server) as client:
+        url = client.url("streams", stream)
+        try:
+            with _progress() as progress:
+                task = progress.add_task(stream, total=_total(files), elements=0)
+                sender = _Sender(client, url, published, progress, task)
+                for file, media_type in sources:
+                    sender.send_file(file, media_type, rate, speedup, at)
+            if end:
+                published.watermark = client.json("PUT", f"{url}/watermark", content=b"end")["watermark"]
+        except KeyboardInterrupt:
+            click.echo(f"interrupted after {published.elements} elements", err=True)
+            sys.exit(130)
+        except click.ClickException as error:
+            if published.elements:
+                told = f"{error.message} (the {published.elements} elements before it were taken)"
+                raise click.ClickException(told) from None
+            raise
+    if for_a_person():
+        click.echo(
+            f"{published.elements} elements, {published.triples} triples; watermark {published.watermark or 'none'}"
+        )
+    else:
+        click.echo(json_line(vars(published)))
+
+
+class _Sender:
+    def __init__(self, client: Client, url: str, published: Published, progress: Progress, task: Any) -> None:
+        self._client = client
+        self._url = url
+        self._published = published
+        self._progress = progress
+        self._task = task
+
+    def send_file(self, file: Path, media_type: str, rate: float | None, speedup: float | None, at: str | None) -> None:
+        with _opened(file) as source:
+            if at is not None:
+                self._post(source.read(), media_type, {"at": at})
+                return
+            lines = pace.lines_of(source, lambda size: self._progress.advance(self._task, size))
+            try:
+                for batch in self._batches(m.split(lines, media_type), file, media_type, rate, speedup):
+                    self._post(*m.joined(batch, media_type), {})
+            except ValueError as error:
+                raise click.ClickException(f"{file}: {error}") from None
+
+    def _batches(
+        self, messages: Iterator[m.Message], file: Path, media_type: str, rate: float | None, speedup: float | None
+    ) -> Iterator[list[m.Message]]:
+        if speedup is not None:
+            path = self._timestamp_path()
+            scheduled = pace.replayed(messages, speedup, lambda message: m.timestamp(message, media_type, path))
+        elif rate is not None:
+            scheduled = pace.steadily(messages, rate)
+        elif str(file) == "-":
+            return pace.live_batches(messages)
+        else:
+            scheduled = pace.at_once(messages)
+        if not m.divisible(media_type):
+            return ([message] for message in messages)
+        return pace.batches(scheduled, time.monotonic, time.sleep)
+
+    def _timestamp_path(self) -> list[str]:
+        described = self._client.json("GET", self._url, headers={"Accept": "application/json"})
+        return list(described.get("timestampPath") or DEFAULT_TIMESTAMP_PATH)
+
+    def _post(self, body: bytes, content_type: str, params: dict[str, str]) -> None:
+        headers = {"Content-Type": content_type}
+        self._published.add(self._client.json("POST", self._url, content=body, headers=headers, params=params))
+        self._progress.update(self._task, elements=self._published.elements)
+
+
+def _media_type(file: Path, given: str | None) -> str:
+    """The media type of a file, without the parameter that says how many messages it holds."""
+    if given is not None:
+        try:
+            body_type = parse_content_type(given)
+        except ProtocolError as error:
+            raise click.UsageError(f"--content-type: {error.detail}") from None
+        if body_type.charset not in (None, "utf-8", "ascii"):
+            raise click.UsageError(f"--content-type: convert what is in {body_type.charset} to UTF-8 first")
+        return m.NDJSON if body_type.grouping is Grouping.LINES else body_type.format.value
+    if str(file) == "-":
+        return m.SUFFIXES[".ttl"]
+    known = m.SUFFIXES.get(file.suffix.lower())
+    if known is None:
+        raise click.UsageError(
+            f"{file}: its name does not tell what it is ({', '.join(m.SUFFIXES)}): say it with --content-type"
+        )
+    return known
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return click.open_file(str(file), "rb")
+
+
+def _total(files: tuple[Path, ...]) -> int | None:
+    if not files or any(str(file) == "-" for file in files):
+        return None
+    return sum(file.stat().st_size for file in files)
+
+
+def _progress() -> Progress:
+    """A bar on standard error, where a person is looking."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[elements]} elements"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )

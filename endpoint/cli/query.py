@@ -1,0 +1,62 @@
+"""``sparql-streams query``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from endpoint.cli.client import Client
+from endpoint.cli.options import option, server_option
+from endpoint.cli.query_text import query_text
+from endpoint.cli.results import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
+from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, GraphFormat, SolutionsFormat
+
+FORMATS: dict[str, str] = {
+    "json": SolutionsFormat.JSON.value,
+    "xml": SolutionsFormat.XML.value,
+    "csv": SolutionsFormat.CSV.value,
+    "tsv": SolutionsFormat.TSV.value,
+    "turtle": GraphFormat.TURTLE.value,
+    "ntriples": GraphFormat.N_TRIPLES.value,
+    "jsonld": GraphFormat.JSON_LD.value,
+    "rdfxml": GraphFormat.RDF_XML.value,
+    "trig": GraphFormat.TRIG.value,
+    "nquads": GraphFormat.N_QUADS.value,
+}
+
+
+@click.command()
+@click.argument("query", required=False)
+@server_option
+@option("--format", "format_", type=click.Choice(sorted(FORMATS)), help="Print the answer in this format, as it is.")
+def query(query: str | None, server: str | None, format_: str | None) -> None:
+    """Ask a QUERY (its text, a file, or standard input) once.
+
+    A continuous query is answered with its next evaluation; `subscribe` gives them all. Prints a table
+    for a person, a JSON line a solution for a pipe.
+    """
+    text = query_text(query)
+    graphs = GraphFormat.TURTLE if for_a_person() else GraphFormat.N_TRIPLES
+    accept = FORMATS[format_] if format_ else f"{SolutionsFormat.JSON}, {graphs};q=0.9"
+    with Client(server) as client:
+        headers = {"Content-Type": SPARQL_QUERY, "Accept": accept}
+        response = client.request("POST", client.url("sparql"), content=text.encode(), headers=headers)
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if format_ is not None or media_type != SolutionsFormat.JSON:
+        if format_ is None and media_type in GRAPH_OFFERS and not for_a_person():
+            for line in response.text.splitlines():
+                click.echo(json_line({"triple": line}))
+            return
+        sys.stdout.flush()
+        sys.stdout.buffer.write(response.content)
+        sys.stdout.buffer.flush()
+        if for_a_person() and not response.content.endswith(b"\n"):
+            click.echo()
+        return
+    document = response.json()
+    if for_a_person():
+        console().print(solutions_table(document, evaluation_title(document) or None))
+        return
+    for line in solution_lines(document):
+        click.echo(line)

@@ -1,0 +1,48 @@
+"""Where the text of a query comes from: an argument that is the query, names a file, or means standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+def looks_like_a_query(argument: str) -> bool:
+    """A query has a brace, or at least two words; names and files of queries have neither, or exist."""
+    return "{" in argument or len(argument.split()) > 1
+
+
+def query_text(argument: str | None) -> str:
+    """The text of the query that ``argument`` is or names; without one, or for ``-``, standard input."""
+    if argument is None or argument == "-":
+        source, text = "standard input", _decoded("standard input", sys.stdin.buffer.read())
+    elif _is_file(argument):
+        source, text = argument, _decoded(argument, Path(argument).read_bytes())
+    elif looks_like_a_query(argument):
+        return argument
+    else:
+        raise click.UsageError(f"{argument!r} is neither a query nor a file with one")
+    if not text.strip():
+        raise click.UsageError(f"{source} is empty: a query was expected")
+    return text
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).is_file()
+    except (OSError, ValueError):
+        # A long query is no possible file name.
+        return False
+
+
+def is_file_or_query(argument: str) -> bool:
+    return argument == "-" or _is_file(argument) or looks_like_a_query(argument)
+
+
+def _decoded(source: str, body: bytes) -> str:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise click.UsageError(f"{source} is not UTF-8 (line {line})") from None

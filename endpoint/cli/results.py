@@ -1,0 +1,140 @@
+"""Answers on the terminal: a table for a person, JSON lines for a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS = frozenset(
+    XSD + name
+    for name in (
+        "integer", "decimal", "double", "float", "int", "long", "short", "byte", "nonNegativeInteger",
+        "positiveInteger", "nonPositiveInteger", "negativeInteger", "unsignedInt", "unsignedLong",
+        "unsignedShort", "unsignedByte",
+    )
+)  # fmt: skip
+_PLAIN = _NUMBERS | {XSD + "string", XSD + "boolean", XSD + "dateTime", XSD + "date", XSD + "time"}
+
+
+def for_a_person() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def console() -> Console:
+    """Standard output, as it is now."""
+    return Console(file=sys.stdout, highlight=False)
+
+
+def json_line(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def cell(term: Mapping[str, Any] | None) -> str:
+    """An RDF term of SPARQL JSON, as short as it stays clear; the empty string for unbound."""
+    if term is None:
+        return ""
+    value = term.get("value", "")
+    match term.get("type"):
+        case "uri":
+            return f"<{value}>"
+        case "bnode":
+            return f"_:{value}"
+        case "triple":
+            parts = (cell(value.get(part)) for part in ("subject", "predicate", "object"))
+            return f"<<( {' '.join(parts)} )>>"
+    if language := term.get("xml:lang"):
+        return f"{value}@{language}"
+    datatype = term.get("datatype", XSD + "string")
+    if datatype in _NUMBERS:
+        return number(str(value))
+    return str(value) if datatype in _PLAIN else f"{value}^^<{datatype}>"
+
+
+def number(text: str) -> str:
+    """A number as people write it: at most six decimals of a long fraction, no trailing zeros; else as it is."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return text
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or not -10 <= value.adjusted() <= 20:
+        return text
+    if exponent < -6:
+        value = round(value, 6)
+    shown = f"{value:f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def is_number(term: Mapping[str, Any] | None) -> bool:
+    return term is not None and term.get("datatype") in _NUMBERS
+
+
+def solutions_table(document: Mapping[str, Any], title: str | None = None) -> RenderableType:
+    """The table of a SPARQL JSON document; an ASK's answer, and an empty one, as a line."""
+    if "boolean" in document:
+        answer = "yes" if document["boolean"] else "no"
+        return Text(f"{title}: {answer}" if title else answer)
+    variables: list[str] = document["head"].get("vars", [])
+    bindings: list[dict[str, Any]] = document["results"]["bindings"]
+    if not bindings:
+        return Text(f"{title}: no solutions" if title else "no solutions")
+    table = Table()
+    for variable in variables:
+        numeric = any(is_number(binding.get(variable)) for binding in bindings)
+        table.add_column(variable, justify="right" if numeric else "left", overflow="fold")
+    for binding in bindings:
+        # Text, not markup: a literal may hold brackets.
+        table.add_row(*(Text(cell(binding.get(variable))) for variable in variables))
+    # Not the table's own title, which is folded to the table's width.
+    return Group(Text(title, style="italic"), table) if title else table
+
+
+def solution_lines(document: Mapping[str, Any]) -> list[str]:
+    """JSON lines of an answer: a solution a line, as in ``results.bindings``; an ASK's is one boolean."""
+    if "boolean" in document:
+        return [json_line({"boolean": document["boolean"]})]
+    return [json_line(binding) for binding in document["results"]["bindings"]]
+
+
+def evaluation_title(document: Mapping[str, Any]) -> str:
+    """The instant, operator and windows of an evaluation, for the head of its table."""
+    evaluation = document.get("evaluation", {})
+    windows = ", ".join(f"({opens}, {closes}]" for opens, closes in evaluation.get("windows", {}).values())
+    return " ".join(part for part in (evaluation.get("time", ""), evaluation.get("operator", ""), windows) if part)
+
+
+def records_table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    """A table of JSON objects; a value that is no text or number is shown as JSON."""
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for record in records:
+        table.add_row(*(Text(_plain(record.get(column))) for column in columns))
+    return table
+
+
+def record_table(record: Mapping[str, Any]) -> Table:
+    """One JSON object, a member a row."""
+    table = Table(show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in record.items():
+        table.add_row(name, Text(_plain(value)))
+    return table
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, str | int | float) else json_line(value)

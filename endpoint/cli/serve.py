@@ -1,0 +1,40 @@
+"""``sparql-streams serve``."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from endpoint.cli.options import settings_from, settings_options
+
+
+@click.command()
+@settings_options
+def serve(**given: Any) -> None:
+    """Run the endpoint.
+
+    Ends at Ctrl-C (or SIGTERM) in bounded time, with every process it started.
+    """
+    settings = settings_from(given)
+    # What follows loads the application; `--help` and wrong options need not wait for it.
+    from endpoint.app import create_app
+    from endpoint.cli.listening import close, listen, with_port
+    from endpoint.cli.server import Server, end_within, log_to_terminal
+
+    try:
+        sockets = listen(settings.host, settings.port)
+    except OSError as error:
+        raise click.ClickException(f"{error.strerror or error} (choose another with --port)") from None
+    settings = with_port(settings, sockets)
+    log_to_terminal()
+
+    def say_where() -> None:
+        kept = settings.data if settings.data is not None else "a temporary directory (--data DIR keeps it)"
+        click.echo(f"sparql-streams at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql), data in {kept}")
+
+    try:
+        asyncio.run(Server(create_app(settings), on_ready=say_where, on_stop=end_within).serve_until_stopped(sockets))
+    finally:
+        close(sockets)

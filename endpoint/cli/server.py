@@ -1,0 +1,160 @@
+"""A uvicorn server that ends in bounded time, in order, and with nothing left running."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Generator
+from types import FrameType
+from typing import Any
+
+import click
+import psutil
+import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from protocol.errors import ProtocolError
+
+log = logging.getLogger(__name__)
+
+OPEN_CONNECTIONS_SECONDS = 3
+"""How long open connections (result streams, mostly) get to end by themselves."""
+
+STOP_SECONDS = 40.0
+"""After this the process ends itself, whatever it is waiting for. Spark's own stop is bounded below it."""
+
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
+
+
+class Server(uvicorn.Server):
+    """Serves one application. The first signal ends it in order, a second one at once.
+
+    ``on_ready`` is called when requests are answered, ``on_stop`` when a signal asks for the end
+    (from the signal handler: it must only set something).
+    """
+
+    def __init__(
+        self, app: ASGIApp, on_ready: Callable[[], None] | None = None, on_stop: Callable[[], None] | None = None
+    ) -> None:
+        self._failure: BaseException | None = None
+        super().__init__(
+            uvicorn.Config(
+                self._watching_start(app),
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=OPEN_CONNECTIONS_SECONDS,
+            )
+        )
+        self._on_ready = on_ready
+        self._on_stop = on_stop
+
+    async def serve_until_stopped(self, sockets: list[socket.socket]) -> None:
+        """Serve on these sockets until the end. Raises ClickException if the application could not be started."""
+        try:
+            await self.serve(sockets)
+        except SystemExit:
+            # uvicorn's way to say that the application's start failed.
+            if self.started:
+                raise
+        if not self.started:
+            raise click.ClickException(f"the endpoint could not be started: {_reason(self._failure)}")
+
+    async def startup(self, *arguments: Any, **options: Any) -> None:
+        await super().startup(*arguments, **options)
+        if self._on_ready is not None and self.started and not self.should_exit:
+            self._on_ready()
+
+    def _watching_start(self, app: ASGIApp) -> ASGIApp:
+        """The application, with what fails its start kept, to be told in one line instead of a traceback."""
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "lifespan":
+                await app(scope, receive, send)
+                return
+
+            async def told(message: Message) -> None:
+                if message["type"] == "lifespan.startup.failed":
+                    message = {**message, "message": ""}
+                await send(message)
+
+            try:
+                await app(scope, receive, told)
+            except BaseException as error:
+                self._failure = error
+                raise
+
+        return watched
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            end_now(128 + sig)
+        super().handle_exit(sig, frame)
+        if self._on_stop is not None:
+            self._on_stop()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Unlike uvicorn's, does not send itself the signal once more at the end: what comes after would be lost."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handlers = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
+        try:
+            yield
+        finally:
+            for sig, handler in handlers.items():
+                signal.signal(sig, handler)
+
+
+def end_now(code: int) -> None:
+    """End this process and every process it started, at once."""
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+    os._exit(code)
+
+
+def _reason(failure: BaseException | None) -> str:
+    if isinstance(failure, ProtocolError | OSError | ValueError):
+        return str(failure)
+    if failure is None:
+        return "see above"
+    log.error("the start failed", exc_info=failure)
+    return f"{type(failure).__name__}: {failure}"
+
+
+def end_within(seconds: float = STOP_SECONDS) -> None:
+    """Let this process live no longer than this, whatever it is waiting for."""
+
+    def expire() -> None:
+        click.echo(f"not stopped within {seconds:g} s: ending everything", err=True)
+        end_now(1)
+
+    timer = threading.Timer(seconds, expire)
+    timer.daemon = True
+    timer.start()
+
+
+def log_to_terminal() -> None:
+    """What the project's own code has to say goes to standard error, a line each; of others, only warnings."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Plain())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    for name in ("endpoint", "spark_backend"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    # What stopped the start is told by the command itself.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.getMessage().strip()))
+
+
+class _Plain(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return text if record.levelno < logging.WARNING else f"{record.levelname.lower()}: {text}"

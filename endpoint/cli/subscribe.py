@@ -1,0 +1,99 @@
+"""``sparql-streams subscribe``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+from rich.text import Text
+
+from endpoint.cli.client import Client, problem_text
+from endpoint.cli.event_stream import Event, follow
+from endpoint.cli.options import option, server_option
+from endpoint.cli.query_text import is_file_or_query, query_text
+from endpoint.cli.results import console, evaluation_title, for_a_person, json_line, solutions_table
+from protocol.formats.media_types import SPARQL_QUERY
+
+
+@click.command()
+@click.argument("query", required=False)
+@server_option
+@option("--since", metavar="TIME", help="Replay from this time on; 'beginning' for all there is.")
+@option("--last-event-id", metavar="ID", help="Resume right after the evaluation with this id.")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="End after N evaluations.")
+def subscribe(
+    query: str | None, server: str | None, since: str | None, last_event_id: str | None, limit: int | None
+) -> None:
+    """Follow a continuous QUERY: the name of a registered one, a query's text, a file, or standard input.
+
+    Prints a table an evaluation for a person; for a pipe, a JSON line an evaluation: the SPARQL JSON
+    document with its `evaluation` and the event's `id`, or `{"id":…, "triples":[…]}` of a CONSTRUCT.
+    A broken connection is taken up where it broke. Ends with the query, or at Ctrl-C.
+    """
+    params = {"since": since} if since else {}
+    count = 0
+    with Client(server) as client:
+        if query is not None and not is_file_or_query(query):
+            events = follow(
+                client.http, "GET", client.url("queries", query, "results"), params=params, last_id=last_event_id or ""
+            )
+        else:
+            events = follow(
+                client.http,
+                "POST",
+                client.url("sparql"),
+                headers={"Content-Type": SPARQL_QUERY},
+                params=params,
+                content=query_text(query).encode(),
+                last_id=last_event_id or "",
+            )
+        try:
+            for event in events:
+                count += show(event)
+                if limit is not None and count >= limit:
+                    return
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+
+def show(event: Event) -> bool:
+    """Print an event; whether it was an evaluation. What is said about the stream goes to standard error."""
+    match event.name:
+        case "message":
+            _show_evaluation(event)
+            return True
+        case "error":
+            click.echo(f"error: {problem_text(event.data, 'the evaluation failed')}", err=True)
+        case "reset":
+            click.echo(f"reset: the resume point is no longer held; what follows starts after {_time(event)}", err=True)
+        case "end":
+            click.echo(f"end: {_member(event, 'reason') or 'nothing follows'}", err=True)
+    return False
+
+
+def _show_evaluation(event: Event) -> None:
+    if event.data.startswith("{"):
+        document = json.loads(event.data)
+        if for_a_person():
+            console().print(solutions_table(document, evaluation_title(document)))
+        else:
+            click.echo(json_line({"id": event.id, **document}))
+    elif for_a_person():
+        console().print(Text(event.data))
+    else:
+        click.echo(json_line({"id": event.id, "triples": [line for line in event.data.split("\n") if line]}))
+    sys.stdout.flush()
+
+
+def _time(event: Event) -> Any:
+    return _member(event, "time") or "an unknown time"
+
+
+def _member(event: Event, name: str) -> Any:
+    try:
+        document = json.loads(event.data)
+    except ValueError:
+        return None
+    return document.get(name) if isinstance(document, dict) else None

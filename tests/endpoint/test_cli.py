@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from endpoint.cli import main
+from protocol.errors import NotFound
+from protocol.evaluations import Ended
+from tests.endpoint.running_server import Running, running_server
+
+pytestmark = pytest.mark.server
+
+COUNT = (
+    "SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW <a:w> ON <{url}/streams/s> [RANGE 1s] {{ WINDOW <a:w> {{ ?s ?p ?o }} }}"
+)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Running]:
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def server(shared: Running, monkeypatch: pytest.MonkeyPatch) -> Running:
+    """The server, with one stream `s` and nothing else; commands find it by the environment."""
+    monkeypatch.setenv("SPARQL_STREAMS_SERVER", shared.url)
+    backend = shared.backend
+    for query in backend.queries():
+        backend.remove(query.name)
+    for stream in backend.streams():
+        backend.delete_stream(stream.name)
+    backend.appended.clear()
+    assert run("streams", "create", "s").exit_code == 0
+    return shared
+
+
+def run(*arguments: str | Path, input: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
+
+
+def lines(result: Result) -> list[object]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def evaluation(n: int, second: int) -> bytes:
+    return json.dumps(
+        {
+            "head": {"vars": ["n"]},
+            "results": {"bindings": [{"n": {"type": "literal", "value": str(n)}}]},
+            "evaluation": {"time": f"1970-01-01T00:00:0{second}Z", "operator": "RSTREAM", "windows": {}},
+        }
+    ).encode()
+
+
+# publish
+
+
+def test_a_file_is_published_with_the_type_its_name_tells(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "größe.TTL"
+    file.write_text("<a:s> <a:p> 'é' .\n", encoding="utf-8")
+    assert lines(run("publish", "s", file)) == [{"elements": 1, "triples": 1, "watermark": None}]
+    [appended] = server.backend.appended
+    assert (appended.content_type, appended.body) == ("text/turtle", "<a:s> <a:p> 'é' .\n".encode())
+
+
+def test_a_file_of_several_messages_says_so(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "log.nt"
+    file.write_text("<a:1> <a:p> <a:o> .\n# @message\n<a:2> <a:p> <a:o> .\n")
+    lines(run("publish", "s", file))
+    assert [one.content_type for one in server.backend.appended] == ["application/n-triples; messages=rdfm"]
+
+
+def test_files_go_in_the_order_given_and_standard_input_is_a_dash(server: Running, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.nq", tmp_path / "2.jsonld"
+    first.write_text("<a:1> <a:p> <a:o> .\n")
+    second.write_text("{}")
+    lines(run("publish", "s", second, "-", first, input="<a:stdin> <a:p> 1 ."))
+    assert [one.content_type for one in server.backend.appended] == [
+        "application/ld+json", "text/turtle", "application/n-quads",
+    ]  # fmt: skip
+
+
+def test_a_pipe_is_published_line_by_line_if_it_is_ndjson(server: Running) -> None:
+    result = run("publish", "s", "--content-type", "application/x-ndjson", input='{"@id":"a:1"}\n\n{"@id":"a:2"}\n')
+    assert result.exit_code == 0, result.output
+    sent = b"".join(one.body for one in server.backend.appended)
+    assert sent == b'{"@id":"a:1"}\n{"@id":"a:2"}\n'
+
+
+def test_at_sends_a_file_as_it_is_with_its_time(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "x.ttl"
+    file.write_text("<a:1> <a:p> <a:o> .")
+    [receipt] = lines(run("publish", "s", file, "--at", "1970-01-01T00:00:05Z"))
+    assert receipt == {"elements": 1, "triples": 1, "watermark": "1970-01-01T00:00:04.999Z"}
+
+
+def test_a_rate_sends_message_by_message(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "log.nt"
+    file.write_text("# @message\n".join(f"<a:{n}> <a:p> <a:o> .\n" for n in range(3)))
+    lines(run("publish", "s", file, "--rate", "20"))
+    assert len(server.backend.appended) == 3
+
+
+def test_a_replay_goes_by_the_times_in_the_messages(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "log.ttl"
+    file.write_text(
+        "PREFIX sosa: <http://www.w3.org/ns/sosa/>\n"
+        + "# @message\n".join(f"<a:{n}> sosa:resultTime '1970-01-01T00:00:0{n}Z' .\n" for n in range(3))
+    )
+    lines(run("publish", "s", file, "--speedup", "40"))
+    assert len(server.backend.appended) == 3
+    assert all(b"PREFIX sosa:" in one.body for one in server.backend.appended)
+
+
+def test_end_ends_the_stream(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "x.ttl"
+    file.write_text("<a:1> <a:p> <a:o> .")
+    lines(run("publish", "s", file, "--end"))
+    assert server.backend.stream("s").ended
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nowhere", "FILE.ttl"), "there is no stream 'nowhere'"),
+        (("s", "FILE.ttl", "--rate", "1", "--speedup", "1"), "only one of them"),
+        (("s", "FILE.ttl", "--at", "1", "--rate", "1"), "neither --rate nor --speedup"),
+        (("s", "FILE.unknown"), "say it with --content-type"),
+        (("s", "FILE.ttl", "--content-type", "text/html"), "messages cannot be read from text/html"),
+        (("s", "FILE.ttl", "--content-type", "text/turtle; charset=latin-1"), "to UTF-8 first"),
+        (("s", "FILE.ttl", "--rate", "0"), "0"),
+        (("s", "FILE.ttl", "--speedup", "1"), "message 1 has no time"),
+        (("s", "not there.ttl"), "not there.ttl"),
+        (("s", "FILE.ttl", "--server", "nonsense"), "--server: 'nonsense' is not a URL"),
+        (("s", "FILE.ttl", "--server", "http://127.0.0.1:9"), "nothing answers at http://127.0.0.1:9/streams/s"),
+    ],
+)
+def test_what_cannot_be_published_is_told_in_one_line(
+    server: Running, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    for suffix in ("ttl", "unknown"):
+        (tmp_path / f"FILE.{suffix}").write_text("<a:1> <a:p> <a:o> .")
+    result = run("publish", *(argument.replace("FILE", f"{tmp_path}/FILE") for argument in arguments))
+    assert result.exit_code != 0
+    assert told in result.output
+    assert "Traceback" not in result.output
+    assert not server.backend.appended
+
+
+def test_what_the_endpoint_refuses_is_told_with_its_place(server: Running) -> None:
+    result = run("publish", "s", input="not RDF")
+    assert result.exit_code == 1
+    assert "the body is not RDF (line 1, column 1)" in result.output
+
+
+def test_a_stream_can_be_named_by_its_url(server: Running) -> None:
+    lines(run("publish", f"{server.url}/streams/s", "--server", "http://127.0.0.1:9", input="<a:1> <a:p> <a:o> ."))
+    assert len(server.backend.appended) == 1
+
+
+# streams and queries
+
+
+def test_streams_are_created_listed_described_and_deleted(server: Running) -> None:
+    created = lines(
+        run("streams", "create", "event", "--time", "event", "--timestamp-path", "a:t", "--retention", "PT1H")
+    )
+    assert created[0]["timestampPath"] == ["a:t"]  # type: ignore[index]
+    assert [one["name"] for one in lines(run("streams"))] == ["event", "s"]  # type: ignore[index]
+    assert lines(run("streams", "show", "event")) == created
+    [advanced] = lines(run("streams", "watermark", "event", "1970-01-01T00:00:05Z"))
+    assert advanced["watermark"] == "1970-01-01T00:00:05Z"  # type: ignore[index]
+    assert run("streams", "delete", "event").exit_code == 0
+    assert "there is no stream 'event'" in run("streams", "show", "event").output
+
+
+def test_a_query_is_registered_listed_planned_and_deleted(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "count.rq"
+    file.write_text(COUNT.format(url=server.url))
+    [registered] = lines(run("register", "count", file, "--since", "beginning"))
+    assert registered["name"] == "count"  # type: ignore[index]
+    assert [one["name"] for one in lines(run("queries"))] == ["count"]  # type: ignore[index]
+    assert lines(run("queries", "show", "count"))[0]["text"] == file.read_text()  # type: ignore[index]
+    assert run("queries", "plan", "count").output == "plan of count\n"
+    assert run("queries", "delete", "count").exit_code == 0
+    with pytest.raises(NotFound):
+        server.backend.query("count")
+
+
+def test_a_query_that_names_itself_needs_no_name(server: Running) -> None:
+    [registered] = lines(run("register", "REGISTER QUERY own AS " + COUNT.format(url=server.url)))
+    assert registered["name"] == "own"  # type: ignore[index]
+
+
+def test_a_query_comes_from_standard_input_too(server: Running) -> None:
+    assert lines(run("register", "piped", input=COUNT.format(url=server.url)))[0]["name"] == "piped"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "input", "told"),
+    [
+        (("SELECT * { ?s ?p ?o }",), None, "does not name itself"),
+        (("name", "missing.rq"), None, "neither a query nor a file"),
+        (("name",), "", "standard input is empty"),
+        (("name",), b"\xff", "not UTF-8"),
+        (("name", "SELECT * { ?s ?p ?o }"), None, "reads no stream"),
+        (("name", "SELECT *\nFROM NAMED WINDOW <a:w> ON <a:s> [RANGE]\n{}"), None, "line 2"),
+    ],
+)
+def test_what_cannot_be_registered_is_told(
+    server: Running, arguments: tuple[str, ...], input: str | bytes | None, told: str
+) -> None:
+    result = run("register", *arguments, input=input)
+    assert result.exit_code != 0
+    assert told in result.output
+    assert not server.backend.queries()
+
+
+# query and subscribe
+
+
+def test_a_question_is_answered_with_a_json_line_a_solution(server: Running) -> None:
+    result = run("query", "SELECT ?x ?y { VALUES (?x ?y) { (1 UNDEF) ('é' <a:b>) } }")
+    assert lines(result) == [
+        {"x": {"type": "literal", "value": "1", "datatype": "http://www.w3.org/2001/XMLSchema#integer"}},
+        {"x": {"type": "literal", "value": "é"}, "y": {"type": "uri", "value": "a:b"}},
+    ]
+    assert lines(run("query", "ASK {}")) == [{"boolean": True}]
+    assert lines(run("query", "CONSTRUCT { <a:s> <a:p> 1 } {}"))[0]["triple"].startswith("<a:s>")  # type: ignore[index]
+
+
+def test_an_answer_in_a_format_asked_for_is_printed_as_it_is(server: Running) -> None:
+    assert run("query", "SELECT ?x { VALUES ?x { 1 } }", "--format", "csv").output.splitlines() == ["x", "1"]
+
+
+def test_a_syntax_error_is_told_with_its_place(server: Running) -> None:
+    result = run("query", "SELECT ?x {\n ?x }")
+    assert result.exit_code == 1
+    assert "line 2" in result.output
+
+
+def test_subscribers_get_a_json_line_an_evaluation_with_its_id(server: Running) -> None:
+    assert run("register", "count", COUNT.format(url=server.url)).exit_code == 0
+    server.backend.evaluate("count", 1000, evaluation(5, 1))
+    server.backend.evaluate("count", 2000, evaluation(7, 2))
+    got = lines(run("subscribe", "count", "--since", "beginning", "--limit", "2"))
+    assert [one["results"]["bindings"][0]["n"]["value"] for one in got] == ["5", "7"]  # type: ignore[index]
+    assert [one["evaluation"]["time"][-3:-1] for one in got] == ["01", "02"]  # type: ignore[index]
+    first = got[0]["id"]  # type: ignore[index]
+    [resumed] = lines(run("subscribe", "count", "--last-event-id", first, "--limit", "1"))
+    assert resumed == got[1]
+
+
+def test_a_subscription_ends_with_its_query(server: Running) -> None:
+    assert run("register", "count", COUNT.format(url=server.url)).exit_code == 0
+    server.backend.evaluate("count", 1000, evaluation(5, 1))
+    server.backend.push(Ended("count", "all its streams have ended"))
+    result = run("subscribe", "count", "--since", "beginning")
+    assert len(lines(result)) == 1
+    assert "end:" in result.stderr
+
+
+def test_an_unknown_query_cannot_be_subscribed_to(server: Running) -> None:
+    result = run("subscribe", "nothing")
+    assert result.exit_code == 1
+    assert "there is no query 'nothing'" in result.output
+
+
+# The rest
+
+
+@pytest.mark.parametrize(
+    "command", ["serve", "demo", "publish", "register", "query", "subscribe", "streams", "queries", "conformance"]
+)
+def test_every_command_explains_itself(command: str) -> None:
+    assert run(command, "--help").exit_code == 0
+    assert f"  {command} " in run("--help").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--port", "eighty"), "port: 'eighty' is not a whole number"),
+        (("--load", "/not/there.ttl"), "load: there is no file"),
+        (("--base-url", "nonsense"), "base_url: 'nonsense' is not a URL"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "demo"])
+def test_a_wrong_setting_is_named(command: str, arguments: tuple[str, ...], told: str) -> None:
+    result = run(command, *arguments)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARQL_STREAMS_PORT", "99999")
+    assert "port: '99999'" in run("serve").output
+
+
+def test_serving_on_a_taken_port_is_refused(server: Running) -> None:
+    result = run("serve", "--port", server.url.rpartition(":")[2])
+    assert result.exit_code == 1
+    assert "cannot listen on 127.0.0.1:" in result.output
+
+
+def test_conformance_says_that_it_is_not_there_yet() -> None:
+    result = run("conformance")
+    assert result.exit_code == 2
+    assert "not implemented yet" in result.output
