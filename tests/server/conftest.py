@@ -1,0 +1,29 @@
+"""A real server process, asked over HTTP by real clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.server_process import ServerProcess
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """One server for the tests that leave each other alone (names of their own)."""
+    with ServerProcess(tmp_path_factory.mktemp("data")) as running:
+        running.wait_for_spark()
+        yield running
+
+
+@pytest.fixture(scope="session")
+def csrbench() -> Path:
+    """The weather recordings; see the README for how to get them."""
+    folder = SHARED / "data" / "csrbench"
+    if not folder.is_dir():
+        pytest.skip("the CSRBench recordings are not there (../shared/data/csrbench): the checkout's, not a fault")
+    return folder

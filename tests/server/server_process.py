@@ -1,0 +1,148 @@
+"""``sparql-streams serve`` as a child process, and small clients of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+_PATIENCE = 90.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """One Server-Sent Event."""
+
+    id: str | None
+    event: str
+    data: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.data)
+        return parsed
+
+
+class ServerProcess:
+    """A server on a free port over a data directory; ``with`` it, or start and stop it."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.client = httpx.Client(base_url=self.url, timeout=60)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> ServerProcess:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self.client.close()
+
+    def start(self) -> float:
+        """Start, and wait for the first answer of a one-shot query. Returns the seconds that took."""
+        began = time.monotonic()
+        command = [sys.executable, "-m", "endpoint.cli", "serve", "--port", str(self.port), "--data", str(self.data)]
+        with open(self.data.with_name(self.data.name + ".log"), "ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
+        while time.monotonic() - began < _PATIENCE:
+            try:
+                if self.client.get("/sparql", params={"query": "ASK {}"}).status_code == 200:
+                    return time.monotonic() - began
+            except httpx.TransportError:
+                time.sleep(0.02)
+        raise AssertionError("the server did not answer")
+
+    def wait_for_spark(self) -> None:
+        self.wait(lambda: self.client.get("/health").json()["backend"]["state"] == "running")
+
+    @staticmethod
+    def wait(condition: Any, patience: float = _PATIENCE) -> None:
+        """Poll until the condition holds."""
+        deadline = time.monotonic() + patience
+        while not condition():
+            assert time.monotonic() < deadline, "waited too long"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End it as an operator would."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(timeout=60)
+            self._process = None
+
+    def kill(self) -> None:
+        """End the server process as a crash would; what it had started ends by itself."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait(timeout=30)
+        self._process = None
+
+    # --- what tests ask for ----------------------------------------------------------------
+
+    def event_stream(self, name: str, iri: str, **settings: str) -> None:
+        answer = self.client.put(f"/streams/{name}", json={"time": "event", "iri": iri, **settings})
+        assert answer.status_code == 201, answer.text
+
+    def post(self, name: str, body: bytes | str, at: str | int, content_type: str = "text/turtle") -> dict[str, Any]:
+        answer = self.client.post(
+            f"/streams/{name}", params={"at": str(at)}, content=body, headers={"Content-Type": content_type}
+        )
+        assert answer.status_code == 200, answer.text
+        receipt: dict[str, Any] = answer.json()
+        return receipt
+
+    def watermark(self, name: str, value: str | int) -> None:
+        answer = self.client.put(f"/streams/{name}/watermark", content=str(value))
+        assert answer.status_code == 200, answer.text
+
+    def register(self, name: str, query: str) -> None:
+        answer = self.client.put(
+            f"/queries/{name}", content=query, headers={"Content-Type": "application/sparql-query"}
+        )  # fmt: skip
+        assert answer.status_code == 201, answer.text
+
+    def events(
+        self, path: str, params: dict[str, str] | None = None, last_event_id: str | None = None
+    ) -> Iterator[Event]:
+        """The events of a result stream, until it ends or the caller stops."""
+        headers = {"Accept": "text/event-stream"}
+        if last_event_id is not None:
+            headers["Last-Event-ID"] = last_event_id
+        with self.client.stream("GET", path, params=params, headers=headers, timeout=_PATIENCE) as response:
+            assert response.status_code == 200, response.read()
+            identifier, event, data = None, "message", []
+            for line in response.iter_lines():
+                if not line:
+                    if data:
+                        yield Event(identifier, event, "\n".join(data))
+                    identifier, event, data = None, "message", []
+                elif not line.startswith(":"):
+                    field, _, value = line.partition(": ")
+                    if field == "id":
+                        identifier = value
+                    elif field == "event":
+                        event = value
+                    elif field == "data":
+                        data.append(value)
+
+    def answers(self, path: str, **options: Any) -> list[dict[str, Any]]:
+        """The documents of a result stream that ends."""
+        return [event.document for event in self.events(path, **options) if event.event == "message"]
