@@ -1,0 +1,116 @@
+"""A server process of its own, with temporary data, and a small client for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+READY_SECONDS = 120.0
+STOP_SECONDS = 60.0
+MESSAGES = "application/n-triples; messages=rdfm"
+QUADS = "application/n-quads; messages=rdfm"
+
+
+class Client:
+    """What a benchmark asks of the server; every answer that is not a success raises."""
+
+    def __init__(self, port: int) -> None:
+        self.host, self.port = "127.0.0.1", port
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=300.0)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def create_stream(self, name: str, iri: str) -> None:
+        self._sent("PUT", f"/streams/{name}", json={"iri": iri, "time": "event"})
+
+    def post(self, stream: str, body: bytes, content_type: str = MESSAGES) -> None:
+        """Append messages; returns once they are durable."""
+        self._sent("POST", f"/streams/{stream}", content=body, headers={"Content-Type": content_type})
+
+    def end(self, stream: str) -> None:
+        self._sent("PUT", f"/streams/{stream}/watermark", content=b"end")
+
+    def register(self, name: str, query: str, *, since: str | None = None) -> None:
+        self._sent(
+            "PUT",
+            f"/queries/{name}",
+            params={} if since is None else {"since": since},
+            content=query.encode(),
+            headers={"Content-Type": "application/sparql-query"},
+        )
+
+    def remove(self, name: str) -> None:
+        self._sent("DELETE", f"/queries/{name}")
+
+    def ready(self) -> bool:
+        try:
+            return bool(self._http.get("/health").json()["ready"])
+        except httpx.TransportError:
+            return False
+
+    def _sent(self, method: str, path: str, **options: object) -> None:
+        response = self._http.request(method, path, **options)  # type: ignore[arg-type]
+        if response.is_error:
+            raise RuntimeError(f"{method} {path}: {response.status_code} {response.text[:500]}")
+
+
+@contextlib.contextmanager
+def running_server() -> Iterator[Client]:
+    """``sparql-streams serve`` on a free port, ready to evaluate; ended, with all its processes, at the end."""
+    port = _free_port()
+    command = [str(Path(sys.executable).with_name("sparql-streams")), "serve", "--port", str(port)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
+    with tempfile.TemporaryDirectory(prefix="sparql-streams-bench-") as directory:
+        log = Path(directory) / "server.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*command, "--data", str(Path(directory) / "data")],
+                stdout=output,
+                stderr=output,
+                env=environment,
+                start_new_session=True,
+            )
+        client = Client(port)
+        try:
+            _wait_until_ready(client, process, log)
+            yield client
+        except Exception as error:
+            error.add_note(f"the server's log ends with:\n{log.read_text(errors='replace')[-2000:]}")
+            raise
+        finally:
+            client.close()
+            _stop(process)
+
+
+def _wait_until_ready(client: Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not client.ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the server did not become ready:\n{log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.1)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()  # Spark's process ends when its standard input closes
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
