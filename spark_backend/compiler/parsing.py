@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import rdflib
-from rdflib.plugins.sparql import parser
-from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql import algebra, parser
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
@@ -70,6 +69,8 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
     # A literal of the query is the term that is written: "01" is not "1", and -3.0e0 not -3.0.
     normalised, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     negated, parser.neg = parser.neg, _negated
+    # Its order of triple patterns comes of comparing terms without one, which Python 3.14 refuses: ours is as written.
+    reordered, algebra.reorderTriples = algebra.reorderTriples, _as_written
     try:
         parsed = parser.parseQuery(text)
         for node in _nodes(parsed[1]):
@@ -80,7 +81,7 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
             if node.name == "Filter" and _is_literal(_innermost(node.expr)):
                 # rdflib leaves out a filter whose expression is a false value of Python: FILTER(false), FILTER(0).
                 node["expr"] = CompValue("Builtin_COALESCE", arg=[_innermost(node.expr)])
-        return parsed, translateQuery(parsed, base=base).algebra
+        return parsed, algebra.translateQuery(parsed, base=base).algebra
     except (RecursionError, ProtocolError):
         raise
     except Exception as error:  # rdflib raises pyparsing's, its own and bare exceptions
@@ -88,11 +89,15 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
             raise UnsupportedFeature(_SERVICE) from error
         raise QuerySyntaxError(f"rdflib's parser refuses the query: {error}") from error
     finally:
-        rdflib.NORMALIZE_LITERALS, parser.neg = normalised, negated
+        rdflib.NORMALIZE_LITERALS, parser.neg, algebra.reorderTriples = normalised, negated, reordered
 
 
 def _negated(literal: rdflib.Literal) -> rdflib.Literal:
     return rdflib.Literal(f"-{literal}", datatype=literal.datatype)
+
+
+def _as_written(l_: Iterable[Any]) -> list[Any]:
+    return list(l_)
 
 
 def _innermost(expression: Any) -> Any:

@@ -20,6 +20,7 @@ PATTERNS = {
     "one pattern": "SELECT * {?s :p ?v}",
     "a variable twice in a pattern": "SELECT * {?s ?p ?s}",
     "constants everywhere": "SELECT * {:b :p 5}",
+    "constants of kinds that have no order": "SELECT * {?a :p 1 . ?a :p 's' . ?a :p :b}",
     "constants that do not match": "SELECT * {:b :p 6}",
     "blank nodes are variables": "SELECT * {?a :n [ :m ?c ]}",
     "a blank node label joins": "SELECT * {_:q :p ?v . _:q :q ?w}",
