@@ -87,12 +87,6 @@ class Timelines:
                 return None
             return et.previous_instant(windows, self._timelines, before, start)
 
-    def first(self, logs: Iterable[str]) -> Instant | None:
-        """The first instant at which an element of these logs takes part."""
-        with self._lock:
-            firsts = [self._timelines[log].first for log in logs if log in self._timelines]
-            return min((first for first in firsts if first is not None), default=None)
-
     def _known(self, windows: Sequence[StreamWindow]) -> bool:
         return all(member.stream in self._timelines for member in windows)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from protocol.time import Instant
+from protocol.windows.timeline import END
+
+__all__ = ["EARLIEST", "END", "LATEST", "LOG", "NO_WATERMARK", "REQUEST", "TERMS"]
 
 NO_WATERMARK: Instant = -(2**62)
 """The watermark of a stream that has none yet: below every time."""
-
-END: Instant = 2**62
-"""The watermark of a stream that has ended: above every time."""
 
 EARLIEST: Instant = -(2**61)
 LATEST: Instant = 2**61
