@@ -11,13 +11,15 @@ from protocol.time import format_duration, format_instant
 from protocol.windows.spec import DEFAULT_REPORT
 from spark_backend.compiler.dataset import StaticPattern
 from spark_backend.compiler.plan import Plan
+from spark_backend.evaluation.statement import statement
 
 
 def explain(query: ContinuousQuery, plan: Plan, statics: Mapping[StaticPattern, str | None]) -> str:
     """The windows and when they report, the static patterns, the SQL that the tasks run."""
     lines = [f"{plan.form} {plan.operator} of ({', '.join(f'?{name}' for name in plan.variables)})", "", "Windows"]
     deciding = [member for member in query.windows if member.window.report is not None] or list(query.windows)
-    for member, table in zip(query.windows, plan.windows, strict=True):
+    tables = [f"window_{number}" for number in range(len(query.windows))]
+    for member, table in zip(query.windows, tables, strict=True):
         window = member.window
         report = window.report or DEFAULT_REPORT
         said = " and ".join(sorted(report.strategies)) + (
@@ -39,5 +41,6 @@ def explain(query: ContinuousQuery, plan: Plan, statics: Mapping[StaticPattern, 
     lines += ["", "Evaluated in Spark's tasks, by DuckDB over the stream log", ""]
     for function in plan.functions:
         lines.append(f"{function.name}: {function.expression}")
-    lines += ["", sqlglot.parse_one(plan.sql, dialect="duckdb").sql("duckdb", pretty=True), ""]
+    sql = statement(plan, [plan.parameters], instants="instants", windows=tables, members_table=str)
+    lines += ["", sqlglot.parse_one(sql, dialect="duckdb").sql("duckdb", pretty=True), ""]
     return "\n".join(lines)

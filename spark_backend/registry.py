@@ -70,6 +70,11 @@ class PreparedQuery:
     windows: tuple[StreamWindow, ...]
     statics: dict[str, str]
 
+    @property
+    def read_windows(self) -> tuple[tuple[str, int, int, int], ...]:
+        """What tells the contents of its windows from those of other queries."""
+        return tuple((w.stream, w.window.width, w.window.slide, w.window.origin) for w in self.windows)
+
     def to_json(self) -> str:
         return json.dumps(
             {"plan": self.plan.to_json(), "windows": windows_to_json(self.windows), "statics": self.statics}

@@ -115,8 +115,7 @@ def _sum(aggregate: a.Aggregate, argument: Argument, name: str, errors: dict[str
         "exact": f"{name}_d",
         "rest": f"{name}_r",
     }
-    if errors:
-        parts["errors"] = error_count
+    parts["errors"] = error_count
     struct = ", ".join(f"'{key}': {part}" for key, part in parts.items())
     call = f"sum_term({average}, {name}_c, {name}_f, {name}_i::VARCHAR, {name}_d::VARCHAR, {name}_r, {error_count})"
     # What is doubles and nothing else is finished here; only the rest goes through the prelude.

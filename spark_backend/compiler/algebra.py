@@ -23,6 +23,14 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A constant that is not told: the number of it in the query, and the kind of its term (``protocol.terms``)."""
+
+    number: int
+    kind: int
+
+
+@dataclass(frozen=True)
 class Call:
     """An operator or function: ``=``, ``<``, ``&&``, ``!``, ``+``, ``IN``, ``BOUND``, ``REGEX``, ``IF``, …
 
@@ -33,7 +41,7 @@ class Call:
     arguments: tuple[Expression, ...]
 
 
-Expression = Variable | Term | Call
+Expression = Variable | Term | Parameter | Call
 
 # --- graph patterns --------------------------------------------------------------------------
 
@@ -42,9 +50,9 @@ Expression = Variable | Term | Call
 class TriplePattern:
     """Variables (blank nodes among them, as variables of their own) or terms."""
 
-    subject: Variable | Term
+    subject: Variable | Term | Parameter
     predicate: Variable | Term
-    object: Variable | Term
+    object: Variable | Term | Parameter
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -194,9 +202,18 @@ def expression_variables(expression: Expression) -> frozenset[Variable]:
     """The variables an expression reads."""
     if isinstance(expression, Variable):
         return frozenset({expression})
-    if isinstance(expression, Term):
-        return frozenset()
-    return frozenset().union(*(expression_variables(argument) for argument in expression.arguments))
+    if isinstance(expression, Call):
+        return frozenset().union(*(expression_variables(argument) for argument in expression.arguments))
+    return frozenset()
+
+
+def expression_parameters(expression: Expression) -> frozenset[Parameter]:
+    """The parameters an expression reads."""
+    if isinstance(expression, Parameter):
+        return frozenset({expression})
+    if isinstance(expression, Call):
+        return frozenset().union(*(expression_parameters(argument) for argument in expression.arguments))
+    return frozenset()
 
 
 def in_scope(pattern: Pattern) -> frozenset[Variable]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from protocol.language.model import ContinuousQuery
-from spark_backend.compiler.algebra import Term, TriplePattern, Variable
+from spark_backend.compiler.algebra import Parameter, Term, TriplePattern, Variable
 from spark_backend.compiler.relation import quoted
 
 
@@ -77,26 +77,41 @@ class QueryDataset:
     """The dataset of a continuous query, recording which static patterns its plan needs.
 
     ``present`` tells whether a static pattern has any match now; scans of those without are left out
-    of the plan, which is compiled again when that changes.
+    of the plan, which is compiled again when that changes. ``mark`` ends the placeholders' names; a digest of
+    the shape, which no constant in it can contain.
     """
 
     query: ContinuousQuery
     present: Callable[[StaticPattern], bool]
+    mark: str = ""
     statics: dict[StaticPattern, None] = field(default_factory=dict)
 
     @property
     def instants(self) -> str:
         """Placeholder for the table of the instants due, one column ``instant``."""
-        return f"instants_{self._mark}"
+        return f"instants_{self.mark}"
+
+    @property
+    def members(self) -> str:
+        """Placeholder for the table of the queries that are evaluated together, column ``member``."""
+        return f"members_{self.mark}"
+
+    def parameter(self, column: str) -> str:
+        """Placeholder for a column of the members' table, or for the one constant that it has for all of them."""
+        return f"{column}_{self.mark}"
 
     def window_table(self, index: int) -> str:
         """Placeholder for the table of a window's contents at the instants due (see ``Plan``)."""
-        return f"window_{index}_{self._mark}"
+        return f"window_{index}_{self.mark}"
 
-    @property
-    def _mark(self) -> str:
-        # A text cannot contain its own digest: placeholders are told from anything the query wrote.
-        return hashlib.sha256(self.query.text.encode()).hexdigest()[:16]
+    def only_streams(self, graph: ActiveGraph) -> bool:
+        """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
+        named = self._named_graphs()
+        if graph.column is not None:
+            return graph.windows_only
+        if graph.iri is not None:
+            return graph.iri in self._window_graphs or (named is not None and graph.iri not in named)
+        return named is not None and not self.query.from_graphs
 
     def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> Source:
         """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
@@ -192,12 +207,12 @@ class QueryDataset:
         return pattern.table if self.present(pattern) else None
 
 
-def _constant(part: Variable | Term) -> str | None:
+def _constant(part: Variable | Term | Parameter) -> str | None:
     return part.text if isinstance(part, Term) else None
 
 
 def _constants(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
-    parts: Sequence[tuple[str, Variable | Term]] = (
+    parts: Sequence[tuple[str, Variable | Term | Parameter]] = (
         ("s", triple.subject),
         ("p", triple.predicate),
         ("o", triple.object),

@@ -8,7 +8,7 @@ expression, which the one-shot engine evaluates: a continuous and a one-shot que
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.terms import TermKind
@@ -80,6 +80,7 @@ class ExpressionCompiler:
     prelude: Prelude
     instant: str
     columns: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[a.Parameter, Value] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
 
     def value(self, expression: a.Expression) -> Value:
@@ -117,6 +118,8 @@ class ExpressionCompiler:
                 return self.bindings.get(expression) or UNBOUND
             case a.Term(text):
                 return constant(text)
+            case a.Parameter():
+                return self.parameters[expression]
             case a.Call("NOW", ()):
                 return Value(self._now, f"{TermKind.DATE_TIME_ZONED:d}", f"({self.instant})::DOUBLE")
             case a.Call("BOUND", (variable,)):
@@ -210,6 +213,9 @@ class ExpressionCompiler:
             case a.Call("STR" | "LANG" | "DATATYPE" as name, (a.Variable() as variable,)):
                 taken[a.Variable(f"__{name} {variable.name}")] = self.value(expression).term
                 return a.Variable(f"__{name} {variable.name}")
+            case a.Parameter(number):
+                taken[a.Variable(f"__parameter {number}")] = self.parameters[expression].term
+                return a.Variable(f"__parameter {number}")
             case a.Call(name, arguments):
                 return a.Call(name, tuple(self._abstracted(argument, taken) for argument in arguments))
         return expression
@@ -258,14 +264,19 @@ def computed(
     names: Names,
     prelude: Prelude,
     texts: Callable[[ExpressionCompiler], Sequence[str]],
+    parameters: Iterable[a.Parameter] = (),
 ) -> tuple[Relation, Sequence[str]]:
     """An open relation and expressions over it in SQL, as ``texts`` writes them given a compiler.
+
+    The relation has a column for each of the ``parameters``, and one for the number of each (``parameter_columns``).
 
     A prelude call that is used more than once becomes a column of the relation, its facets, where they
     are read, columns of another SELECT over that, so that none is made twice.
     """
     relation = names.opened(relation)
-    compiler = ExpressionCompiler(bindings(relation, names), prelude, relation.columns["instant"])
+    compiler = ExpressionCompiler(
+        bindings(relation, names), prelude, relation.columns["instant"], parameters=_values(relation, parameters)
+    )
     written = texts(compiler)
     everything = " ".join(written)
     repeated = {key: call for key, call in compiler.calls.items() if everything.count(call) > 1}
@@ -284,8 +295,23 @@ def computed(
     columns = {key: relation.columns[name] for key, name in hidden.items()}
     kept = {name: sql for name, sql in relation.columns.items() if name not in (*hidden.values(), *facets)}
     relation = replace(relation, columns=kept)
-    compiler = ExpressionCompiler(bindings(relation, names), prelude, relation.columns["instant"], columns=columns)
+    compiler = ExpressionCompiler(
+        bindings(relation, names), prelude, relation.columns["instant"], columns, _values(relation, parameters)
+    )
     return relation, texts(compiler)
+
+
+def parameter_columns(parameter: a.Parameter) -> tuple[str, str]:
+    """The columns of a parameter's term and of its number."""
+    return f"c{parameter.number}", f"c{parameter.number}_n"
+
+
+def _values(relation: Relation, parameters: Iterable[a.Parameter]) -> dict[a.Parameter, Value]:
+    found = {}
+    for parameter in parameters:
+        term, number = (relation.columns[column] for column in parameter_columns(parameter))
+        found[parameter] = Value(term, f"{parameter.kind}", number, parameter_kind=parameter.kind)
+    return found
 
 
 def bindings(relation: Relation, names: Names) -> dict[a.Variable, Value]:
@@ -293,5 +319,5 @@ def bindings(relation: Relation, names: Names) -> dict[a.Variable, Value]:
     found = {}
     for variable in relation.variables:
         columns = [relation.columns[name] for name in names.columns(variable)]
-        found[variable] = of_term(columns[0]) if len(columns) == 1 else Value(*columns)
+        found[variable] = of_term(columns[0]) if len(columns) == 1 else Value(columns[0], columns[1], columns[2])
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from spark_backend.compiler.algebra import Variable
-from spark_backend.compiler.relation import Names, Relation, unbound_column
+from spark_backend.compiler.relation import MEMBER, Names, Relation, unbound_column
 
 MOST_TABLES = 16
 """Tables that are joined in one SELECT: planning time grows with the cube of their number."""
@@ -16,7 +16,7 @@ Condition = Callable[[Mapping[str, str]], str]
 
 
 def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
-    """Join(l, r): the merges of all compatible pairs."""
+    """Join(l, r): the merges of all compatible pairs. ``keys`` are the scope's, here and below."""
     left, right = names.opened(left), names.opened(right)
     if len(left.tables) + len(right.tables) > MOST_TABLES:
         left = left.within(names.fresh("q"), materialised=True)
@@ -32,7 +32,10 @@ def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -
 def left_join(
     left: Relation, right: Relation, condition: Condition | None, keys: tuple[str, ...], names: Names
 ) -> Relation:
-    """LeftJoin(l, r, condition): the merges that pass, and the solutions of l without any."""
+    """LeftJoin(l, r, condition): the merges that pass, and the solutions of l without any.
+
+    Here and in ``minus``, l has the key MEMBER if r has it.
+    """
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
     columns = _merged(left, right, keys, names)
     on = _compatible(left, right, keys, names)
@@ -59,9 +62,12 @@ def minus(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) 
 
 
 def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relation:
-    """Union of any number of patterns; variables that one of them does not have are unbound in its solutions."""
+    """Union of any number of patterns; variables that one of them does not have are unbound in its solutions.
+
+    Either all of them have the key MEMBER, or none.
+    """
     variables = tuple(dict.fromkeys(variable for part in parts for variable in part.variables))
-    listed = [*keys, *names.all_columns(variables)]
+    listed = [*parts[0].keys(keys), *names.all_columns(variables)]
     selects = []
     for part in parts:
         if part.distinct:
@@ -79,7 +85,8 @@ def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relatio
 
 def _compatible(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[str]:
     """Conditions under which solutions are compatible (18.3); plain equality where both are bound."""
-    conditions = [f"{right.columns[key]} = {left.columns[key]}" for key in keys]
+    shared = keys if MEMBER not in left.columns else right.keys(keys)
+    conditions = [f"{right.columns[key]} = {left.columns[key]}" for key in shared]
     for variable in left.variables:
         if variable not in right.variables:
             continue
@@ -95,6 +102,8 @@ def _compatible(left: Relation, right: Relation, keys: tuple[str, ...], names: N
 def _merged(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
     """The columns of merge(l, r): where a variable may be unbound on one side, the other's."""
     columns = {key: left.columns[key] for key in keys}
+    if MEMBER in left.columns or MEMBER in right.columns:
+        columns[MEMBER] = left.columns.get(MEMBER) or right.columns[MEMBER]
     for variable in _either(left, right):
         for column in names.columns(variable):
             if variable not in right.variables or variable in left.certain:

@@ -38,7 +38,7 @@ def distinct(relation: Relation, keys: tuple[str, ...], names: Names) -> Relatio
             relation = relation.within(names.fresh("q"))
         return replace(relation, distinct=True, closed=True)
     inner = names.opened(relation)
-    by = [*keys, *names.all_columns(inner.variables)]
+    by = [*inner.keys(keys), *names.all_columns(inner.variables)]
     columns = {name: inner.columns[name] for name in by}
     grouped = ", ".join(columns.values())
     return replace(
@@ -49,7 +49,7 @@ def distinct(relation: Relation, keys: tuple[str, ...], names: Names) -> Relatio
 def project(relation: Relation, variables: Sequence[a.Variable], keys: tuple[str, ...], names: Names) -> Relation:
     if relation.distinct:
         relation = relation.within(names.fresh("q"))
-    listed = [*keys, *names.all_columns(variables)]
+    listed = [*relation.keys(keys), *names.all_columns(variables)]
     columns = {name: relation.columns.get(name, unbound_column(name)) for name in listed}
     if relation.ranked:
         columns[RANK] = relation.columns[RANK]
@@ -83,6 +83,7 @@ def _by_terms(relation: Relation, names: Names) -> list[str]:
 
 def _ranked(relation: Relation, order: Sequence[str], keys: tuple[str, ...], names: Names) -> Relation:
     by = f" ORDER BY {', '.join(order)}" if order else ""
+    keys = relation.keys(keys)
     partition = ", ".join(relation.columns[key] for key in keys)
     columns = {name: relation.columns[name] for name in [*keys, *names.all_columns(relation.variables)]}
     columns[RANK] = f"row_number() OVER (PARTITION BY {partition}{by})"

@@ -9,10 +9,10 @@ from protocol.terms import TermKind, facets
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler import modifiers
 from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
-from spark_backend.compiler.expressions import ExpressionCompiler, Prelude, computed
+from spark_backend.compiler.expressions import ExpressionCompiler, Prelude, computed, parameter_columns
 from spark_backend.compiler.grouping import group
 from spark_backend.compiler.joins import MOST_TABLES, Condition, join, left_join, minus, union
-from spark_backend.compiler.relation import Names, Relation, facet_type, quoted, unbound_column
+from spark_backend.compiler.relation import MEMBER, Names, Relation, facet_type, quoted, unbound_column
 from spark_backend.compiler.unfinished import UnfinishedSums
 from spark_backend.compiler.values import Value, number_sql, of_term
 
@@ -46,12 +46,13 @@ class PatternCompiler:
             case a.Join(left, right):
                 return join(self.compile(left, scope), self.compile(right, scope), keys, names)
             case a.LeftJoin(left, right, condition):
-                one, other = self.compile(left, scope), self.compile(right, scope)
+                one, other = self._alike(self.compile(left, scope), self.compile(right, scope))
                 return left_join(one, other, self._condition(condition, one, other), keys, names)
             case a.Union():
-                return union([self.compile(part, scope) for part in _alternatives(pattern)], keys, names)
+                return union(self._alike(*(self.compile(part, scope) for part in _alternatives(pattern))), keys, names)
             case a.Minus(left, right):
-                return minus(self.compile(left, scope), self.compile(right, scope), keys, names)
+                one, other = self._alike(self.compile(left, scope), self.compile(right, scope))
+                return minus(one, other, keys, names)
             case a.Filter(inner, condition):
                 return self._filter(self.compile(inner, scope), condition)
             case a.Extend(inner, variable, expression):
@@ -61,8 +62,10 @@ class PatternCompiler:
             case a.Values(variables, rows):
                 return self._values(variables, rows, scope)
             case a.Group(inner):
-                relation = self.compile(inner, scope)
-                return group(pattern, relation, self._unit(scope), names, self.prelude, self.unfinished.of(pattern))
+                relation, unit = self.compile(inner, scope), self._unit(scope)
+                if MEMBER in relation.columns:
+                    unit = self.of_members(unit).within(names.fresh("q"))
+                return group(pattern, relation, unit, names, self.prelude, self.unfinished.of(pattern))
             case a.OrderBy(inner, conditions):
                 return modifiers.order_by(self.compile(inner, scope), conditions, keys, names, self.prelude)
             case a.Project(inner, variables):
@@ -71,6 +74,32 @@ class PatternCompiler:
                 return modifiers.distinct(self.compile(inner, scope), keys, names)
             case a.Slice(inner, offset, limit):
                 return modifiers.cut(self.compile(inner, scope), offset, limit, keys, names)
+
+    def of_members(self, relation: Relation) -> Relation:
+        """The relation with the key MEMBER: as it is for each of the queries that are evaluated together."""
+        return relation if MEMBER in relation.columns else self._members(relation)[0]
+
+    def _alike(self, *relations: Relation) -> list[Relation]:
+        """The relations, all of them with the key MEMBER if one has it."""
+        if any(MEMBER in relation.columns for relation in relations):
+            return [self.of_members(relation) for relation in relations]
+        return list(relations)
+
+    def _members(self, relation: Relation) -> tuple[Relation, str]:
+        """An open relation with the key MEMBER, and the alias of the members' table in it."""
+        relation = self.names.opened(relation)
+        key = relation.columns.get(MEMBER)
+        known = None if key is None else key.partition(".")[0]
+        if known is not None and f"{self.dataset.members} {known}" in relation.tables:
+            return relation, known
+        alias = self.names.fresh("m")
+        columns, conditions = dict(relation.columns), relation.conditions
+        if key is None:
+            columns[MEMBER] = f"{alias}.{MEMBER}"
+        else:
+            conditions = (*conditions, f"{alias}.{MEMBER} = {key}")
+        tables = (*relation.tables, f"{self.dataset.members} {alias}")
+        return replace(relation, columns=columns, tables=tables, conditions=conditions), alias
 
     def _unit(self, scope: Scope) -> Relation:
         """One empty solution for each key."""
@@ -94,6 +123,7 @@ class PatternCompiler:
         conditions: list[str] = []
         places: dict[a.Variable, str] = {}
         objects: dict[a.Variable, str] = {}
+        members = self.names.fresh("m")
         for triple in triples:
             alias = self.names.fresh("t")
             source = self.dataset.source(triple, scope.graph, alias)
@@ -103,9 +133,12 @@ class PatternCompiler:
                 if keys.setdefault(key, place) != place:
                     conditions.append(f"{place} = {keys[key]}")
             for column, part in (("s", triple.subject), ("p", triple.predicate), ("o", triple.object)):
+                place = f"{alias}.{column}"
+                if isinstance(part, a.Parameter):
+                    keys[MEMBER] = f"{members}.{MEMBER}"
+                    conditions.append(f"{place} = {members}.{self.dataset.parameter(parameter_columns(part)[0])}")
                 if not isinstance(part, a.Variable):
                     continue
-                place = f"{alias}.{column}"
                 if part in places:
                     conditions.append(f"{place} = {places[part]}")
                 else:
@@ -118,8 +151,12 @@ class PatternCompiler:
             alias = self.names.fresh("u")
             keys["instant"] = f"{alias}.instant"
             tables.append(f"{self.dataset.instants} {alias}")
+        listed = scope.keys
+        if MEMBER in keys:
+            tables.append(f"{self.dataset.members} {members}")
+            listed = (*listed, MEMBER)
         return Relation(
-            {**{key: keys[key] for key in scope.keys}, **self._columns(places, objects)},
+            {**{key: keys[key] for key in listed}, **self._columns(places, objects)},
             tuple(tables),
             tuple(places),
             frozenset(places),
@@ -206,7 +243,7 @@ class PatternCompiler:
                 variables=(*relation.variables, name),
                 certain=relation.certain | {name},
             )
-        listed = ["instant", *self.names.all_columns(relation.variables)]
+        listed = [*relation.keys(("instant",)), *self.names.all_columns(relation.variables)]
         relation = replace(relation, columns={key: relation.columns[key] for key in listed}, ranked=False, order=())
         return relation if scope.keys == ("instant",) else self._for_each_key(relation, scope)
 
@@ -222,8 +259,17 @@ class PatternCompiler:
         )
 
     def _filter(self, relation: Relation, condition: a.Expression) -> Relation:
-        relation, (truth,) = computed(relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)])
-        return relation.where(truth)
+        parameters = sorted(a.expression_parameters(condition), key=lambda parameter: parameter.number)
+        read = [column for parameter in parameters for column in parameter_columns(parameter)]
+        if read:
+            relation, members = self._members(relation)
+            given = {column: f"{members}.{self.dataset.parameter(column)}" for column in read}
+            relation = replace(relation, columns={**relation.columns, **given})
+        relation, (truth,) = computed(
+            relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)], parameters
+        )
+        kept = {column: sql for column, sql in relation.columns.items() if column not in read}
+        return replace(relation, columns=kept).where(truth)
 
     def _condition(self, condition: a.Expression | None, left: Relation, right: Relation) -> Condition | None:
         """The condition of a LeftJoin over merged solutions; prelude calls stay in line in it."""
@@ -235,7 +281,7 @@ class PatternCompiler:
             found = {}
             for variable in variables:
                 parts = [columns[name] for name in self.names.columns(variable)]
-                found[variable] = of_term(parts[0]) if len(parts) == 1 else Value(*parts)
+                found[variable] = of_term(parts[0]) if len(parts) == 1 else Value(parts[0], parts[1], parts[2])
             return ExpressionCompiler(found, self.prelude, columns["instant"]).truth(condition)
 
         return written

@@ -5,7 +5,9 @@ Compiling happens once, where the query is registered; tasks need neither rdflib
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -17,48 +19,60 @@ from spark_backend.compiler import algebra as a
 from spark_backend.compiler.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.faceted import faceted_variables
+from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.patterns import PatternCompiler, Scope
-from spark_backend.compiler.relation import RANK, Names
+from spark_backend.compiler.relation import MEMBER, RANK, Names
 from spark_backend.compiler.translate import translate
-from spark_backend.compiler.unfinished import unfinished_sums
+from spark_backend.compiler.unfinished import PARTS, unfinished_sums
+
+_DIRECTION = re.compile(r"( (ASC|DESC))?( NULLS (FIRST|LAST))?\Z")
+_BLANK_NODE = re.compile(r"(?<=Variable\(name=')_:[^']*")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One SQL statement over tables of instants, of windows' contents and of static triples.
+    """One SQL statement over tables of instants, of windows' contents and of static triples, and its constants.
 
-    The statement names the instants' and windows' tables by placeholders (``instants``, ``windows``),
-    which the evaluation replaces by the tables it has made. Its columns are ``instant`` and one term
-    (canonical N-Triples or NULL) for each of ``variables``, its rows in the order of the answer. The
-    columns of ``sums`` (with whether it is an average) come in parts, and the rows, unless ``ordered``,
-    in no order: see ``evaluation.rows``. ``template`` (CONSTRUCT) has variables as ``?name``. ``statics``
-    are all static patterns of the query; the statement reads only those that had matches when it was
-    compiled.
+    Queries of the same ``shape`` have the same statement, and differ in the terms of their ``parameters``: any
+    number of them is evaluated at once. The statement is one with placeholders that end in ``mark``
+    (``evaluation.statement`` fills them in). Its columns are ``instant``, ``member`` (which of the queries) and one
+    term (canonical N-Triples or NULL) for each of ``variables``, its rows in the order of the answer. The
+    columns of ``sums`` (by their place among the variables, with whether it is an average) come in parts, and the
+    rows, unless ``ordered``, in no order: see ``evaluation.rows``. ``template`` (CONSTRUCT) has variables as
+    ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
+    when it was compiled. ``identity`` is a digest of the query's text.
     """
 
     form: Form
     operator: R2S
+    identity: str
     variables: tuple[str, ...]
     sql: str
-    instants: str
-    windows: tuple[str, ...]
+    mark: str
+    parameters: tuple[str, ...]
     functions: tuple[PreludeFunction, ...]
     statics: tuple[StaticPattern, ...]
     base: str | None
     template: tuple[tuple[str, str, str], ...] | None = None
-    sums: tuple[tuple[str, bool], ...] = ()
+    sums: tuple[tuple[int, bool], ...] = ()
     ordered: bool = True
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What the plans of queries that can be evaluated together have in common."""
+        return self.sql, self.variables, self.sums, self.ordered
 
     def to_json(self) -> str:
         return json.dumps(
             {
                 "form": self.form.value,
                 "operator": self.operator.value,
+                "identity": self.identity,
                 "variables": self.variables,
                 "sql": self.sql,
-                "instants": self.instants,
-                "windows": self.windows,
+                "mark": self.mark,
+                "parameters": self.parameters,
                 "functions": [[f.name, f.expression, f.arguments] for f in self.functions],
                 "statics": [pattern.to_json() for pattern in self.statics],
                 "base": self.base,
@@ -75,15 +89,16 @@ class Plan:
         return cls(
             form=Form(document["form"]),
             operator=R2S(document["operator"]),
+            identity=document["identity"],
             variables=tuple(document["variables"]),
             sql=document["sql"],
-            instants=document["instants"],
-            windows=tuple(document["windows"]),
+            mark=document["mark"],
+            parameters=tuple(document["parameters"]),
             functions=tuple(PreludeFunction(*function) for function in document["functions"]),
             statics=tuple(map(StaticPattern.from_json, document["statics"])),
             base=document["base"],
             template=None if template is None else tuple((s, p, o) for s, p, o in template),
-            sums=tuple((name, average) for name, average in document["sums"]),
+            sums=tuple((place, average) for place, average in document["sums"]),
             ordered=document["ordered"],
         )
 
@@ -100,42 +115,91 @@ def compile_query(
 
 def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[StaticPattern], bool]) -> Plan:
     translated = translate(query.standard, query.form, base)
-    if query.form is Form.ASK and query.operator is R2S.RSTREAM:  # whether there is a solution, whichever
-        translated = a.Query(a.Distinct(a.Project(translated.pattern, ())), ())
-    pattern = translated.pattern
-    dataset = QueryDataset(query, present)
-    names = Names(faceted_variables(translated))
-    prelude = Prelude(base)
-    sums = unfinished_sums(translated)
-    relation = PatternCompiler(dataset, names, prelude, sums).compile(pattern, Scope())
-    columns = [names.column(variable) for variable in translated.variables]
-    ordered = bool(relation.order) or relation.ranked or not sums.answered
-    order = relation.order or [f"{column} NULLS FIRST" for column in columns]
-    if relation.ranked:
-        relation = names.opened(relation)
-        order = [relation.columns[RANK]]
-    listed = {name: relation.columns[name] for name in ("instant", *columns)}
-    sql = replace(relation, columns=listed).sql + (
-        f" ORDER BY {', '.join([relation.columns['instant'], *order])}" if ordered else ""
-    )
-    _refuse_depth(sql)
     template = None
     if translated.template is not None:
         template = tuple((_written(s), _written(p), _written(o)) for s, p, o in translated.template)
+    if query.form is Form.ASK and query.operator is R2S.RSTREAM:  # whether there is a solution, whichever
+        translated = a.Query(a.Distinct(a.Project(translated.pattern, ())), ())
+    lifting = Lifting(QueryDataset(query, present))
+    lifted = lifting.query(translated)
+    dataset = QueryDataset(query, present, _mark(lifted, query, base))
+    statement = _statement(lifted, dataset, base)
     return Plan(
         form=query.form,
         operator=query.operator,
+        identity=hashlib.sha256(query.text.encode()).hexdigest()[:16],
         variables=tuple(variable.name for variable in translated.variables),
-        sql=sql,
-        instants=dataset.instants,
-        windows=tuple(dataset.window_table(index) for index in range(len(query.windows))),
-        functions=tuple(prelude.functions.values()),
+        sql=statement.sql,
+        mark=dataset.mark,
+        parameters=tuple(lifting.terms),
+        functions=statement.functions,
         statics=tuple(dataset.statics),
         base=base,
         template=template,
-        sums=tuple((variable.name, average) for variable, average in sums.answered),
-        ordered=ordered,
+        sums=statement.sums,
+        ordered=statement.ordered,
     )
+
+
+def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None) -> str:
+    """A digest of all that the statement depends on, but for which static patterns have matches."""
+    blank_nodes: dict[str, str] = {}  # named anew at every parse
+    shape = _BLANK_NODE.sub(lambda found: blank_nodes.setdefault(found[0], f"_:{len(blank_nodes)}"), repr(lifted))
+    windows = [(window.graph, window.declared) for window in query.windows]
+    text = repr((shape, windows, query.from_graphs, query.from_named, base))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Statement:
+    sql: str
+    functions: tuple[PreludeFunction, ...]
+    sums: tuple[tuple[int, bool], ...]
+    ordered: bool
+
+
+def _statement(query: a.Query, dataset: QueryDataset, base: str | None) -> _Statement:
+    names = Names(faceted_variables(query))
+    prelude = Prelude(base)
+    sums = unfinished_sums(query)
+    compiler = PatternCompiler(dataset, names, prelude, sums)
+    relation = compiler.of_members(compiler.compile(query.pattern, Scope()))
+    columns = [names.column(variable) for variable in query.variables]
+    parts = {names.column(variable): average for variable, average in sums.answered}
+    ordered = bool(relation.order) or relation.ranked or not parts or sums.told_apart
+    if relation.ranked:
+        relation = names.opened(relation)
+    order = [relation.columns[RANK]] if relation.ranked else list(relation.order)
+    listed = {name: relation.columns[name] for name in ("instant", MEMBER, *columns)}
+    if parts:
+        # Over the SELECT: DuckDB would write a part's expression once more for each mention of it.
+        inner = replace(
+            relation, columns={**listed, **{f"k{place}": key for place, key in enumerate(map(_sort_key, order))}}
+        )
+        order = [f"q.k{place} {_direction(key)}" for place, key in enumerate(order)]
+        selected = [f"q.{name}" if name not in parts else "NULL" for name in listed]
+        selected += [f"q.{name}.{part}" for name in parts for part in PARTS]
+        sql = f"SELECT {', '.join(selected)} FROM ({inner.sql}) q"
+        listed = {name: f"q.{name}" for name in listed}
+    else:
+        sql = replace(relation, columns=listed).sql
+    if ordered:
+        order = order or [
+            f"{listed[column] if parts else column} NULLS FIRST" for column in columns if column not in parts
+        ]
+        sql += f" ORDER BY {', '.join([listed['instant'], listed[MEMBER], *order])}"
+    _refuse_depth(sql)
+    places = tuple((columns.index(column), average) for column, average in parts.items())
+    return _Statement(sql, tuple(prelude.functions.values()), places, ordered)
+
+
+def _sort_key(order: str) -> str:
+    return _DIRECTION.sub("", order)
+
+
+def _direction(order: str) -> str:
+    found = _DIRECTION.search(order)
+    return "" if found is None else found[0].strip()
 
 
 def _refuse_depth(sql: str) -> None:

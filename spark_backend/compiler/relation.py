@@ -2,6 +2,8 @@
 
 Every relation has the *key* columns of the scope it was compiled in: ``instant``, the evaluation instant,
 so that one plan evaluates any number of due windows at once, and inside ``GRAPH ?g`` the graph's name.
+Queries that differ in constants only are evaluated together: a relation that reads such a constant has
+the key ``member`` besides.
 A variable has a column of its canonical N-Triples term (NULL where unbound) and, where expressions
 read it, the facets of the term beside it: its kind and its number (``protocol.terms``).
 
@@ -16,6 +18,8 @@ from dataclasses import dataclass, field, replace
 
 from spark_backend.compiler.algebra import Variable
 
+MEMBER = "member"
+"""Key column of the query a solution is of, among those of its shape; a relation without it is the same for all."""
 RANK = '"rank"'
 """Column of the solution's place in its evaluation's sequence, from 1, once an order is known."""
 
@@ -55,6 +59,10 @@ class Relation:
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         distinct = "DISTINCT " if self.distinct else ""
         return f"SELECT {distinct}{listed} FROM {', '.join(self.tables)}{where}{self.tail}"
+
+    def keys(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """A scope's keys, and MEMBER if the relation differs from query to query."""
+        return (*keys, MEMBER) if MEMBER in self.columns else keys
 
     def where(self, *conditions: str) -> Relation:
         assert not self.closed

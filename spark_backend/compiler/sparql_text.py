@@ -15,6 +15,7 @@ def expression_text(expression: Expression, names: Mapping[Variable, str]) -> st
         return f"?{names[expression]}"
     if isinstance(expression, Term):
         return expression.text
+    assert isinstance(expression, Call), "parameters are handed over as arguments"
     arguments = [expression_text(argument, names) for argument in expression.arguments]
     return _call_text(expression, arguments)
 

@@ -6,17 +6,22 @@ from dataclasses import dataclass
 
 from spark_backend.compiler import algebra as a
 
+PARTS = ("count", "floating", "whole", "exact", "rest", "errors")
+"""The parts of a sum, in the order ``evaluation.numbers.sum_term`` takes them."""
+
 
 @dataclass(frozen=True)
 class UnfinishedSums:
     """``results`` of the ``group``, and the ``answered`` variables of the query they are projected as.
 
-    ``answered`` tells of each whether it is an average.
+    ``answered`` tells of each whether it is an average. ``told_apart``: the answer has all keys of the group, so
+    that its solutions differ in what is not a sum.
     """
 
     group: a.Group | None = None
     results: frozenset[a.Variable] = frozenset()
     answered: tuple[tuple[a.Variable, bool], ...] = ()
+    told_apart: bool = True
 
     def of(self, group: a.Group) -> frozenset[a.Variable]:
         """The results of one group of the query; groups of sub-selects have names of their own."""
@@ -54,4 +59,5 @@ def unfinished_sums(query: a.Query) -> UnfinishedSums:
         if one.function in ("SUM", "AVG") and one.result not in read
     }
     answered_sums = tuple((answered, sums[now]) for answered, now in carried.items() if now in sums)
-    return UnfinishedSums(pattern, frozenset(sums), answered_sums)
+    told_apart = set(pattern.keys or ()) <= set(carried.values())
+    return UnfinishedSums(pattern, frozenset(sums), answered_sums, told_apart)

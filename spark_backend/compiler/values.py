@@ -20,7 +20,8 @@ class Value:
 
     ``term``: VARCHAR, canonical N-Triples. ``kind`` and ``number``: its facets; the number of a NaN is
     NULL. ``truth``: BOOLEAN, for expressions that are boolean by their nature. ``constant``: the term
-    itself, where it is one.
+    itself, where it is one. ``parameter_kind``: of a parameter, whose term is not known but whose kind is;
+    if it is a number's, so is the number in every evaluation.
     """
 
     term: str
@@ -28,14 +29,16 @@ class Value:
     number: str
     truth: str | None = None
     constant: str | None = None
+    parameter_kind: int | None = None
 
     @property
     def constant_kind(self) -> int | None:
-        return None if self.constant is None else facets(self.constant)[0]
+        """The kind of a constant or parameter."""
+        return self.parameter_kind if self.constant is None else facets(self.constant)[0]
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a constant whose number is known."""
+        """Whether it is a constant or parameter with a number."""
         kind = self.constant_kind
         return kind is not None and kind <= TermKind.DOUBLE and not self.number.startswith("NULL")
 

@@ -1,13 +1,16 @@
 """Evaluates prepared queries at instants: answer = evaluate(query, t, log, static graphs).
 
-The pure function of the design, in one process: a DuckDB connection over the logs' memory maps, kept
-alive between batches. It runs in Spark's Python workers and nowhere else.
+The pure function of the design, for many queries and instants at once, in one process: a DuckDB
+connection over the logs' memory maps, kept alive between batches. It runs in Spark's Python workers and
+nowhere else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +23,19 @@ from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.rows import finished
 from spark_backend.evaluation.solutions import BindingWriter, instantiate
+from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
 
 _ROWS_AT_ONCE = 400_000
 """Instants are evaluated together while their windows' contents have no more rows than this."""
+_ROWS_OF_ALL_AT_ONCE = 16_000_000
+"""The same rows, times the queries that are evaluated together."""
 _KEPT_QUERIES = 2000
+
+Due = tuple[str, str, Sequence[Instant]]
+"""A query's due evaluations: its key, the file of its prepared form, ascending instants."""
 
 
 class Evaluator:
@@ -55,30 +64,41 @@ class Evaluator:
         """See what has been appended to the logs since."""
         self._tables.refresh()
 
-    def evaluate(self, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
-        """The answers of a prepared query (by its file's name) at ascending instants.
+    def evaluate(self, due: Iterable[Due]) -> Iterator[tuple[str, Answer]]:
+        """The answers that are due, (key, answer), those of a query in order of their instants.
 
-        What goes wrong in the evaluation is an Answer with an error, so that one query never takes down
-        the batch of others.
+        Queries of the same shape over the same windows are evaluated together at the instants they share. What
+        goes wrong in an evaluation is an Answer with an error, so that one query never takes down the others.
         """
-        try:
-            query = self._query(prepared)
-        except Exception as error:
-            for instant in instants:
-                yield Answer(instant, [], [], f"the query could not be prepared: {error}")
-            return
-        for group in self._groups(query, tuple(instants)):
+        together: dict[tuple[object, ...], list[_Member]] = {}
+        for key, prepared, instants in due:
             try:
-                yield from self._together(query, group)
+                query = self._query(prepared)
             except Exception as error:
-                if len(group) == 1:
-                    yield Answer(group[0], [], [], f"{type(error).__name__}: {error}")
-                    continue
-                for instant in group:  # one of them is at fault; the others have answers
-                    try:
-                        yield from self._together(query, (instant,))
-                    except Exception as single:
-                        yield Answer(instant, [], [], f"{type(single).__name__}: {single}")
+                for instant in instants:
+                    yield key, Answer(instant, [], [], f"the query could not be prepared: {error}")
+                continue
+            alike = (query.plan.shape, query.read_windows, tuple(query.statics.items()))
+            together.setdefault(alike, []).append(_Member(key, query, tuple(instants)))
+        for members in together.values():
+            for some, at in _at_the_same_instants(members):
+                for group in self._groups(some, at):
+                    yield from self._evaluated(some, group)
+
+    def _evaluated(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[str, Answer]]:
+        try:
+            answers = self._together(members, instants)
+        except Exception as error:
+            if len(members) > 1:  # one of them is at fault; the others have answers
+                for member in members:
+                    yield from self._evaluated([member], instants)
+            elif len(instants) > 1:
+                for instant in instants:
+                    yield from self._evaluated(members, (instant,))
+            else:
+                yield members[0].key, Answer(instants[0], [], [], f"{type(error).__name__}: {error}")
+        else:
+            yield from answers
 
     def _query(self, name: str) -> PreparedQuery:
         query = self._prepared.get(name)
@@ -91,8 +111,6 @@ class Evaluator:
                     install_function(self._connection, function, query.plan.base)
                     self._functions.add(function.name)
             self._prepared[name] = query
-        for table, file in query.statics.items():
-            self._tables.static(table, file)
         return query
 
     def _forget(self) -> None:
@@ -102,36 +120,81 @@ class Evaluator:
             self._connection.remove_function(function)
         self._functions.clear()
 
-    def _groups(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> Iterator[tuple[Instant, ...]]:
-        if len(instants) > 1 and self._rows(query, instants) > _ROWS_AT_ONCE:
-            middle = len(instants) // 2
-            yield from self._groups(query, instants[:middle])
-            yield from self._groups(query, instants[middle:])
-        else:
-            yield instants
+    def _groups(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[Instant, ...]]:
+        if len(instants) > 1:
+            rows = self._rows(members[0].query, instants)
+            if rows > _ROWS_AT_ONCE or rows * len(members) > _ROWS_OF_ALL_AT_ONCE:
+                middle = len(instants) // 2
+                yield from self._groups(members, instants[:middle])
+                yield from self._groups(members, instants[middle:])
+                return
+        yield instants
 
     def _rows(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> int:
         return sum(self._tables.rows_between(w.stream, w.window, instants) for w in query.windows)
 
-    def _together(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> Iterator[Answer]:
-        plan = query.plan
-        sql = plan.sql.replace(plan.instants, self._tables.instants(instants))
-        for placeholder, member in zip(plan.windows, query.windows, strict=True):
-            sql = sql.replace(placeholder, self._tables.window(member.stream, member.window, instants))
-        yield from self._answers(plan, instants, finished(plan, self._connection.execute(sql).fetchall()))
+    def _together(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> list[tuple[str, Answer]]:
+        query, tables = members[0].query, self._tables
+        for table, file in query.statics.items():
+            tables.static(table, file)
+        sql = statement(
+            query.plan,
+            [member.query.plan.parameters for member in members],
+            instants=tables.instants(instants),
+            windows=[tables.window(window.stream, window.window, instants) for window in query.windows],
+            members_table=tables.members,
+        )
+        return self._answers(members, instants, finished(query.plan, self._connection.execute(sql).fetchall()))
 
-    def _answers(self, plan: Plan, instants: tuple[Instant, ...], rows: Sequence[tuple[Any, ...]]) -> Iterator[Answer]:
-        names = [json.dumps(variable, ensure_ascii=False) for variable in plan.variables]
-        answers = {instant: Answer(instant, [], []) for instant in instants}
-        for row in rows:
-            answer = answers[row[0]]
-            if plan.form is Form.CONSTRUCT and plan.template is not None:
-                # plan.instants is named after the query's text: the blank nodes' names follow from that.
-                place = len(answer.solutions)
-                answer.triples.append(
-                    instantiate(
-                        plan.template, plan.variables, row[1:], query=plan.instants, instant=answer.instant, place=place
-                    )
-                )
-            answer.solutions.append(self._writer.binding(names, row[1:]))
-        yield from answers.values()
+    def _answers(
+        self, members: Sequence[_Member], instants: tuple[Instant, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> list[tuple[str, Answer]]:
+        # The rows of an answer are neighbours.
+        sizes = Counter((row[0], row[1]) for row in rows)
+        columns = list(zip(*rows, strict=True))[2:] if rows else []
+        names = [json.dumps(variable, ensure_ascii=False) for variable in members[0].query.plan.variables]
+        solutions = self._writer.bindings(names, columns, len(rows)) if rows else []
+        answers, first = {}, 0
+        for (instant, member), size in sizes.items():
+            answers[instant, member] = Answer(
+                instant,
+                solutions[first : first + size],
+                _triples(members[member].query.plan, instant, rows[first : first + size]),
+            )
+            first += size
+        return [
+            (member.key, answers.get((instant, place)) or Answer(instant, [], []))
+            for place, member in enumerate(members)
+            for instant in instants
+        ]
+
+
+def _triples(plan: Plan, instant: Instant, rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    """What a CONSTRUCT's template makes of each solution."""
+    if plan.form is not Form.CONSTRUCT or plan.template is None:
+        return []
+    return [
+        instantiate(plan.template, plan.variables, row[2:], query=plan.identity, instant=instant, place=place)
+        for place, row in enumerate(rows)
+    ]
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A query that is due, of those of its shape."""
+
+    key: str
+    query: PreparedQuery
+    instants: tuple[Instant, ...]
+
+
+def _at_the_same_instants(members: Sequence[_Member]) -> list[tuple[list[_Member], tuple[Instant, ...]]]:
+    """The members that are due at the same instants, and these, ascending."""
+    due: dict[Instant, list[int]] = {}
+    for place, member in enumerate(members):
+        for instant in member.instants:
+            due.setdefault(instant, []).append(place)
+    shared: dict[tuple[int, ...], list[Instant]] = {}
+    for instant in sorted(due):
+        shared.setdefault(tuple(due[instant]), []).append(instant)
+    return [([members[place] for place in places], tuple(at)) for places, at in shared.items()]

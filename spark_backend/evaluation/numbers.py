@@ -56,6 +56,8 @@ def sum_term(
         return None
     if not count:
         return _integer_term(0)
+    if floating is None and exact is None and not rest and whole is not None:
+        return _sum_of_integers(int(whole), count if average else None)
     kinds = {TermKind.DOUBLE} if floating is not None else set()
     if exact is not None:
         kinds.add(TermKind.DECIMAL)
@@ -93,6 +95,18 @@ def sum_term(
         if abs(total) > _MOST_DECIMAL:
             return None
         return _decimal_term((total / count).quantize(_STEP, rounding=ROUND_DOWN) if average else total)
+
+
+def _sum_of_integers(total: int, count: int | None) -> str | None:
+    """The sum, or with a count the average, which is an xsd:decimal cut after 18 digits."""
+    if total not in _INTEGERS:
+        return None
+    if count is None:
+        return _integer_term(total)
+    whole, fraction = divmod(abs(total) * 10**18 // count, 10**18)
+    digits = f"{fraction:018d}".rstrip("0")
+    sign = "-" if total < 0 and (whole or fraction) else ""
+    return f'"{sign}{whole}{"." if digits else ""}{digits}"^^<{_XSD}decimal>'
 
 
 def order_number(term: str) -> float | None:

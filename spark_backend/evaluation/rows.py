@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.unfinished import PARTS
 from spark_backend.evaluation.numbers import sum_term
 
 Row = tuple[Any, ...]
 
 
 def finished(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows of a plan's statement, ``(instant, term or None, …)``, in the order of the answer."""
+    """The rows of a plan's statement as ``(instant, member, term or None, …)``, each answer's together and in order."""
     if not plan.sums or not rows:
         return rows
-    places = [(1 + plan.variables.index(variable), average) for variable, average in plan.sums]
-    complete = []
-    for row in rows:
-        cells = list(row)
-        for place, average in places:
-            cells[place] = sum_term(average, **cells[place])
-        complete.append(tuple(cells))
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    width = 2 + len(plan.variables)
+    for number, (place, average) in enumerate(plan.sums):
+        first = width + number * len(PARTS)
+        parts = columns[first : first + len(PARTS)]
+        columns[2 + place] = [sum_term(average, *part) for part in zip(*parts, strict=True)]
+    complete = list(zip(*columns[:width], strict=True))
     if not plan.ordered:
-        complete.sort(key=lambda row: (row[0], *("" if term is None else term for term in row[1:])))
+        complete.sort(key=lambda row: (*row[:2], *("" if term is None else term for term in row[2:])))
     return complete

@@ -21,22 +21,44 @@ class BindingWriter:
     def __init__(self) -> None:
         self._terms: dict[str, str] = {}
 
-    def binding(self, keys: Sequence[str], row: Sequence[str | None]) -> str:
-        """One binding object; ``keys`` are the variables' names as JSON strings, unbound ones are left out."""
-        known = self._terms
-        parts = []
-        for key, term in zip(keys, row, strict=True):
+    def bindings(self, keys: Sequence[str], columns: Sequence[Sequence[str | None]], count: int) -> list[str]:
+        """Binding objects of ``count`` solutions, given by column.
+
+        ``keys`` are the variables' names as JSON strings; unbound ones are left out of their objects.
+        """
+        written = [self._members(key, column) for key, column in zip(keys, columns, strict=True)]
+        if not written:
+            return ["{}"] * count
+        if any("" in column for column in written):
+            return ["{" + ",".join(filter(None, row)) + "}" for row in zip(*written, strict=True)]
+        return ["{" + ",".join(row) + "}" for row in zip(*written, strict=True)]
+
+    def _members(self, key: str, column: Sequence[str | None]) -> list[str]:
+        """The member of each object, "" where the variable is unbound."""
+        known, members = self._terms, []
+        for term in column:
             if term is None:
+                members.append("")
                 continue
-            written = known.get(term)
-            if written is None:
-                written = json.dumps(term_to_json(term), ensure_ascii=False, separators=(",", ":"))
+            text = known.get(term)
+            if text is None:
+                text = _written(term)
                 if len(known) >= _REMEMBERED:
                     known.clear()
                 if len(term) < 1000:  # a long literal is hardly the same one twice
-                    known[term] = written
-            parts.append(f"{key}:{written}")
-        return "{" + ",".join(parts) + "}"
+                    known[term] = text
+            members.append(f"{key}:{text}")
+        return members
+
+
+def _written(term: str) -> str:
+    if "\\" not in term and term.isprintable():  # nothing to escape, in either format
+        if term[0] == "<":
+            return f'{{"type":"uri","value":"{term[1:-1]}"}}'
+        lexical, typed, datatype = term[1:-1].rpartition('"^^<')
+        if typed and term[0] == '"':
+            return f'{{"type":"literal","value":"{lexical}","datatype":"{datatype}"}}'
+    return json.dumps(term_to_json(term), ensure_ascii=False, separators=(",", ":"))
 
 
 def instantiate(

@@ -23,6 +23,7 @@ WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
 """A triple's columns: in SQL a NaN would equal itself and exceed all numbers, so it has no number to compare."""
 _KEPT_WINDOWS = 24
 _KEPT_INSTANTS = 64
+_KEPT_MEMBERS = 256
 
 
 class EvaluationTables:
@@ -35,6 +36,7 @@ class EvaluationTables:
         self._readers: dict[str, LogReader] = {}
         self._windows: OrderedDict[tuple[str, int, int, int, tuple[Instant, ...]], str] = OrderedDict()
         self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
+        self._members: OrderedDict[str, str] = OrderedDict()
         self._static_files: dict[str, str] = {}
         self._made = 0
 
@@ -67,6 +69,18 @@ class EvaluationTables:
         self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT c::BIGINT AS instant FROM (VALUES {rows}) v(c)")
         self._instants[instants] = name
         self._drop_oldest(self._instants, _KEPT_INSTANTS)
+        return name
+
+    def members(self, select: str) -> str:
+        """A table of what a SELECT of constants gives: the parameters of queries that are evaluated together."""
+        known = self._members.get(select)
+        if known is not None:
+            self._members.move_to_end(select)
+            return known
+        name = self._fresh("members")
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
+        self._members[select] = name
+        self._drop_oldest(self._members, _KEPT_MEMBERS)
         return name
 
     def window(self, log: str, window: TimeWindow, instants: tuple[Instant, ...]) -> str:

@@ -35,13 +35,13 @@ def _evaluate(root: str, batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         pending: list[tuple[str, Any]] = []
         size = 0
-        for row in batch.to_pylist():
-            for answer in evaluator.evaluate(row["prepared"], row["instants"]):
-                pending.append((row["key"], answer))
-                size += sum(map(len, answer.solutions)) + sum(map(len, answer.triples))
-                if size > _BATCH_BYTES:
-                    yield _batch(pending)
-                    pending, size = [], 0
+        due = [(row["key"], row["prepared"], row["instants"]) for row in batch.to_pylist()]
+        for key, answer in evaluator.evaluate(due):
+            pending.append((key, answer))
+            size += sum(map(len, answer.solutions)) + sum(map(len, answer.triples))
+            if size > _BATCH_BYTES:
+                yield _batch(pending)
+                pending, size = [], 0
         if pending:
             yield _batch(pending)
 

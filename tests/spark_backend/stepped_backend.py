@@ -41,7 +41,7 @@ class SteppedPipeline:
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
         self._evaluator.refresh()
-        return iter(list(self._evaluator.evaluate(prepared, instants)))
+        return iter([answer for _, answer in self._evaluator.evaluate([(key, prepared, instants)])])
 
     def step(self) -> bool:
         """One micro-batch; False when nothing is due."""
@@ -51,9 +51,8 @@ class SteppedPipeline:
         due = self._clock.due(self.offset, end)
         self.batches.append(due)
         self._evaluator.refresh()
-        self._receive(
-            [(key, a) for key, prepared, instants in due for a in self._evaluator.evaluate(prepared, instants)]
-        )
+        # As Spark hands them over: the answers of a query in order of their instants, whatever they were made with.
+        self._receive(sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant)))
         self.offset = end
         return True
 

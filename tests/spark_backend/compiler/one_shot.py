@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.terms import facets
+from protocol.terms import TermKind, facets
 from protocol.windows.spec import TimeWindow
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.rows import finished
 from spark_backend.evaluation.solutions import instantiate
+from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
 from spark_backend.statics import SCHEMA, StaticTables
 
@@ -114,7 +115,7 @@ def evaluated(
         statics = StaticTables(Path(directory), _Graphs(content.graphs))
         plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None)
         plan = Plan.from_json(plan.to_json())
-        created = [plan.instants]
+        created = ["instants_now"]
         for pattern in plan.statics:
             file = statics.file(pattern)
             if file is not None:
@@ -129,21 +130,43 @@ def evaluated(
         if function.name not in _installed:
             install_function(made, function, plan.base)
             _installed.add(function.name)
-    made.execute(f"CREATE OR REPLACE TEMP TABLE {plan.instants} AS SELECT unnest({list(instants)})::BIGINT AS instant")
-    for table, graph in zip(plan.windows, content.windows, strict=True):
+    made.execute(f"CREATE OR REPLACE TEMP TABLE instants_now AS SELECT unnest({list(instants)})::BIGINT AS instant")
+    windows = [f"window_{place}_now" for place in range(len(content.windows))]
+    for table, graph in zip(windows, content.windows, strict=True):
         made.register("rows", _window(turtle(content.windows[graph])[:: -1 if reverse else 1]))
         made.execute(
             f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT DISTINCT i.instant, {WINDOW_COLUMNS} "
-            f"FROM rows, {plan.instants} i"
+            f"FROM rows, instants_now i"
         )
         made.unregister("rows")
         created.append(table)
-    answers: dict[int, list[Row]] = {instant: [] for instant in instants}
-    for instant, *row in finished(plan, made.execute(plan.sql).fetchall()):
-        answers[instant].append(tuple(row))
+    # Evaluated alone, and beside a query of the same shape: then its constants are columns.
+    alone = _rows(plan, [plan.parameters], windows)
+    answers = {instant: alone.get((instant, 0), []) for instant in instants}
+    if plan.parameters:
+        other = tuple(_another(term) for term in plan.parameters)
+        together = _rows(plan, [other, plan.parameters], windows)
+        assert answers == {instant: together.get((instant, 1), []) for instant in instants}, f"{text}\n{plan.sql}"
     for table in created:
         made.execute(f"DROP TABLE {table}")
     return plan, answers
+
+
+def _rows(plan: Plan, members: Sequence[tuple[str, ...]], windows: Sequence[str]) -> dict[tuple[int, int], list[Row]]:
+    sql = statement(plan, members, instants="instants_now", windows=windows, members_table=lambda sql: f"({sql})")
+    found: dict[tuple[int, int], list[Row]] = {}
+    for instant, member, *row in finished(plan, connection().execute(sql).fetchall()):
+        found.setdefault((instant, member), []).append(tuple(row))
+    return found
+
+
+def _another(term: str) -> str:
+    """A term of the same kind."""
+    if term.startswith("<"):
+        return "<http://ex/another>"
+    end = term.rindex('"')
+    kind, _ = facets(term)
+    return f'"{"12" if kind <= TermKind.DOUBLE else term[1:end] + "x"}{term[end:]}' if end else term
 
 
 def _window(triples: Iterable[tuple[str, str, str]]) -> pa.Table:
@@ -267,6 +290,6 @@ def constructed(text: str, content: Content) -> set[str]:
         line
         for place, row in enumerate(answers[INSTANT])
         for line in instantiate(
-            plan.template, plan.variables, row, query=plan.instants, instant=INSTANT, place=place
+            plan.template, plan.variables, row, query=plan.identity, instant=INSTANT, place=place
         ).splitlines()
     }

@@ -64,7 +64,7 @@ class Site:
         return self.registry.write_prepared(key, PreparedQuery(plan, (member,), {}))
 
     def answers(self, prepared: str, instants: Sequence[int]) -> list[Answer]:
-        return list(self.evaluator.evaluate(prepared, instants))
+        return [answer for _, answer in self.evaluator.evaluate([("q", prepared, instants)])]
 
     def close(self) -> None:
         self.log.close()

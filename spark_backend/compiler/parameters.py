@@ -1,0 +1,76 @@
+"""Lifting constants: queries that differ in constants only are one statement, evaluated for all of them together.
+
+A lifted constant is a Parameter of the algebra, and its term a column of the table of *members*: the
+queries of one shape. What the shape is made of decides how a statement is planned (predicates, kinds of
+numbers, what a function is called with); what is lifted is only ever compared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from protocol.terms import TermKind, facets
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+
+_ORDERINGS = frozenset({"<", ">", "<=", ">="})
+_EQUALITIES = frozenset({"=", "!="})
+
+
+@dataclass
+class Lifting:
+    """Lifts the constants of one query; ``terms`` are those lifted so far, by the number of their parameter."""
+
+    dataset: QueryDataset
+    terms: list[str] = field(default_factory=list)
+
+    def query(self, query: a.Query) -> a.Query:
+        """The query with parameters for its subjects, objects and compared values, where only streams are matched."""
+        return replace(query, pattern=self._pattern(query.pattern, DEFAULT_GRAPH))
+
+    def _pattern(self, pattern: a.Pattern, graph: ActiveGraph) -> a.Pattern:
+        match pattern:
+            case a.BGP(triples):
+                # A static pattern is matched in the store by its constants: they are a part of the shape.
+                return a.BGP(tuple(map(self._triple, triples))) if self.dataset.only_streams(graph) else pattern
+            case a.Graph(name, inner):
+                active = ActiveGraph(iri=name.text[1:-1]) if isinstance(name, a.Term) else None
+                # Ranging over graphs, a pattern is matched in the store as well.
+                return pattern if active is None else replace(pattern, pattern=self._pattern(inner, active))
+            case a.Filter(inner, condition):
+                return a.Filter(self._pattern(inner, graph), self._condition(condition))
+            case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.Minus(left, right):
+                return replace(pattern, left=self._pattern(left, graph), right=self._pattern(right, graph))
+            case a.Values():
+                return pattern
+        return replace(pattern, pattern=self._pattern(pattern.pattern, graph))
+
+    def _triple(self, triple: a.TriplePattern) -> a.TriplePattern:
+        return replace(triple, subject=self._lifted(triple.subject), object=self._lifted(triple.object))
+
+    def _condition(self, expression: a.Expression) -> a.Expression:
+        match expression:
+            case a.Call("&&" | "||" | "!" as name, arguments):
+                return a.Call(name, tuple(map(self._condition, arguments)))
+            case a.Call(name, (left, right)) if name in _ORDERINGS | _EQUALITIES:
+                if isinstance(left, a.Term) and isinstance(right, a.Term):
+                    return expression
+                return a.Call(name, (self._operand(left, name), self._operand(right, name)))
+        return expression
+
+    def _operand(self, operand: a.Expression, operator: str) -> a.Expression:
+        if not isinstance(operand, a.Term):
+            return operand
+        kind, number = facets(operand.text)
+        numeric = kind <= TermKind.DOUBLE and number is not None and not math.isnan(number)
+        if numeric or (operator in _EQUALITIES and kind in (TermKind.IRI, TermKind.STRING)):
+            return self._lifted(operand)
+        return operand
+
+    def _lifted(self, part: a.Variable | a.Term | a.Parameter) -> a.Variable | a.Term | a.Parameter:
+        if not isinstance(part, a.Term):
+            return part
+        kind, _ = facets(part.text)
+        self.terms.append(part.text)
+        return a.Parameter(len(self.terms) - 1, int(kind))

@@ -1,0 +1,60 @@
+"""A plan's statement for some of the queries of its shape: placeholders replaced by tables, columns and constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from protocol.terms import facets
+from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.relation import quoted
+from spark_backend.compiler.values import number_sql
+
+Parameters = tuple[str, ...]
+"""The terms of one query's parameters."""
+
+
+def statement(
+    plan: Plan,
+    members: Sequence[Parameters],
+    *,
+    instants: str,
+    windows: Sequence[str],
+    members_table: Callable[[str], str],
+) -> str:
+    """The SQL for these queries, over tables of the instants and of the windows' contents.
+
+    ``members_table`` makes (or knows) a table of a SELECT. What is the same for all of the queries is written as
+    the constant it is, so that DuckDB plans with it; the rest are columns of the members' table.
+    """
+    differing = [number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1]
+    table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(_members(members, differing))
+    varying = {f"c{number}" for number in differing} | {f"c{number}_n" for number in differing}
+
+    def filled(found: re.Match[str]) -> str:
+        alias, column, name = found["alias"], found["column"], found["table"]
+        if name == "instants":
+            return instants
+        if name == "members":
+            return table
+        if name is not None:
+            return windows[int(name.removeprefix("window_"))]
+        if column in varying:
+            return f"{alias}.{column}"
+        term = members[0][int(column[1:].removesuffix("_n"))]
+        return number_sql(facets(term)[1]) if column.endswith("_n") else quoted(term)
+
+    # In one pass: what is filled in is not searched again.
+    places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>instants|members|window_\d+))_{plan.mark}\b"
+    return re.sub(places, filled, plan.sql)
+
+
+def _members(members: Sequence[Parameters], differing: Sequence[int]) -> str:
+    names = ["member", *(name for number in differing for name in (f"c{number}", f"c{number}_n"))]
+    rows = []
+    for member, terms in enumerate(members):
+        cells = [f"{member}::INTEGER"]
+        for number in differing:
+            cells += [quoted(terms[number]), number_sql(facets(terms[number])[1])]
+        rows.append(f"({', '.join(cells)})")
+    return f"SELECT * FROM (VALUES {', '.join(rows)}) v({', '.join(names)})"
