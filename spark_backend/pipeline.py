@@ -74,11 +74,11 @@ class Pipeline:
         session = self._session
         if session is None or self._query is None or self.state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
-        from spark_backend.evaluation.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task
+        from spark_backend.evaluation.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, received
 
         due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
-        rows = due.mapInArrow(evaluation_task(self._layout.root), ANSWER_SCHEMA).collect()
-        yield from sorted(map(_answer, rows), key=lambda answer: answer.instant)
+        rows = due.mapInArrow(evaluation_task(self._layout.root), ANSWER_SCHEMA).toArrow()
+        yield from (answer for _, answer in received(rows))
 
     def _run(self) -> None:
         pause = _FIRST_PAUSE
@@ -147,16 +147,12 @@ class Pipeline:
         )
 
     def _on_batch(self, frame: Any, batch: int) -> None:
-        rows = [(row["key"], _answer(row)) for row in frame.collect()]
-        rows.sort(key=lambda row: (row[0], row[1].instant))
-        self._receive(rows)
+        from spark_backend.evaluation.task import received
+
+        self._receive(received(frame.toArrow()))
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set():
             self.state, self.detail = "running", "Spark is running"
-
-
-def _answer(row: Any) -> Answer:
-    return Answer(row["instant"], list(row["solutions"]), list(row["triples"]), row["error"])
 
 
 def _first_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,18 @@ class RegisteredQuery:
     prepared: str
     start: Instant | None
 
+    @cached_property
+    def document(self) -> str:
+        """The entry as JSON, written once however often the registry is."""
+        return json.dumps(
+            {
+                "key": self.key,
+                "windows": windows_to_json(self.windows),
+                "prepared": self.prepared,
+                "start": self.start,
+            }
+        )
+
     def with_prepared(self, prepared: str) -> RegisteredQuery:
         return replace(self, prepared=prepared)
 
@@ -113,11 +126,7 @@ class Registry:
 
     def write(self, queries: list[RegisteredQuery]) -> None:
         """Publish the whole registry."""
-        documents = [
-            {"key": q.key, "windows": windows_to_json(q.windows), "prepared": q.prepared, "start": q.start}
-            for q in queries
-        ]
-        write_atomically(self._index, json.dumps(documents))
+        write_atomically(self._index, f"[{', '.join(query.document for query in queries)}]")
 
     def changed(self) -> bool:
         """Whether the registry is another one than at the last ``read`` of this object."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,10 +21,10 @@ from spark_backend.compiler.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.faceted import faceted_variables
 from spark_backend.compiler.parameters import Lifting
+from spark_backend.compiler.parsed_once import translated
 from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.patterns import PatternCompiler, Scope
 from spark_backend.compiler.relation import MEMBER, RANK, Names
-from spark_backend.compiler.translate import translate
 from spark_backend.compiler.unfinished import PARTS, unfinished_sums
 
 _DIRECTION = re.compile(r"( (ASC|DESC))?( NULLS (FIRST|LAST))?\Z")
@@ -114,26 +115,31 @@ def compile_query(
 
 
 def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[StaticPattern], bool]) -> Plan:
-    translated = translate(query.standard, query.form, base)
+    asked = translated(query.standard, query.form, base)
     template = None
-    if translated.template is not None:
-        template = tuple((_written(s), _written(p), _written(o)) for s, p, o in translated.template)
+    if asked.template is not None:
+        template = tuple((_written(s), _written(p), _written(o)) for s, p, o in asked.template)
     if query.form is Form.ASK and query.operator is R2S.RSTREAM:  # whether there is a solution, whichever
-        translated = a.Query(a.Distinct(a.Project(translated.pattern, ())), ())
+        asked = a.Query(a.Distinct(a.Project(asked.pattern, ())), ())
     lifting = Lifting(QueryDataset(query, present))
-    lifted = lifting.query(translated)
-    dataset = QueryDataset(query, present, _mark(lifted, query, base))
-    statement = _statement(lifted, dataset, base)
+    lifted = lifting.query(asked)
+    mark = _mark(lifted, query, base)
+    statement = _known.get(mark)
+    if statement is None or any(present(pattern) != there for pattern, there in statement.statics):
+        statement = _statement(lifted, QueryDataset(query, present, mark), base)
+        _known[mark] = statement
+        if len(_known) > _KEPT:
+            _known.popitem(last=False)
     return Plan(
         form=query.form,
         operator=query.operator,
         identity=hashlib.sha256(query.text.encode()).hexdigest()[:16],
-        variables=tuple(variable.name for variable in translated.variables),
+        variables=tuple(variable.name for variable in asked.variables),
         sql=statement.sql,
-        mark=dataset.mark,
+        mark=mark,
         parameters=tuple(lifting.terms),
         functions=statement.functions,
-        statics=tuple(dataset.statics),
+        statics=tuple(pattern for pattern, _ in statement.statics),
         base=base,
         template=template,
         sums=statement.sums,
@@ -152,10 +158,18 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None) -> str:
 
 @dataclass(frozen=True)
 class _Statement:
+    """What queries of one shape have in common. ``statics``: static patterns, and whether they had matches."""
+
     sql: str
     functions: tuple[PreludeFunction, ...]
     sums: tuple[tuple[int, bool], ...]
     ordered: bool
+    statics: tuple[tuple[StaticPattern, bool], ...]
+
+
+_known: OrderedDict[str, _Statement] = OrderedDict()
+"""By the mark of the shape. Compiling is done by one thread at a time."""
+_KEPT = 512
 
 
 def _statement(query: a.Query, dataset: QueryDataset, base: str | None) -> _Statement:
@@ -190,7 +204,8 @@ def _statement(query: a.Query, dataset: QueryDataset, base: str | None) -> _Stat
         sql += f" ORDER BY {', '.join([listed['instant'], listed[MEMBER], *order])}"
     _refuse_depth(sql)
     places = tuple((columns.index(column), average) for column, average in parts.items())
-    return _Statement(sql, tuple(prelude.functions.values()), places, ordered)
+    statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
+    return _Statement(sql, tuple(prelude.functions.values()), places, ordered, statics)
 
 
 def _sort_key(order: str) -> str:

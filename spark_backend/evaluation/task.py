@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spark_backend.evaluation.answer import Answer
+
 DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 """One row: a registered query, the file of its prepared form, the instants it is due at, ascending."""
 
-ANSWER_SCHEMA = "key string, instant bigint, solutions array<string>, triples array<string>, error string"
-"""One row: the answer of one query at one instant (``spark_backend.evaluation.evaluator.Answer``)."""
+ANSWER_SCHEMA = "key string, instant bigint, solutions string, triples array<string>, error string"
+"""One row: the answer of one query at one instant (``Answer``), its solutions a line each."""
 
 _BATCH_BYTES = 16 * 1024 * 1024
 
@@ -46,6 +48,16 @@ def _evaluate(root: str, batches: Iterator[Any]) -> Iterator[Any]:
             yield _batch(pending)
 
 
+def received(rows: Any) -> list[tuple[str, Answer]]:
+    """The answers in an Arrow table of ANSWER_SCHEMA, (key, answer), by key and instant."""
+    columns = (rows[name].to_pylist() for name in ("key", "instant", "solutions", "triples", "error"))
+    answers = [
+        (key, Answer(instant, solutions.split("\n") if solutions else [], triples, error))
+        for key, instant, solutions, triples, error in zip(*columns, strict=True)
+    ]
+    return sorted(answers, key=lambda one: (one[0], one[1].instant))
+
+
 def _batch(answers: list[tuple[str, Any]]) -> Any:
     import pyarrow as pa
 
@@ -53,7 +65,8 @@ def _batch(answers: list[tuple[str, Any]]) -> Any:
         [
             pa.array([key for key, _ in answers], pa.string()),
             pa.array([answer.instant for _, answer in answers], pa.int64()),
-            pa.array([answer.solutions for _, answer in answers], pa.list_(pa.string())),
+            # JSON texts have no line breaks; one string is passed on faster than a list of them.
+            pa.array(["\n".join(answer.solutions) for _, answer in answers], pa.string()),
             pa.array([answer.triples for _, answer in answers], pa.list_(pa.string())),
             pa.array([answer.error for _, answer in answers], pa.string()),
         ],
