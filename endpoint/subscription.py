@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from endpoint.subscriptions import Hub
 
 
+_BATCH_BYTES = 128 * 1024
+"""Entries are handed out together up to this size; sending each by itself costs more than making it."""
+
+
 @dataclass(frozen=True)
 class StartingPoint:
     """Where a listener begins: with the evaluations after ``after``; None: with the next."""
@@ -79,7 +83,17 @@ class Subscription:
             self._last_words = "all streams of the query have ended, and every evaluation is out"
 
     async def items(self) -> AsyncGenerator[Item, None]:
-        """What the listener gets, as it comes. Raises what a replay raises, with everything before it delivered."""
+        """What the listener gets, one after the other; see ``batches``."""
+        async with aclosing(self.batches()) as batches:
+            async for batch in batches:
+                for item in batch:
+                    yield item
+
+    async def batches(self) -> AsyncGenerator[list[Item], None]:
+        """What the listener gets, as it comes: as much at once as is there, and not much more than ``_BATCH_BYTES``.
+
+        Raises what a replay raises, with everything before it delivered.
+        """
         self.channel.listeners += 1
         try:
             while not self.channel.closed:
@@ -89,32 +103,46 @@ class Subscription:
                     try:
                         async with aclosing(self._past()) as past:
                             async for item in past:
-                                yield item
+                                yield [item]
                     except NotFound:
                         # Removed meanwhile: the channel says so, and there is nothing else to tell.
                         if not self.channel.gone:
                             raise
                     continue
-                entry = self.channel.next(self._cursor)
-                if entry is None:
+                batch = self._held()
+                if batch is None:
                     reason = self.channel.ended or self._last_words
                     if reason is not None:
-                        yield Ended(self.channel.name, reason)
+                        yield [Ended(self.channel.name, reason)]
                         return
                     await self.channel.changed()
                     continue
-                self._cursor = entry.sequence
-                if not self._wanted(entry):
+                if not batch:
                     continue
-                if isinstance(entry.notice, Evaluation):
-                    self.position = entry.notice.instant
-                yield entry
+                yield batch
                 # Behind after sending, not after waiting: the listener itself was too slow to take the next.
                 if self._behind() and self.position is not None and self.position >= self._live_from:
-                    yield CutOff(self.position)
+                    yield [CutOff(self.position)]
                     return
         finally:
             self.channel.listeners -= 1
+
+    def _held(self) -> list[Item] | None:
+        """The next entries of the channel that are wanted here; None if it holds nothing more."""
+        entry = self.channel.next(self._cursor)
+        if entry is None:
+            return None
+        batch: list[Item] = []
+        size = 0
+        while entry is not None and size < _BATCH_BYTES:
+            self._cursor = entry.sequence
+            if self._wanted(entry):
+                if isinstance(entry.notice, Evaluation):
+                    self.position = entry.notice.instant
+                batch.append(entry)
+                size += entry.size
+            entry = self.channel.next(self._cursor)
+        return batch
 
     def _all_delivered(self) -> bool:
         return self.channel.last is None or self._evaluated is None or self.channel.last >= self._evaluated

@@ -21,6 +21,8 @@ from spark_backend.log.reader import LogReader
 
 WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
 """A triple's columns: in SQL a NaN would equal itself and exceed all numbers, so it has no number to compare."""
+_MANY_INSTANTS = 4
+"""From so many on, it pays to know whether any triple is in the slice twice."""
 _KEPT_WINDOWS = 24
 _KEPT_INSTANTS = 64
 _KEPT_MEMBERS = 256
@@ -95,12 +97,18 @@ class EvaluationTables:
         name = self._fresh("window")
         self._connection.register("slice", rows)
         try:
-            self._connection.execute(f"CREATE TEMP TABLE {name} AS {_content(bounds)}")
+            distinct = len(bounds) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS {_content(bounds, distinct=distinct)}")
         finally:
             self._connection.unregister("slice")
         self._windows[key] = name
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
+
+    def _distinct_triples(self) -> int:
+        """How many triples ``slice`` has, each counted once."""
+        counted = self._connection.execute("SELECT count(*) FROM (SELECT 1 FROM slice GROUP BY s, p, o)").fetchone()
+        return 0 if counted is None else int(counted[0])
 
     def rows_between(self, log: str, window: TimeWindow, instants: Sequence[Instant]) -> int:
         """How many rows the window's contents at these instants have together, about."""
@@ -134,8 +142,11 @@ class EvaluationTables:
             self._connection.execute(f"DROP TABLE {name}")
 
 
-def _content(bounds: Sequence[tuple[Instant, Instant, Instant]]) -> str:
-    """The SELECT of windows' contents from ``slice``. An element takes part at e only if seen < e (section 1)."""
+def _content(bounds: Sequence[tuple[Instant, Instant, Instant]], *, distinct: bool) -> str:
+    """The SELECT of windows' contents from ``slice``, which may be known to have no triple twice (``distinct``).
+
+    An element takes part at e only if seen < e (section 1).
+    """
     # Facets are functions of the object.
     columns = "s, p, o, any_value(k) AS k, nullif(any_value(n), 'NaN'::DOUBLE) AS n"
     if len(bounds) == 1:
@@ -143,7 +154,9 @@ def _content(bounds: Sequence[tuple[Instant, Instant, Instant]]) -> str:
         # The slice is that window: it holds what was there at the instant, and nothing else.
         return f"SELECT {instant}::BIGINT AS instant, {columns} FROM slice GROUP BY s, p, o"
     rows = ", ".join(f"({instant}::BIGINT, {after}::BIGINT, {upto}::BIGINT)" for instant, after, upto in bounds)
-    return (
-        f"SELECT instant, {columns} FROM slice JOIN (VALUES {rows}) b(instant, lower, upper) "
-        f"ON time > lower AND time <= upper AND seen < instant GROUP BY instant, s, p, o"
-    )
+    joined = (
+        f"slice JOIN (VALUES {rows}) b(instant, lower, upper) ON time > lower AND time <= upper AND seen < instant"
+    )  # fmt: skip
+    if distinct:
+        return f"SELECT instant, {WINDOW_COLUMNS} FROM {joined}"
+    return f"SELECT instant, {columns} FROM {joined} GROUP BY instant, s, p, o"

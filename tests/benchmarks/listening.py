@@ -25,9 +25,14 @@ class Arrival:
     """An evaluation as it arrived at the client; ``at`` is in seconds of ``time.perf_counter``."""
 
     query: str
-    instant: Instant
     at: float
     document: bytes
+
+    @property
+    def instant(self) -> Instant:
+        found = _TIME.search(self.document)
+        assert found is not None, self.document
+        return parse_instant(found[1].decode())
 
 
 class Listening:
@@ -43,7 +48,7 @@ class Listening:
         self.arrivals: list[Arrival] = []
 
     def wait_for(self, reached: Callable[[list[Arrival]], bool], seconds: float) -> bool:
-        """Until ``reached``, which is asked at every arrival; False when ``seconds`` have passed."""
+        """Until ``reached``, which is asked when more has arrived; False when ``seconds`` have passed."""
         with self._changed:
             done = self._changed.wait_for(lambda: self._failure is not None or reached(self.arrivals), seconds)
         if self._failure is not None:
@@ -81,21 +86,22 @@ class Listening:
             while size := int((await reader.readline()).split(b";")[0] or b"0", 16):
                 pending += (await reader.readexactly(size + 2))[:size].replace(b"\r\n", b"\n")
                 *events, pending = pending.split(b"\n\n")
-                for event in events:
-                    self._take(query, event)
+                self._take(query, events)
         finally:
             writer.close()
 
-    def _take(self, query: str, event: bytes) -> None:
+    def _take(self, query: str, events: Sequence[bytes]) -> None:
         at = time.perf_counter()
-        if event.startswith(b"event: error"):
-            raise RuntimeError(f"{query}: {event.decode(errors='replace')}")
-        if (time_of := _TIME.search(event)) is None:
-            return  # a heartbeat or progress
-        data = next(line[6:] for line in event.split(b"\n") if line.startswith(b"data: "))
-        with self._changed:
-            self.arrivals.append(Arrival(query, parse_instant(time_of[1].decode()), at, data))
-            self._changed.notify_all()
+        arrived = []
+        for event in events:
+            if event.startswith(b"event: error"):
+                raise RuntimeError(f"{query}: {event.decode(errors='replace')}")
+            if event.startswith(b"id: ") and b"\ndata: " in event:  # not a heartbeat or progress
+                arrived.append(Arrival(query, at, event.partition(b"\ndata: ")[2]))
+        if arrived:
+            with self._changed:
+                self.arrivals += arrived
+                self._changed.notify_all()
 
 
 @contextlib.contextmanager

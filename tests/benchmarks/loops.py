@@ -16,19 +16,17 @@ Loop = Callable[[Sequence[str]], list[bytes]]
 
 
 def pyoxigraph_loop(instants: Sequence[Instant], seconds: int) -> Loop:
-    """Parsed beforehand: what remains is a store per window, its triples, and the queries."""
-    default = pyoxigraph.DefaultGraph()
-    parsed = {
-        second: [
-            pyoxigraph.Quad(quad.subject, quad.predicate, quad.object, default)
-            for quad in pyoxigraph.parse(_text(second).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
-        ]
-        for second in range(seconds)
-    }
+    """Every message is parsed once, when it comes; then a store per window, its triples, and the queries."""
+    texts = {second: _text(second).encode() for second in range(seconds)}
 
     def run(queries: Sequence[str]) -> list[bytes]:
         answers = []
+        parsed: dict[int, list[pyoxigraph.Quad]] = {}
         for instant in instants:
+            for second in _seconds(instant):
+                if second not in parsed:
+                    parsed[second] = list(pyoxigraph.parse(texts[second], format=pyoxigraph.RdfFormat.N_TRIPLES))
+                    parsed.pop(second - workload.RANGE_SECONDS - 1, None)
             store = pyoxigraph.Store()
             store.bulk_extend(chain.from_iterable(parsed[second] for second in _seconds(instant)))
             for query in queries:

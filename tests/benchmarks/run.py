@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import catch_up
 import ingest
 import latency
+import replay
 import standing
 from aarhus import NoData
 from figures import Figure
@@ -32,7 +32,7 @@ def main() -> int:
         "a": ("ingest to result", lambda: ingest.measure(options.data, quick=options.quick)),
         "b": ("latency", lambda: latency.measure(quick=options.quick)),
         "c": ("standing queries in real time", lambda: standing.measure(quick=options.quick)),
-        "d": ("catching up, against loops", lambda: catch_up.measure(quick=options.quick)),
+        "d": ("a replay, against loops", lambda: replay.measure(quick=options.quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:

@@ -34,6 +34,9 @@ class Client:
     def create_stream(self, name: str, iri: str) -> None:
         self._sent("PUT", f"/streams/{name}", json={"iri": iri, "time": "event"})
 
+    def delete_stream(self, name: str) -> None:
+        self._sent("DELETE", f"/streams/{name}")
+
     def post(self, stream: str, body: bytes, content_type: str = MESSAGES) -> None:
         """Append messages; returns once they are durable."""
         self._sent("POST", f"/streams/{stream}", content=body, headers={"Content-Type": content_type})
