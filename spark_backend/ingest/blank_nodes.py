@@ -20,12 +20,13 @@ def scope_blank_nodes(quads: Quads, message: pa.Int32Array, scope: str) -> Quads
     return Quads(g, s, quads.p, o)
 
 
-def _scoped(column: pa.StringArray, message: pa.Int32Array, scope: str) -> pa.StringArray:
+def _scoped(terms: pa.DictionaryArray, message: pa.Int32Array, scope: str) -> pa.DictionaryArray:
+    if not pc.any(pc.starts_with(terms.dictionary, "_:")).as_py():
+        return terms
+    column = pc.dictionary_decode(terms)
     blank = pc.fill_null(pc.starts_with(column, "_:"), _FALSE)
-    if not pc.any(blank).as_py():
-        return column
     labels = without_start(column.filter(blank), 2)
-    return pc.replace_with_mask(column, blank, _labels(labels, message.filter(blank), scope))
+    return pc.replace_with_mask(column, blank, _labels(labels, message.filter(blank), scope)).dictionary_encode()
 
 
 def _labels(labels: pa.StringArray, message: pa.Int32Array, scope: str) -> pa.StringArray:

@@ -6,8 +6,9 @@ import json
 
 from protocol.errors import InvalidMessage
 from protocol.formats.messages import BodyType, Grouping, MessageFormat
+from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.markers import read_marked
-from spark_backend.ingest.statements import Statements, canonical_statements, split_lines, syntax_error
+from spark_backend.ingest.statements import LINES, Statements, canonical_statements, quads_of, syntax_error
 from spark_backend.ingest.xml_documents import without_encoding
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -54,11 +55,15 @@ def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
 
 
 def _read_single(document: bytes, format: MessageFormat, base: str) -> Statements:
-    try:
-        lines = split_lines(canonical_statements(document, format, base))
-    except SyntaxError as error:
-        raise syntax_error(error, 0, error.lineno, error.offset) from error
-    return Statements(lines, format, [len(lines)], lambda message: 1)
+    canonical = read_canonical_lines(document, graphs=format is MessageFormat.N_QUADS) if format in LINES else None
+    if canonical is not None:
+        quads = canonical.quads
+    else:
+        try:
+            quads = quads_of(canonical_statements(document, format, base), format)
+        except SyntaxError as error:
+            raise syntax_error(error, 0, error.lineno, error.offset) from error
+    return Statements(quads, [len(quads)], lambda message: 1)
 
 
 def _read_lines(document: bytes, base: str) -> Statements:
@@ -89,7 +94,7 @@ def _read_lines(document: bytes, base: str) -> Statements:
             raise syntax_error(error, len(lines), number, column) from error
         lines.append(number)
     counts = [statements.count(b"\n") for statements in canonical]
-    return Statements(split_lines(b"".join(canonical)), MessageFormat.JSON_LD, counts, lines.__getitem__)
+    return Statements(quads_of(b"".join(canonical), MessageFormat.JSON_LD), counts, lines.__getitem__)
 
 
 def _only_context(text: bytes) -> bytes | None:

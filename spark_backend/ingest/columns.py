@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,9 +17,9 @@ from spark_backend.ingest.blank_nodes import scope_blank_nodes
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.distinct import Codes, combine, repeated_rows
 from spark_backend.ingest.facets import facet_columns
-from spark_backend.ingest.quads import Quads, split_statements
+from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
-from spark_backend.ingest.statements import WITHOUT_GRAPHS, Statements
+from spark_backend.ingest.statements import Statements
 from spark_backend.ingest.timestamped_graphs import (
     GraphTimestamp,
     divide_by_graphs,
@@ -28,21 +28,24 @@ from spark_backend.ingest.timestamped_graphs import (
 from spark_backend.ingest.timestamps import (
     FIRST_INSTANT,
     LAST_INSTANT,
-    Candidate,
+    Candidates,
     instant_of,
     no_time,
     not_a_time,
     path_times,
+    single_times,
 )
+
+_DISTINCT = pa.dictionary(pa.int32(), pa.string())
 
 ELEMENT_SCHEMA = pa.schema(
     [
-        pa.field("element", pa.int32(), nullable=False),
+        pa.field("element", pa.int32()),
         pa.field("time", pa.int64()),
-        pa.field("g", pa.string()),
-        pa.field("s", pa.string()),
-        pa.field("p", pa.string()),
-        pa.field("o", pa.string()),
+        pa.field("g", _DISTINCT),
+        pa.field("s", _DISTINCT),
+        pa.field("p", _DISTINCT),
+        pa.field("o", _DISTINCT),
         pa.field("k", pa.uint8()),
         pa.field("n", pa.float64()),
     ]
@@ -74,9 +77,8 @@ def read_elements(
     rows = _Rows.of(statements, blank_scope)
     if settings.time is TimeKind.ARRIVAL or at is not None:
         carriers = [found.row for found in rows.graph_timestamps if rows.instant(found) is not None]
-        messages = len(statements.counts)
         elements = rows.message if at is None else _constant(0, len(rows.message))
-        times: list[Instant | None] = [None] * messages if at is None else [at]
+        times = pa.nulls(len(statements.counts), pa.int64()) if at is None else pa.array([at], pa.int64())
     else:
         carriers, elements, times = _event_elements(statements, rows, settings.timestamp_path)
     return _batch(rows, elements, carriers, times)
@@ -97,7 +99,6 @@ class _Rows:
 
     message: pa.Int32Array
     quads: Quads
-    predicates: pa.DictionaryArray
     k: pa.UInt8Array
     n: pa.DoubleArray
     codes: Codes
@@ -106,20 +107,22 @@ class _Rows:
     @classmethod
     def of(cls, statements: Statements, blank_scope: str) -> _Rows:
         message = _ordinals(statements.counts)
-        quads = split_statements(statements.lines, graphs=statements.format not in WITHOUT_GRAPHS)
-        quads = scope_blank_nodes(quads, message, blank_scope)
-        predicates, objects = quads.p.dictionary_encode(), quads.o.dictionary_encode()
-        if (unsupported := find_rdf_1_2(objects)) is not None:
+        if (unsupported := find_rdf_1_2(statements.quads.o)) is not None:
             row, problem = unsupported
             raise statements.invalid(message[row].as_py(), problem)
-        codes = combine([predicates, objects, quads.s.dictionary_encode(), quads.g.dictionary_encode()])
-        k, n = (column.take(objects.indices) for column in facet_columns(objects.dictionary))
+        quads = scope_blank_nodes(statements.quads, message, blank_scope)
+        codes = combine([quads.p, quads.o, quads.s, quads.g])
+        k, n = (column.take(quads.o.indices) for column in facet_columns(quads.o.dictionary))
         found = find_graph_timestamps(quads, message, k, n)
-        return cls(message, quads, predicates, k, n, codes, found)
+        return cls(message, quads, k, n, codes, found)
 
     def instant(self, found: GraphTimestamp) -> Instant | None:
         """The timestamp of the graph, if it is one."""
         return instant_of(found.row, found.kind, found.number, self.object_of)
+
+    def graph(self, found: GraphTimestamp) -> str:
+        """The name of the graph."""
+        return str(self.quads.g.dictionary[found.graph])
 
     def object_of(self, row: int) -> str:
         return str(self.quads.o[row])
@@ -129,9 +132,7 @@ def _ordinals(counts: Sequence[int]) -> pa.Int32Array:
     """The ordinal of the message of each statement."""
     if len(counts) == 1:
         return _constant(0, counts[0])
-    offsets = pa.array([0, *accumulate(counts)], pa.int32())
-    lists = pa.ListArray.from_arrays(offsets, pa.nulls(sum(counts)))
-    return pc.list_parent_indices(lists).cast(pa.int32())
+    return pa.array(np.repeat(np.arange(len(counts), dtype=np.int32), counts))
 
 
 def _constant(value: int, length: int) -> pa.Int32Array:
@@ -140,42 +141,43 @@ def _constant(value: int, length: int) -> pa.Int32Array:
 
 def _event_elements(
     statements: Statements, rows: _Rows, path: Sequence[str]
-) -> tuple[list[int], pa.Int32Array, list[Instant | None]]:
+) -> tuple[list[int], pa.Int32Array, pa.Int64Array]:
     """The rows that only carry a timestamp, the element of every row, and the time of every element."""
-    graph_times: dict[tuple[int, str], Instant] = {}
+    candidates, messages = _candidates(rows, path), len(statements.counts)
+    if not rows.graph_timestamps and (single := single_times(candidates, messages)) is not None:
+        return [], rows.message, single
+    graph_times: dict[tuple[int, int], Instant] = {}
     for found in rows.graph_timestamps:
         instant = rows.instant(found)
         if instant is None:
-            raise statements.invalid(
-                found.message, f"the timestamp of graph {found.graph}: {not_a_time(rows.object_of(found.row))}"
-            )
+            problem = f"the timestamp of graph {rows.graph(found)}: {not_a_time(rows.object_of(found.row))}"
+            raise statements.invalid(found.message, problem)
         if graph_times.setdefault((found.message, found.graph), instant) != instant:
-            raise statements.invalid(found.message, f"graph {found.graph} has two timestamps; give it one")
-    times, wrong = path_times(_candidates(rows, path), len(statements.counts), rows.object_of)
+            raise statements.invalid(found.message, f"graph {rows.graph(found)} has two timestamps; give it one")
+    times, wrong = path_times(candidates, messages, rows.object_of)
     by_graph = {message for message, _ in graph_times}
     for message, time in enumerate(times):
         if time is None and message not in by_graph:
             empty = statements.counts[message] == 0
             raise statements.invalid(message, not_a_time(wrong[message]) if message in wrong else no_time(path, empty))
     if not graph_times:
-        return [], rows.message, times
+        return [], rows.message, pa.array(times, pa.int64())
     elements, element_times = divide_by_graphs(rows.quads, rows.message, graph_times, times)
-    return [found.row for found in rows.graph_timestamps], pa.array(elements, pa.int32()), list(element_times)
+    carriers = [found.row for found in rows.graph_timestamps]
+    return carriers, elements, pa.array(element_times, pa.int64())
 
 
-def _candidates(rows: _Rows, path: Sequence[str]) -> Iterator[Candidate]:
-    """The statements whose predicate is in the timestamp path, in document order."""
+def _candidates(rows: _Rows, path: Sequence[str]) -> Candidates:
+    """The statements whose predicate is in the timestamp path."""
     ranks = {f"<{iri}>": rank for rank, iri in reversed(list(enumerate(path)))}
-    rank_of = pa.array([ranks.get(predicate) for predicate in rows.predicates.dictionary.to_pylist()], pa.int32())
-    rank = rank_of.take(rows.predicates.indices)
+    rank_of = pa.array([ranks.get(predicate) for predicate in rows.quads.p.dictionary.to_pylist()], pa.int32())
+    rank = rank_of.take(rows.quads.p.indices)
     at = pc.indices_nonzero(pc.is_valid(rank))
-    message, of_path, k, n = (column.take(at).to_pylist() for column in (rows.message, rank, rows.k, rows.n))
-    return zip(message, at.to_pylist(), of_path, k, n, strict=True)
+    message, of_path, k, n = (column.take(at) for column in (rows.message, rank, rows.k, rows.n))
+    return Candidates(message, at, of_path, k, n)
 
 
-def _batch(
-    rows: _Rows, elements: pa.Int32Array, carriers: list[int], times: Sequence[Instant | None]
-) -> pa.RecordBatch:
+def _batch(rows: _Rows, elements: pa.Int32Array, carriers: list[int], times: pa.Int64Array) -> pa.RecordBatch:
     """The columns without what only carries a time and without repetitions, in the order of elements."""
     quads = rows.quads
     columns = [elements, quads.g, quads.s, quads.p, quads.o, rows.k, rows.n]
@@ -183,14 +185,15 @@ def _batch(
     codes = rows.codes
     if carriers:
         # Before repetitions are: the same triple may be data in another message of the element.
-        rest = pc.invert(pc.is_in(pa.array(range(len(elements)), pa.int64()), value_set=pa.array(carriers, pa.int64())))
-        batch, codes = batch.filter(rest), codes.filter(rest)
+        rest = np.ones(len(elements), np.bool_)
+        rest[carriers] = False
+        batch, codes = batch.filter(pa.array(rest)), codes.filter(rest)
     repeated = repeated_rows(codes, batch.column("element"), len(times))
     if repeated is not None:
-        batch = batch.filter(pc.invert(repeated))
+        batch = batch.filter(pa.array(~repeated))
     batch = _with_empty_elements(batch, len(times))
     element = batch.column("element")
-    time = pa.array(times, pa.int64()).take(element)
+    time = times.take(element)
     return pa.RecordBatch.from_arrays([element, time, *batch.columns[1:]], schema=ELEMENT_SCHEMA)
 
 

@@ -5,36 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 _LIMIT = 2**62
 
+_Integers = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Codes:
-    """An int64 per row, at least 0 and below ``size``; rows are the same if and only if their codes are."""
+    """An integer per row, at least 0 and below ``size``; rows are the same if and only if their codes are."""
 
-    values: pa.Int64Array
+    values: _Integers
     size: int
 
     @classmethod
     def of(cls, column: pa.DictionaryArray) -> Codes:
-        size = len(column.dictionary)
-        return cls(pc.fill_null(column.indices.cast(pa.int64()), pa.scalar(size, pa.int64())), size + 1)
+        size, indices = len(column.dictionary), column.indices
+        if indices.null_count:
+            indices = pc.fill_null(indices, pa.scalar(size, indices.type))
+        return cls(indices.to_numpy().astype(np.int64), size + 1)
 
     def combined(self, other: Codes) -> Codes:
         """The codes of rows by both columns."""
         left = self if self.size * other.size < _LIMIT else self._compact()
-        values = pc.add(pc.multiply(left.values, pa.scalar(other.size, pa.int64())), other.values)
-        return Codes(values, left.size * other.size)
+        return Codes(left.values * other.size + other.values, left.size * other.size)
 
-    def filter(self, mask: pa.BooleanArray) -> Codes:
+    def filter(self, mask: npt.NDArray[np.bool_]) -> Codes:
         """The codes of the rows for which the mask is true."""
-        return Codes(self.values.filter(mask), self.size)
+        return Codes(self.values[mask], self.size)
 
     def _compact(self) -> Codes:
-        return Codes.of(self.values.dictionary_encode())
+        distinct, values = np.unique(self.values, return_inverse=True)
+        return Codes(values.astype(np.int64), len(distinct))
 
 
 def combine(columns: Sequence[pa.DictionaryArray]) -> Codes:
@@ -45,21 +51,20 @@ def combine(columns: Sequence[pa.DictionaryArray]) -> Codes:
     return codes
 
 
-def repeated_rows(codes: Codes, sets: pa.Int32Array, count: int) -> pa.BooleanArray | None:
+def repeated_rows(codes: Codes, sets: pa.Int32Array, count: int) -> npt.NDArray[np.bool_] | None:
     """True for a row that is the same as an earlier one of its set; None if no row is.
 
     ``sets``: which of ``count`` sets each row belongs to.
     """
-    rows = len(codes.values)
-    if pc.count_distinct(codes.values).as_py() == rows:
+    if not np.any(_again(np.sort(codes.values))):
         return None
-    in_set = codes.combined(Codes(sets.cast(pa.int64()), count))
-    row = pa.array(range(rows), pa.int64())
-    first = (
-        pa.table({"code": in_set.values, "row": row})
-        .group_by("code", use_threads=False)
-        .aggregate([("row", "min")])
-        .column("row_min")
-        .combine_chunks()
-    )
-    return None if len(first) == rows else pc.invert(pc.is_in(row, value_set=first))
+    in_set = codes.combined(Codes(sets.to_numpy().astype(np.int64), count)).values
+    order = np.argsort(in_set, kind="stable")
+    repeated = np.zeros(len(in_set), np.bool_)
+    repeated[order[1:]] = _again(in_set[order])
+    return repeated if repeated.any() else None
+
+
+def _again(values: _Integers) -> npt.NDArray[np.bool_]:
+    """For each of the sorted values but the first, whether it equals the one before it."""
+    return np.equal(values[1:], values[:-1])

@@ -20,12 +20,15 @@ import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
 from protocol.formats.messages import MessageFormat
+from spark_backend.ingest.canonical_lines import read_canonical_lines
+from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statements import (
+    LINES,
     Statements,
     as_text,
     canonical_flat_statements,
     canonical_statements,
-    split_lines,
+    quads_of,
     syntax_error,
 )
 from spark_backend.ingest.turtle_tokens import LINE_END, TURTLE_TOKEN
@@ -35,7 +38,6 @@ _MARKER_ROW = "^#[ \\t]*@message([^0-9A-Za-z_-]|$)"
 _USUAL_MARKER = pa.scalar("# @message", pa.string())
 _NOTHING = pa.scalar("", pa.string())
 _MAX_LINE = 16 * 1024
-_LINE_FORMATS = frozenset({MessageFormat.N_TRIPLES, MessageFormat.N_QUADS})
 _PREAMBLE = re.compile(
     rb"(?:[ \t\r\n]++|#[^\r\n]*+|@prefix\s+[^\s:]*:\s*<[^<>\r\n]*>\s*\.|prefix\s+[^\s:]*:\s*<[^<>\r\n]*>"
     rb"|@base\s+<[^<>\r\n]*>\s*\.|base\s+<[^<>\r\n]*>|@version\s+\S+\s*\.|version\s+[\"'][^\r\n]*)*+\Z",
@@ -45,8 +47,19 @@ _PREAMBLE = re.compile(
 
 def read_marked(body: bytes, format: MessageFormat, base: str) -> Statements:
     """The messages of a body with markers. Raises InvalidMessage for the first that is not RDF."""
-    statements = _read_by_lines(body, format, base) if format in _LINE_FORMATS else None
+    statements = None
+    if format in LINES:
+        statements = _read_canonical(body, format) or _read_by_lines(body, format, base)
     return statements or _read_with_delimiters(body, format, base)
+
+
+def _read_canonical(body: bytes, format: MessageFormat) -> Statements | None:
+    """The messages of a body of canonical lines, else None."""
+    canonical = read_canonical_lines(body, graphs=format is MessageFormat.N_QUADS)
+    if canonical is None:
+        return None
+    at_markers = canonical.before.filter(_are_markers(canonical.comments))
+    return _divided(canonical.quads, at_markers, body, format)
 
 
 def _read_by_lines(body: bytes, format: MessageFormat, base: str) -> Statements | None:
@@ -62,28 +75,34 @@ def _read_by_lines(body: bytes, format: MessageFormat, base: str) -> Statements 
     if pc.max(pc.binary_length(rows)).as_py() > _MAX_LINE:
         return None  # enough room for triple terms to nest deeply
     try:
-        lines = split_lines(canonical_flat_statements(body, format, base))
+        quads = quads_of(canonical_flat_statements(body, format, base), format)
     except SyntaxError:
         return None  # to be located with care
-    counts = _statements_by_line(rows)
-    if len(lines) != sum(counts):
-        return None
-    first, last = _bounds(counts)
-    return Statements(lines, format, counts[first:last], _Segments(body, format, first).line_of)
+    statements, at_markers = _statements_by_line(rows)
+    return _divided(quads, at_markers, body, format) if len(quads) == statements else None
 
 
-def _statements_by_line(rows: pa.StringArray) -> list[int]:
-    """How many rows before the first marker, between markers, and after the last are neither blank nor comments."""
+def _statements_by_line(rows: pa.StringArray) -> tuple[int, pa.Int32Array]:
+    """How many rows are neither blank nor comments: in all, and before each marker."""
     if pc.any(pc.or_(pc.starts_with(rows, " "), pc.starts_with(rows, "\t"))).as_py():
         rows = pc.ascii_trim_whitespace(rows)
     comment = pc.starts_with(rows, "#")
-    marker = pc.equal(rows, _USUAL_MARKER)
-    if pc.sum(comment).as_py() != pc.sum(marker).as_py():
-        marker = pc.match_substring_regex(rows, _MARKER_ROW)
     statement = pc.invert(pc.or_(comment, pc.equal(rows, _NOTHING)))
     so_far = pc.cumulative_sum(statement.cast(pa.int32()))
-    at_markers = so_far.filter(marker).to_pylist()
-    return [after - before for before, after in pairwise([0, *at_markers, so_far[-1].as_py()])]
+    return so_far[-1].as_py(), so_far.filter(comment).filter(_are_markers(rows.filter(comment)))
+
+
+def _are_markers(comments: pa.StringArray) -> pa.BooleanArray:
+    """Which of these comments, from ``#`` to the end of the line, are markers."""
+    usual = pc.equal(comments, _USUAL_MARKER)
+    return usual if pc.all(usual).as_py() else pc.match_substring_regex(comments, _MARKER_ROW)
+
+
+def _divided(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: MessageFormat) -> Statements:
+    """The messages of statements that are divided by markers; ``at_markers``: how many stand before each."""
+    counts = [after - before for before, after in pairwise([0, *at_markers.to_pylist(), len(quads)])]
+    first, last = _bounds(counts)
+    return Statements(quads, counts[first:last], _Segments(body, format, first).line_of)
 
 
 def _bounds(counts: list[int]) -> tuple[int, int]:
@@ -118,12 +137,12 @@ def _read_with_delimiters(body: bytes, format: MessageFormat, base: str) -> Stat
         raise _inside_graph_block(canonical, segments, delimiter)
     counts = [chunk.count(b"\n") for chunk in chunks]
     segments.first, last = _bounds(counts)
-    return Statements(split_lines(b"".join(chunks)), format, counts[segments.first : last], segments.line_of)
+    return Statements(quads_of(b"".join(chunks), format), counts[segments.first : last], segments.line_of)
 
 
 def _markers(body: bytes, format: MessageFormat) -> list[tuple[int, int]]:
     """Where the marker comments stand in the body: start and end of each, in bytes."""
-    if format not in _LINE_FORMATS and (b'"""' in body or b"'''" in body):
+    if format not in LINES and (b'"""' in body or b"'''" in body):
         comments = (match.span() for match in TURTLE_TOKEN.finditer(body) if match[0].startswith(b"#"))
         spans = [span for span in comments if _MARKER.fullmatch(body, *span)]
     else:

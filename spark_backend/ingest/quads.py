@@ -14,12 +14,15 @@ _TWO = pa.scalar(2, pa.int32())
 
 @dataclass(frozen=True)
 class Quads:
-    """Columns of canonical terms, one row a statement; ``g`` is null for the default graph."""
+    """Columns of canonical terms, one row a statement, as indices (int32) into their distinct terms.
 
-    g: pa.StringArray
-    s: pa.StringArray
-    p: pa.StringArray
-    o: pa.StringArray
+    ``g`` is null for the default graph. A dictionary may hold terms that no row has, none twice.
+    """
+
+    g: pa.DictionaryArray
+    s: pa.DictionaryArray
+    p: pa.DictionaryArray
+    o: pa.DictionaryArray
 
     def __len__(self) -> int:
         return len(self.s)
@@ -31,9 +34,25 @@ def split_statements(lines: pa.StringArray, graphs: bool) -> Quads:
     IRIs hold no spaces. Literals do, and may hold what looks like a graph name, but no unescaped quote.
     """
     fields = pc.split_pattern(lines, " ", max_splits=2)
-    rest = pc.list_element(fields, _THIRD)
-    o, g = _split_graph(rest) if graphs else (rest, pa.nulls(len(rest), pa.string()))
-    return Quads(g, pc.list_element(fields, _FIRST), pc.list_element(fields, _SECOND), o)
+    s, p, rest = (pc.list_element(fields, index).dictionary_encode() for index in (_FIRST, _SECOND, _THIRD))
+    o, g = split_graphs(rest) if graphs else (rest, no_graphs(len(rest)))
+    return Quads(g, s, p, o)
+
+
+def no_graphs(rows: int) -> pa.DictionaryArray:
+    """The column ``g`` of statements in the default graph."""
+    return pa.nulls(rows, pa.string()).dictionary_encode()
+
+
+def split_graphs(rest: pa.DictionaryArray) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
+    """The columns ``o`` and ``g`` of what follows the predicates of N-Quads lines without their full stops."""
+    objects, graphs = (column.dictionary_encode() for column in _split_graph(rest.dictionary))
+    return taken(objects, rest.indices), taken(graphs, rest.indices)
+
+
+def taken(column: pa.DictionaryArray, rows: pa.Int32Array) -> pa.DictionaryArray:
+    """The column at these rows, over the same dictionary."""
+    return pa.DictionaryArray.from_arrays(column.indices.take(rows), column.dictionary)
 
 
 def _split_graph(rest: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:

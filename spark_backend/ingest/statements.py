@@ -13,6 +13,7 @@ import pyoxigraph
 
 from protocol.errors import InvalidMessage
 from protocol.formats.messages import MessageFormat
+from spark_backend.ingest.quads import Quads, split_statements
 from spark_backend.ingest.rdf_1_2 import check_no_triple_terms
 from spark_backend.ingest.xml_documents import check_xml
 
@@ -28,6 +29,9 @@ RDF_FORMATS = {
 WITHOUT_GRAPHS = frozenset({MessageFormat.TURTLE, MessageFormat.N_TRIPLES, MessageFormat.RDF_XML})
 """Formats that cannot name a graph."""
 
+LINES = frozenset({MessageFormat.N_TRIPLES, MessageFormat.N_QUADS})
+"""Formats with at most one statement a line."""
+
 _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
     r"(?: and line \d+ column \d+)?: "
@@ -38,13 +42,11 @@ _POSITION = re.compile(
 class Statements:
     """The statements of all messages of a body.
 
-    ``lines``: one N-Quads line a statement, without its final full stop, with terms as ``str(term)`` gives
-    them, in document order. ``format``: what they were read from. ``counts``: statements per message, in
-    order. ``line_of``: the line of the body (from 1) on which the message with this ordinal (from 0) starts.
+    ``quads``: their terms as ``str(term)`` gives them, in document order. ``counts``: statements per message,
+    in order. ``line_of``: the line of the body (from 1) on which the message with this ordinal (from 0) starts.
     """
 
-    lines: pa.StringArray
-    format: MessageFormat
+    quads: Quads
     counts: list[int]
     line_of: Callable[[int], int]
 
@@ -79,11 +81,11 @@ def as_text(text: bytes) -> pa.StringArray:
     return pa.StringArray.from_buffers(1, offsets, pa.py_buffer(text))
 
 
-def split_lines(canonical: bytes) -> pa.StringArray:
-    """The statements of canonical N-Quads, each without the full stop and line feed it ends in."""
+def quads_of(canonical: bytes, format: MessageFormat) -> Quads:
+    """The statements of canonical N-Quads that were read from this format."""
     # A line feed within a literal is escaped, so what ends a line ends a statement.
     lines = pc.split_pattern(as_text(canonical), " .\n").flatten()
-    return lines.slice(0, len(lines) - 1)
+    return split_statements(lines.slice(0, len(lines) - 1), graphs=format not in WITHOUT_GRAPHS)
 
 
 def syntax_problem(error: SyntaxError) -> str:

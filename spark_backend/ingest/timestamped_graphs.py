@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,11 +22,15 @@ GENERATED_AT_TIME = "http://www.w3.org/ns/prov#generatedAtTime"
 
 @dataclass(frozen=True)
 class GraphTimestamp:
-    """A triple that carries the timestamp of a named graph of its message: the row it is, its object's facets."""
+    """A triple that carries the timestamp of a named graph of its message.
+
+    ``row``: where it is; ``graph``: the graph's index in the dictionary of ``g``; ``kind``, ``number``: its
+    object's facets.
+    """
 
     row: int
     message: int
-    graph: str
+    graph: int
     kind: int
     number: float | None
 
@@ -34,45 +39,61 @@ def find_graph_timestamps(
     quads: Quads, message: pa.Int32Array, k: pa.UInt8Array, n: pa.DoubleArray
 ) -> list[GraphTimestamp]:
     """The triples of the convention, in document order. ``k``, ``n``: the facets of the objects."""
-    if quads.g.null_count == len(quads):
+    predicate = pc.index(quads.p.dictionary, pa.scalar(f"<{GENERATED_AT_TIME}>", pa.string())).as_py()
+    if predicate < 0 or quads.g.null_count == len(quads):
         return []
-    carries = pc.and_(pc.is_null(quads.g), pc.equal(quads.p, pa.scalar(f"<{GENERATED_AT_TIME}>", pa.string())))
+    carries = pc.and_(pc.is_null(quads.g), pc.equal(quads.p.indices, pa.scalar(predicate, pa.int32())))
     rows = pc.indices_nonzero(carries)
     if len(rows) == 0:
         return []
-    named = set(zip(message.to_pylist(), quads.g.to_pylist(), strict=True))
-    columns = (column.take(rows).to_pylist() for column in (message, quads.s, k, n))
+    graphs = len(quads.g.dictionary)
+    named = pc.is_valid(quads.g)
+    keys = message.filter(named).to_numpy().astype(np.int64) * graphs + quads.g.indices.filter(named).to_numpy()
+    about = _graphs_described(quads).take(rows)
+    columns = (column.to_pylist() for column in (rows, message.take(rows), about, k.take(rows), n.take(rows)))
+    there = set(keys.tolist())
     return [
         GraphTimestamp(row, ordinal, graph, kind, number)
-        for row, ordinal, graph, kind, number in zip(rows.to_pylist(), *columns, strict=True)
-        if (ordinal, graph) in named
+        for row, ordinal, graph, kind, number in zip(*columns, strict=True)
+        if graph is not None and ordinal * graphs + graph in there
     ]
 
 
+def _graphs_described(quads: Quads) -> pa.Int32Array:
+    """For each row the graph that its subject is, an index in the dictionary of ``g``, or null."""
+    return pc.index_in(quads.s.dictionary, value_set=quads.g.dictionary).take(quads.s.indices)
+
+
 def divide_by_graphs(
-    quads: Quads, message: pa.Int32Array, graph_times: dict[tuple[int, str], Instant], times: list[Instant | None]
-) -> tuple[list[int], list[Instant]]:
+    quads: Quads, message: pa.Int32Array, graph_times: dict[tuple[int, int], Instant], times: list[Instant | None]
+) -> tuple[pa.Int32Array, list[Instant]]:
     """The element of every row and the time of every element.
 
     ``graph_times``: the times of (message, graph), in document order. ``times``: those of the messages
     that have no timestamped graph.
     """
-    of_message: dict[int, list[tuple[Instant, str]]] = {}
+    of_message: dict[int, list[tuple[Instant, int]]] = {}
     for (ordinal, graph), time in graph_times.items():
         of_message.setdefault(ordinal, []).append((time, graph))
+    graphs = len(quads.g.dictionary)
     element_times: list[Instant] = []
-    first_element: list[int] = []
-    of_graph: dict[tuple[int, str], int] = {}
+    first_elements: list[int] = []
+    keys: list[int] = []
+    elements: list[int] = []
     for ordinal, time_of_message in enumerate(times):
-        first_element.append(len(element_times))
+        first_elements.append(len(element_times))
         for time, graph in sorted(of_message.get(ordinal, ()), key=lambda pair: pair[0]):
-            of_graph[ordinal, graph] = len(element_times)
+            keys.append(ordinal * graphs + graph)
+            elements.append(len(element_times))
             element_times.append(time)
         if ordinal not in of_message:
             assert time_of_message is not None  # the caller refuses messages without a time
             element_times.append(time_of_message)
-    elements = [
-        of_graph.get((ordinal, subject if graph is None else graph), first_element[ordinal])
-        for ordinal, graph, subject in zip(message.to_pylist(), quads.g.to_pylist(), quads.s.to_pylist(), strict=True)
-    ]
-    return elements, element_times
+    graph = pc.coalesce(quads.g.indices, _graphs_described(quads), pa.scalar(-1, pa.int32())).to_numpy()
+    wanted = np.where(graph < 0, -1, message.to_numpy().astype(np.int64) * graphs + graph)
+    order = np.argsort(keys)
+    known = np.array(keys, np.int64)[order]
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    of_graph = np.array(elements, np.int32)[order][at]
+    of_first = np.array(first_elements, np.int32)[message.to_numpy()]
+    return pa.array(np.where(known[at] == wanted, of_graph, of_first)), element_times

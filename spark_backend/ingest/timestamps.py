@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
 
 from protocol.terms import XSD, TermKind
 from protocol.time import Instant, format_instant, parse_instant
@@ -12,9 +16,22 @@ TIME_KINDS = frozenset({TermKind.INTEGER, TermKind.DATE_TIME_ZONED, TermKind.DAT
 FIRST_INSTANT: Instant = parse_instant("0001-01-01T00:00:00Z")
 LAST_INSTANT: Instant = parse_instant("9999-12-31T23:59:59.999Z")
 EXAMPLE = f'"2026-01-31T12:00:00Z"^^<{XSD}dateTime>'
+_FEW = 32
+"""Below so many messages, one by one is faster than by columns."""
 
-Candidate = tuple[int, int, int, int, float | None]
-"""A row that may carry a message's time: message, row, rank of its predicate in the path, its object's k and n."""
+
+@dataclass(frozen=True)
+class Candidates:
+    """The rows that may carry their message's time, in document order: columns of one length.
+
+    ``rank``: of the row's predicate in the timestamp path; ``k``, ``n``: the facets of its object.
+    """
+
+    message: pa.Int32Array
+    row: pa.UInt64Array
+    rank: pa.Int32Array
+    k: pa.UInt8Array
+    n: pa.DoubleArray
 
 
 def instant_of(row: int, kind: int, number: float | None, object_of: Callable[[int], str]) -> Instant | None:
@@ -38,18 +55,32 @@ def instant_of(row: int, kind: int, number: float | None, object_of: Callable[[i
     return instant if FIRST_INSTANT <= instant <= LAST_INSTANT else None
 
 
+def single_times(candidates: Candidates, messages: int) -> pa.Int64Array | None:
+    """The time of each message where all have just one candidate and facets tell its time; else None."""
+    if messages < _FEW or len(candidates.message) != messages or candidates.n.null_count:
+        return None
+    if not np.array_equal(candidates.message.to_numpy(), np.arange(messages)):
+        return None
+    times = np.floor(candidates.n.to_numpy())
+    is_time = np.isin(candidates.k.to_numpy(), list(TIME_KINDS))
+    if not np.all(is_time & (times >= FIRST_INSTANT) & (times <= LAST_INSTANT)):
+        return None
+    return pa.array(times.astype(np.int64))
+
+
 def path_times(
-    candidates: Iterable[Candidate], messages: int, object_of: Callable[[int], str]
+    candidates: Candidates, messages: int, object_of: Callable[[int], str]
 ) -> tuple[list[Instant | None], dict[int, str]]:
     """The time of each message by its timestamp path, and for messages without one an object that is none.
 
-    ``candidates`` come in document order; ``object_of`` a row is its object. What counts is the first
-    predicate of the path that a message has, and of its objects the first that is a time.
+    ``object_of`` a row is its object. What counts is the first predicate of the path that a message has,
+    and of its objects the first that is a time.
     """
     times: list[Instant | None] = [None] * messages
     ranks = [-1] * messages
     wrong: dict[int, str] = {}
-    for message, row, rank, kind, number in candidates:
+    columns = (candidates.message, candidates.row, candidates.rank, candidates.k, candidates.n)
+    for message, row, rank, kind, number in zip(*(column.to_pylist() for column in columns), strict=True):
         best = ranks[message]
         if best == -1 or rank < best:
             ranks[message] = rank

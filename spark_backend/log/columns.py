@@ -12,7 +12,7 @@ import pyarrow as pa
 from protocol.time import Instant
 from protocol.windows.timeline import END
 
-__all__ = ["EARLIEST", "END", "LATEST", "LOG", "NO_WATERMARK", "REQUEST", "TERMS"]
+__all__ = ["EARLIEST", "END", "LATEST", "LOG", "NO_WATERMARK", "REQUEST", "STORED", "TERMS"]
 
 NO_WATERMARK: Instant = -(2**62)
 """The watermark of a stream that has none yet: below every time."""
@@ -21,19 +21,22 @@ EARLIEST: Instant = -(2**61)
 LATEST: Instant = 2**61
 """The times an element may have. They leave room for lateness on one side and END on the other."""
 
-_TERMS = [
-    pa.field("g", pa.string()),
-    pa.field("s", pa.string()),
-    pa.field("p", pa.string()),
-    pa.field("o", pa.string()),
-    pa.field("k", pa.uint8()),
-    pa.field("n", pa.float64()),
-]
+_DISTINCT = pa.dictionary(pa.int32(), pa.string())
 
-REQUEST = pa.schema([pa.field("element", pa.int32()), pa.field("time", pa.int64()), *_TERMS])
+
+def _terms(type: pa.DataType) -> list[pa.Field]:
+    return [*(pa.field(name, type) for name in "gspo"), pa.field("k", pa.uint8()), pa.field("n", pa.float64())]
+
+
+REQUEST = pa.schema([pa.field("element", pa.int32()), pa.field("time", pa.int64()), *_terms(_DISTINCT)])
 """``element``: ordinal of the message in the request, from 0, rising by at most 1. ``time``: ms."""
 
-LOG = pa.schema([pa.field("time", pa.int64()), pa.field("seen", pa.int64()), pa.field("element", pa.int64()), *_TERMS])
+_TIMES = [pa.field("time", pa.int64()), pa.field("seen", pa.int64()), pa.field("element", pa.int64())]
+
+LOG = pa.schema([*_TIMES, *_terms(pa.string())])
 """``seen``: the stream's watermark when the element arrived. ``element``: its number in the stream, from 0."""
 
-TERMS = tuple(field.name for field in _TERMS)
+STORED = pa.schema([*_TIMES, *_terms(_DISTINCT)])
+"""LOG as it is written: most terms of a stream repeat, so a request's rows refer to its distinct terms."""
+
+TERMS = tuple(field.name for field in _terms(_DISTINCT))

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from spark_backend.log.request import element_starts
 
-_COLUMNS = ["time", "seen", "element", "s"]
+_TIMES = ["time", "seen", "element"]
+_COLUMNS = [*_TIMES, "empty"]
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,16 @@ class Elements:
 
 
 def elements_of(batches: Sequence[pa.RecordBatch]) -> Elements:
-    """The elements of consecutive batches (one at least) in the columns of LOG."""
-    # Selected first: joining copies.
-    rows = batches[0] if len(batches) == 1 else pa.concat_batches([batch.select(_COLUMNS) for batch in batches])
-    element, subject = rows["element"], rows["s"]
+    """The elements of consecutive batches (one at least) in the columns of STORED."""
+    # Terms left behind first: joining copies.
+    times = [
+        pa.RecordBatch.from_arrays([*(batch[name] for name in _TIMES), pc.is_null(batch["s"])], _COLUMNS)
+        for batch in batches
+    ]
+    rows = times[0] if len(times) == 1 else pa.concat_batches(times)
+    element = rows["element"]
     starts = element_starts(element)
     lengths = pc.subtract(pc.run_end_encode(element).run_ends, starts).cast(pa.int64())
-    if subject.null_count:
-        # An empty element is one row, with no subject.
-        lengths = pc.if_else(pc.is_null(subject.take(starts)), pa.scalar(0, pa.int64()), lengths)
+    # An empty element is one row, with no subject.
+    lengths = pc.if_else(rows["empty"].take(starts), pa.scalar(0, pa.int64()), lengths)
     return Elements(element[0].as_py(), rows["time"].take(starts), rows["seen"].take(starts), lengths)

@@ -1,4 +1,4 @@
-"""Frames: the unit of the log's files. A fixed header, then an Arrow record batch message or nothing.
+"""Frames: the unit of the log's files. A fixed header, then the rows of elements (``rows``) or nothing.
 
 Header and payload start at multiples of ALIGNMENT, so that buffers mapped from the file are aligned
 for Arrow and need no copy. One CRC32 covers the header after it and the payload.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -17,13 +17,14 @@ import pyarrow as pa
 from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.log.columns import NO_WATERMARK
+from spark_backend.log.rows import encode_rows
 from spark_backend.log.stamp import Stamped, Totals
 
 ALIGNMENT = 64
 HEADER_BYTES = 128
-_MAGIC = b"SLF1"
-# magic, crc | kind, payload length, rows, elements, triples, late, earliest, latest | Totals, in its order
-_HEADER = struct.Struct("<4sI QQIIIIqq QQQQqqq 16x")
+_MAGIC = b"SLF2"
+# magic, crc | kind, payload length, text, rows, elements, triples, late, earliest, latest | Totals, in its order
+_HEADER = struct.Struct("<4sI QQQIIIIqq QQQQqqq 8x")
 _CHECKED_FROM = 8
 assert _HEADER.size == HEADER_BYTES
 _PADDING = bytes(ALIGNMENT)
@@ -44,10 +45,14 @@ _KINDS = {kind.value: kind for kind in Kind}
 
 
 class Header(NamedTuple):
-    """``length``: bytes of the payload. ``earliest``, ``latest``: bounds of the times in it. ``after``: see Totals."""
+    """``earliest``, ``latest``: bounds of the times in the frame. ``after``: see Totals.
+
+    ``length``: bytes of the payload. ``text``: bytes of the terms of its rows, each at every place it has.
+    """
 
     kind: Kind
     length: int
+    text: int
     rows: int
     elements: int
     triples: int
@@ -64,10 +69,12 @@ class Header(NamedTuple):
 
 def encode_elements(stamped: Stamped, after: Totals) -> list[bytes | pa.Buffer]:
     """The parts of a frame of elements, to be written one behind the other."""
-    payload = stamped.rows.serialize()
+    payload = encode_rows(stamped.rows)
+    length = sum(part.size for part in payload)
     header = Header(
         Kind.ELEMENTS,
-        payload.size,
+        length,
+        stamped.text,
         stamped.rows.num_rows,
         stamped.elements,
         stamped.triples,
@@ -76,15 +83,15 @@ def encode_elements(stamped: Stamped, after: Totals) -> list[bytes | pa.Buffer]:
         stamped.latest,
         after,
     )
-    return [_encode(header, payload), payload, _PADDING[: -payload.size % ALIGNMENT]]
+    return [_encode(header, payload), *payload, _PADDING[: -length % ALIGNMENT]]
 
 
 def encode_mark(kind: Kind, after: Totals) -> bytes:
     """A frame without payload: OPEN, or WATERMARK for an advance or the end of the stream."""
-    return _encode(Header(kind, 0, 0, 0, 0, 0, NO_WATERMARK, NO_WATERMARK, after), b"")
+    return _encode(Header(kind, 0, 0, 0, 0, 0, 0, NO_WATERMARK, NO_WATERMARK, after), [])
 
 
-def _encode(header: Header, payload: bytes | pa.Buffer) -> bytes:
+def _encode(header: Header, payload: Sequence[pa.Buffer]) -> bytes:
     packed = bytearray(
         _HEADER.pack(
             _MAGIC,
@@ -93,7 +100,9 @@ def _encode(header: Header, payload: bytes | pa.Buffer) -> bytes:
             *header.after,
         )
     )
-    crc = zlib.crc32(payload, zlib.crc32(memoryview(packed)[_CHECKED_FROM:]))
+    crc = zlib.crc32(memoryview(packed)[_CHECKED_FROM:])
+    for part in payload:
+        crc = zlib.crc32(part, crc)
     struct.pack_into("<I", packed, 4, crc)
     return bytes(packed)
 
@@ -103,11 +112,11 @@ def decode_header(data: Buffer, offset: int) -> Header | None:
     if len(data) - offset < HEADER_BYTES:
         return None
     (
-        magic, _, kind, length, rows, elements, triples, late, earliest, latest, *after,
+        magic, _, kind, length, text, rows, elements, triples, late, earliest, latest, *after,
     ) = _HEADER.unpack_from(data, offset)  # fmt: skip
     if magic != _MAGIC or kind not in _KINDS:
         return None
-    return Header(_KINDS[kind], length, rows, elements, triples, late, earliest, latest, Totals(*after))
+    return Header(_KINDS[kind], length, text, rows, elements, triples, late, earliest, latest, Totals(*after))
 
 
 def verify(data: memoryview, offset: int, header: Header) -> bool:

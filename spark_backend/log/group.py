@@ -16,7 +16,7 @@ from spark_backend.log.request import Request
 from spark_backend.log.stamp import Stamped, Totals, stamp_arrival, stamp_event
 
 _FRAME_BYTES = 64 * 1024 * 1024
-"""Requests of one group share a frame up to this size: a string column holds at most 2 GiB."""
+"""Requests of one group share a frame up to this much text: a string column holds at most 2 GiB."""
 
 Outcome = AppendReceipt | Instant | Exception
 
@@ -76,7 +76,7 @@ def compose(operations: Iterable[Operation], settings: StreamSettings, now: Inst
             outcomes.append(Conflict("the stream has ended: nothing can be appended to it"))
         else:
             if wanted.elements:
-                if run and sum(stamped.rows.nbytes for stamped in run) + wanted.rows.nbytes > _FRAME_BYTES:
+                if run and sum(stamped.text for stamped in run) + wanted.text > _FRAME_BYTES:
                     close_run()
                 run.append(_stamp(wanted, settings, now, totals))
                 totals = run[-1].after
@@ -104,6 +104,7 @@ def _joined(run: Sequence[Stamped]) -> Stamped:
         pa.concat_batches([stamped.rows for stamped in run]),
         sum(stamped.elements for stamped in run),
         sum(stamped.triples for stamped in run),
+        sum(stamped.text for stamped in run),
         sum(stamped.late for stamped in run),
         min(stamped.earliest for stamped in run),
         max(stamped.latest for stamped in run),

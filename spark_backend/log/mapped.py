@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from protocol.errors import Unavailable
-from spark_backend.log.columns import LOG
 from spark_backend.log.frame import HEADER_BYTES, Header, Kind, walk
+from spark_backend.log.rows import decode_rows
 from spark_backend.log.segment import segment_path
 
 
@@ -42,10 +42,10 @@ class MappedSegment:
                 yield offset, header
 
     def read(self, start: int, end: int) -> Iterator[tuple[Header, pa.RecordBatch]]:
-        """The frames of elements in [start, end) and their rows, over the mapped bytes."""
+        """The frames of elements in [start, end) and their rows (columns of STORED), over the mapped bytes."""
         for offset, header in self.frames(start, end):
             payload = self._buffer.slice(offset + HEADER_BYTES, header.length)
-            yield header, pa.ipc.read_record_batch(payload, LOG)
+            yield header, decode_rows(payload)
 
     def _reach(self, end: int) -> None:
         if end > len(self._view):

@@ -18,6 +18,7 @@ from spark_backend.log.segment import (
     opening_totals,
     recover,
     remove_segments,
+    sealed_bytes,
     segment_numbers,
     segment_path,
 )
@@ -56,8 +57,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     kept = _unbroken(directory, numbers)
     opening = [opening_totals(segment_path(directory, number)) for number in kept]
     for number, following in zip(kept, opening[1:], strict=False):
-        size = segment_path(directory, number).stat().st_size
-        retention.sealed(Sealed(number, size, following.last))
+        retention.sealed(Sealed(number, sealed_bytes(segment_path(directory, number)), following.last))
     active = ActiveSegment.reopen(directory, kept[-1], last.committed)
     if published is not None and last.after.frames < published.totals.frames:
         _LOGGER.warning(

@@ -10,16 +10,21 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage
 from protocol.streams import TimeKind
 from spark_backend.log.columns import EARLIEST, LATEST, REQUEST
+from spark_backend.log.rows import text_bytes
 
 
 @dataclass(frozen=True)
 class Request:
-    """``rows`` in the columns of REQUEST; ``times`` (int64, ms) one per element, None where the log stamps them."""
+    """``rows`` in the columns of REQUEST; ``times`` (int64, ms) one per element, None where the log stamps them.
+
+    ``text``: bytes of the terms of all rows, as ``text_bytes`` counts them.
+    """
 
     rows: pa.RecordBatch
     times: pa.Int64Array | None
     elements: int
     triples: int
+    text: int
 
 
 def check_request(batch: pa.RecordBatch, time: TimeKind) -> Request:
@@ -30,7 +35,7 @@ def check_request(batch: pa.RecordBatch, time: TimeKind) -> Request:
     """
     rows = _in_columns(batch)
     if not rows.num_rows:
-        return Request(rows, pa.array([], pa.int64()) if time is TimeKind.EVENT else None, 0, 0)
+        return Request(rows, pa.array([], pa.int64()) if time is TimeKind.EVENT else None, 0, 0, 0)
     element = rows["element"]
     # First of all: the rest counts on ordinals that neither fall nor skip.
     if not _counts_from_zero(element):
@@ -44,7 +49,7 @@ def check_request(batch: pa.RecordBatch, time: TimeKind) -> Request:
         raise ValueError("an empty message is one row: no other row may have its ordinal")
     elements = element[-1].as_py() + 1
     times = _times(rows, elements) if time is TimeKind.EVENT else None
-    return Request(rows, times, elements, rows.num_rows - subject.null_count)
+    return Request(rows, times, elements, rows.num_rows - subject.null_count, text_bytes(rows))
 
 
 def element_starts(element: pa.Array) -> pa.Array:

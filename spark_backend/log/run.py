@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from spark_backend.log.frame import Header
 from spark_backend.log.mapped import MappedSegment
+from spark_backend.log.rows import written_out
 
 FULL_ROWS = 32 * 1024
 FULL_BYTES = 8 * 1024 * 1024
-"""A run of this many rows or bytes takes no more frames; a frame of this size is a run of its own, uncopied."""
+"""A run of this many rows or bytes of text takes no more frames; a frame of this size is a run of its own."""
 
 _GROWTH = 4
 
@@ -36,13 +37,14 @@ class Content(NamedTuple):
 class Run:
     """The frames of a segment in [start, end): their bounds, and their rows while they are in memory."""
 
-    __slots__ = ("content", "earliest", "end", "late", "latest", "rows", "segment", "start", "triples", "used")
+    __slots__ = ("content", "earliest", "end", "late", "latest", "rows", "segment", "start", "text", "triples", "used")
 
     def __init__(self, segment: MappedSegment, offset: int, header: Header) -> None:
         self.segment = segment
         self.start = offset
         self.end = offset + header.size
         self.rows = header.rows
+        self.text = header.text
         self.triples = header.triples
         self.late = header.late
         self.earliest = header.earliest
@@ -53,7 +55,7 @@ class Run:
     @property
     def full(self) -> bool:
         """Whether it takes no more frames."""
-        return self.rows >= FULL_ROWS or self.end - self.start >= FULL_BYTES
+        return self.rows >= FULL_ROWS or self.text >= FULL_BYTES
 
     def takes(self, later: Run) -> bool:
         """Whether the two should be one.
@@ -69,6 +71,7 @@ class Run:
             self.content = _merged(self.content, later.load())
         self.end = later.end
         self.rows += later.rows
+        self.text += later.text
         self.triples += later.triples
         self.late += later.late
         self.earliest = min(self.earliest, later.earliest)
@@ -77,7 +80,7 @@ class Run:
     def load(self) -> Content:
         """The rows, read if they are not in memory."""
         if self.content is None:
-            batches = [batch for _, batch in self.segment.read(self.start, self.end)]
+            batches = [written_out(batch) for _, batch in self.segment.read(self.start, self.end)]
             rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
             if self.rows != self.triples:
                 rows = rows.filter(pc.is_valid(rows["s"]))

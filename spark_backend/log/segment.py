@@ -108,9 +108,12 @@ class ActiveSegment:
         return self.committed <= HEADER_BYTES
 
     def trim(self) -> None:
-        """Give back the space reserved."""
-        if self._reserved != self.committed:
+        """Give back the space reserved. A crash of the machine may undo that: see ``sealed_bytes``."""
+        if not self._clean:
             self._cut()
+        elif self._reserved != self.committed:
+            os.ftruncate(self._descriptor, self.committed)
+            self._reserved = self.committed
 
     def close(self) -> None:
         """Close the file."""
@@ -145,6 +148,21 @@ def recover(path: Path) -> Recovered | None:
             return None
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
             return _scan(data)
+
+
+def sealed_bytes(path: Path) -> int:
+    """The length of a segment that is no longer written, without what is still reserved behind its last frame."""
+    with path.open("rb+") as file:
+        size = os.fstat(file.fileno()).st_size
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
+            end = 0
+            while (header := decode_header(data, end)) is not None:
+                end += header.size
+            # Anything but zeros was a frame once: it stays, and who reads it is told of the damage.
+            reserved = end < size and mapped[end:].count(0) == size - end
+        if reserved:
+            os.ftruncate(file.fileno(), end)
+        return end if reserved else size
 
 
 def opening_totals(path: Path) -> Totals:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from protocol.streams import StreamSettings
 from protocol.time import Instant, Milliseconds
-from spark_backend.log.columns import LATEST, LOG, NO_WATERMARK, TERMS
+from spark_backend.log.columns import LATEST, NO_WATERMARK, STORED, TERMS
 from spark_backend.log.request import Request
 
 
@@ -33,11 +33,15 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class Stamped:
-    """Rows in the columns of LOG, their bounds, and the totals after them (``frames`` unchanged)."""
+    """Rows in the columns of STORED, their bounds, and the totals after them (``frames`` unchanged).
+
+    ``text``: see Request.
+    """
 
     rows: pa.RecordBatch
     elements: int
     triples: int
+    text: int
     late: int
     earliest: Instant
     latest: Instant
@@ -98,8 +102,8 @@ def _stamped(
     after: Totals,
 ) -> Stamped:
     terms = (request.rows[name] for name in TERMS)
-    rows = pa.RecordBatch.from_arrays([*columns, *terms], schema=LOG)
-    return Stamped(rows, request.elements, request.triples, late, *bounds, after)
+    rows = pa.RecordBatch.from_arrays([*columns, *terms], schema=STORED)
+    return Stamped(rows, request.elements, request.triples, request.text, late, *bounds, after)
 
 
 def _after(

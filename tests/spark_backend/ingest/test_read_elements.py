@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from protocol.errors import InvalidMessage
 from protocol.formats.messages import UnsupportedMediaType
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import parse_instant
+from spark_backend.ingest import canonical_lines
 from spark_backend.ingest.columns import ELEMENT_SCHEMA, read_elements
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -26,6 +28,14 @@ RDFM = "; messages=rdfm"
 NDJSON = "application/x-ndjson"
 
 Row = dict[str, Any]
+
+
+@pytest.fixture(autouse=True, scope="module", params=[0, canonical_lines.SHORT], ids=["by lines", "by the parser"])
+def _way_of_reading(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Short bodies go to the parser, but their lines can be read as those of long ones are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canonical_lines, "SHORT", request.param)
+        yield
 
 
 def rows(body: str | bytes, content_type: str, settings: StreamSettings = ARRIVAL, at: int | None = None) -> list[Row]:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from spark_backend.log import group
 from spark_backend.log.columns import LOG
 from spark_backend.log.frame import ALIGNMENT, HEADER_BYTES, Kind, decode_header, encode_elements, encode_mark, verify
 from spark_backend.log.frame import walk as walk_frames
 from spark_backend.log.request import check_request
+from spark_backend.log.rows import decode_rows, written_out
 from spark_backend.log.stamp import Totals, stamp_event
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple
 
@@ -35,7 +37,7 @@ def test_frames_are_aligned_and_read_back() -> None:
     assert all(offset % ALIGNMENT == 0 for offset, _ in found)
     offset, header = found[2]
     payload = pa.py_buffer(data).slice(offset + HEADER_BYTES, header.length)
-    rows = pa.ipc.read_record_batch(payload, LOG)
+    rows = decode_rows(payload)
     assert rows["n"].to_pylist() == [1.5]
 
 
@@ -53,3 +55,26 @@ def test_a_frame_cut_short_is_noticed() -> None:
     for length in range(len(data)):
         header = decode_header(data[:length], 0)
         assert header is None or not verify(memoryview(data)[:length], 0, header), length
+
+
+def test_a_term_of_many_rows_is_written_once_and_counted_for_each() -> None:
+    long = "ü" * 1000
+    data = frame(*((time, [triple(long), triple("a")]) for time in range(50)))
+    header = decode_header(data, 0)
+    assert header is not None
+    once = sum(len(text.encode()) for name in (long, "a") for text in triple(name)[1:4] if isinstance(text, str))
+    assert header.text == 50 * once
+    assert header.length < header.text / 4
+    rows = written_out(decode_rows(pa.py_buffer(data).slice(HEADER_BYTES, header.length)))
+    assert rows.schema == LOG
+    assert rows["o"].to_pylist() == [f'"{long}"', '"a"'] * 50
+
+
+def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = event_stream()
+    requests = [check_request(request((time, [triple("a" * 100)] * 5)), settings.time) for time in range(4)]
+    monkeypatch.setattr(group, "_FRAME_BYTES", 2 * requests[0].text)
+    composed = group.compose([group.Operation(wanted) for wanted in requests], settings, 0, Totals())
+    data = b"".join(bytes(part) for part in composed.parts)
+    assert [header.elements for _, header in walk_frames(data, 0, len(data))] == [2, 2]
+    assert composed.after.frames == 2

@@ -12,6 +12,7 @@ import pytest
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
 from spark_backend.log.columns import END
+from spark_backend.log.frame import HEADER_BYTES
 from spark_backend.log.manifest import MANIFEST
 from spark_backend.log.reader import LogReader
 from spark_backend.log.segment import segment_numbers, segment_path
@@ -193,4 +194,38 @@ def test_an_arrival_stream_stays_monotone_when_the_manifest_is_lost(tmp_path: Pa
     assert log.describe().watermark == 999
     log.append(request((None, [triple("b")])))
     assert log.describe().last == 1000
+    log.close()
+
+
+def sealed_and_active(directory: Path) -> tuple[Path, LogCounts]:
+    """A closed log of two segments: the first of them, and what the log holds."""
+    log = StreamLog.open(directory, event_stream(), lambda: 0, segment_bytes=1)
+    for time in (1, 2):
+        log.append(request((time, [triple(str(time))])))
+    counts = log.describe()
+    log.close()
+    assert segment_numbers(directory) == [1, 2]
+    return segment_path(directory, 1), counts
+
+
+def test_space_reserved_behind_a_sealed_segment_that_is_back_after_a_crash_is_given_back(tmp_path: Path) -> None:
+    sealed, counts = sealed_and_active(tmp_path / "log")
+    size = sealed.stat().st_size
+    os.truncate(sealed, size + 1_000_000)
+    log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, segment_bytes=1)
+    assert log.describe() == counts
+    assert sealed.stat().st_size == size
+    assert [row[0] for row in rows(LogReader(tmp_path / "log").scan(-1, END))] == [1, 2]
+    log.close()
+
+
+def test_damage_within_a_sealed_segment_is_not_taken_for_reserved_space(tmp_path: Path) -> None:
+    sealed, _ = sealed_and_active(tmp_path / "log")
+    data = bytearray(sealed.read_bytes())
+    data[HEADER_BYTES] ^= 0xFF  # the magic of the second frame
+    sealed.write_bytes(data)
+    log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, segment_bytes=1)
+    assert sealed.stat().st_size == len(data)
+    with pytest.raises(Unavailable, match="damaged"):
+        LogReader(tmp_path / "log").scan(-1, END)
     log.close()
