@@ -19,7 +19,7 @@ from protocol.time import Instant
 from spark_backend.evaluation.task import DUE_SCHEMA
 
 FORMAT = "evaluation_instants"
-_FEWEST, _MOST = 64, 256
+_FEWEST, _MOST = 64, 512
 """Instants of one query in a batch at the most, between these: a query that catches up shares with the others.
 
 The upper bound is a part of what the endpoint holds for a query's listeners, who must be able to follow."""

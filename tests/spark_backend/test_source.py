@@ -123,7 +123,7 @@ def test_a_query_that_catches_up_shares_with_the_others(stepped: SteppedBackend,
     assert [t for batch in batches for t in batch.get("behind", [])] == list(range(1, 1001))
     assert [t for batch in batches for t in batch.get("other", [])] == list(range(50, 1001, 50))
     assert "other" in batches[0]
-    assert max(len(batch["behind"]) for batch in batches) <= 256
+    assert max(len(batch["behind"]) for batch in batches) <= 512
     assert clock.advance(offset) == offset
 
 
