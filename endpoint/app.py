@@ -1,4 +1,4 @@
-"""The ASGI application: routes, errors, cross-origin access, and its life from start to stop."""
+"""The ASGI application: routes, errors, who may ask, and its life from start to stop."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from endpoint import graph_store, health, queries, sparql, streams
+from endpoint.access import AccessControl
 from endpoint.backend import Backend
 from endpoint.life import EnsureStarted, Life, spark_backend
+from endpoint.listeners import Listeners
 from endpoint.page import routes as page_routes
 from endpoint.problems import EXCEPTION_HANDLERS
 from endpoint.settings import Settings
@@ -45,14 +47,18 @@ def create_app(settings: Settings | None = None, *, backend: Backend | None = No
         routes=routes,
         middleware=[
             Middleware(health.RequestCounter, counts=counts),
+            # Outside of what asks for tokens: a preflight carries none, and a page has to see why it was refused.
+            # Credentials are left out: a token is sent by the page itself, never by the browser.
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.cors_origins,
-                allow_methods=["*"],
+                allow_methods=["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY"],
                 allow_headers=["*"],
-                expose_headers=["Location", "Allow"],
+                allow_credentials=False,
+                expose_headers=["Location", "Allow", "WWW-Authenticate", "Retry-After"],
                 max_age=3600,
             ),
+            Middleware(AccessControl, tokens=settings.tokens, origins=settings.cors_origins),
             Middleware(EnsureStarted, life=life),
         ],
         exception_handlers=EXCEPTION_HANDLERS,
@@ -60,4 +66,6 @@ def create_app(settings: Settings | None = None, *, backend: Backend | None = No
     )
     app.state.settings = settings
     app.state.requests = counts
+    app.state.refusals = Counter()
+    app.state.listeners = Listeners(settings.max_listeners)
     return app

@@ -8,14 +8,17 @@ from contextlib import aclosing
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from endpoint.access import require
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.channel import Entry
+from endpoint.listeners import Listeners
 from endpoint.live_queries import LiveQueries
 from endpoint.query_document import query_document
 from endpoint.registration import located, register_query, standing_query
 from endpoint.result_stream import Asked, ResultStreamResponse, accept_header, asked, hub_of, since_parameter
 from endpoint.subscription import Subscription
 from endpoint.subscriptions import Hub
+from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError, Unavailable
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
@@ -44,6 +47,7 @@ class EvaluationFailed(ProtocolError):
 async def answer(request: Request, query: ContinuousQuery) -> Response:
     """Whatever a request to ``/sparql`` with a continuous query asks for."""
     hub = hub_of(request)
+    require(request, operation_scope(registration=query.registration is not None))
     query = await located(request, hub, query)
     if query.registration is not None:
         return await _register(request, hub, query)
@@ -51,7 +55,9 @@ async def answer(request: Request, query: ContinuousQuery) -> Response:
     start, live = asked(request), live_queries(request)
     if media_type == EVENT_STREAM:
         return ResultStreamResponse(lambda: live.listening(query, start))
-    evaluation = await _next_answer(request, live, query, start)
+    listeners: Listeners = request.app.state.listeners
+    with listeners.one_more():
+        evaluation = await _next_answer(request, live, query, start)
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
 
 
@@ -75,7 +81,7 @@ def live_queries(request: Request) -> LiveQueries:
     state = request.app.state
     live = getattr(state, "live_queries", None)
     if not isinstance(live, LiveQueries):
-        live = state.live_queries = LiveQueries(hub_of(request))
+        live = state.live_queries = LiveQueries(hub_of(request), maximum=state.settings.max_live_queries)
     return live
 
 

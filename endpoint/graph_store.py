@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 from starlette.requests import Request
@@ -12,12 +12,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.backend import Backend
+from endpoint.multipart_graphs import FORM_DATA, parts
 from endpoint.oxigraph_processor import GRAPH_SYNTAX
+from endpoint.readers.exchange import GraphQuestion
+from endpoint.readers.response import AnswerResponse, query_limits
+from endpoint.request_body import read_body
 from endpoint.store import GraphStore
 from endpoint.threads import WorkerThreads
-from protocol.errors import InvalidMessage, NotFound, ProtocolError, UnsupportedFeature
-from protocol.formats.media_types import GRAPH_OFFERS, RDF_BODY_TYPES, GraphFormat, content_type
-from protocol.formats.negotiation import UnsupportedMediaType, choose
+from protocol.errors import InvalidMessage, NotFound, ProtocolError
+from protocol.formats.media_types import GRAPH_OFFERS, RDF_BODY_TYPES, GraphFormat
+from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
 from protocol.formats.sparql_dataset import require_absolute
 from protocol.formats.sparql_request import decode_form
 
@@ -68,16 +72,19 @@ async def graphs(request: Request) -> Response:
     graph = _named_by(request)
     if request.method in ("GET", "HEAD"):
         accept = ", ".join(request.headers.getlist("accept")) or None
-        return await threads.run(_get, state.store, _required(graph), accept)
+        question = GraphQuestion(_required(graph).iri, accept, {name: one.value for name, one in _SINGLE_GRAPH.items()})
+        return AnswerResponse(state.readers, question, query_limits(request))
     if request.method == "DELETE":
         return await threads.run(_delete, state.store, state.backend, _required(graph))
-    syntax = _syntax(request.headers.get("content-type"))
-    body = await request.body()
+    put = request.method == "PUT"
+    content_type = request.headers.get("content-type")
+    if put or _media_type(content_type) != FORM_DATA:
+        _syntax(content_type)  # before the body is read
+    body = await read_body(request, state.settings.max_request_bytes)
     url = f"{state.settings.base_url}/graphs"
     if graph is None and request.method == "POST":
         graph = GraphName(f"{url}/{uuid.uuid4()}")
-    put = request.method == "PUT"
-    return await threads.run(_write, state.store, state.backend, _required(graph), syntax, body, put, url)
+    return await threads.run(_write, state.store, state.backend, _required(graph), content_type, body, put, url)
 
 
 def _named_by(request: Request) -> GraphName | None:
@@ -86,8 +93,7 @@ def _named_by(request: Request) -> GraphName | None:
     if "name" in request.path_params:
         if named or "default" in parameters:
             raise MalformedGraphRequest("the path names a graph already: leave ?graph and ?default out")
-        raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
-        _, _, name = raw_path.decode("latin-1").partition("?")[0].rpartition("/graphs/")
+        name = _as_sent(request.scope.get("raw_path"), request.path_params["name"])
         iri = f"{request.app.state.settings.base_url}/graphs/{name}"
         return GraphName(require_absolute("the path", iri))
     if len(named) + ("default" in parameters) > 1:
@@ -97,29 +103,38 @@ def _named_by(request: Request) -> GraphName | None:
     return GraphName(require_absolute("graph", named[0])) if named else None
 
 
+def _as_sent(raw_path: bytes | None, name: str) -> str:
+    """The end of the path that was decoded to ``name``, with its percent-encoding: that is part of the graph's IRI."""
+    sent = (raw_path or b"").decode("latin-1").partition("?")[0]
+    start = sent.find("/graphs/")
+    while start >= 0:
+        rest = sent[start + len("/graphs/") :]
+        if unquote(rest) == name:
+            return rest
+        start = sent.find("/graphs/", start + 1)
+    return quote(name, safe=_URL_CHARACTERS.replace("%", ""))
+
+
 def _required(graph: GraphName | None) -> GraphName:
     if graph is None:
         raise MalformedGraphRequest("the request names no graph: add ?default or ?graph=IRI")
     return graph
 
 
-def _syntax(header: str | None) -> GraphFormat:
+def _media_type(header: str | None) -> str:
+    return (header or "").partition(";")[0].strip().lower()
+
+
+def _syntax(header: str | None, of: str = "the request") -> GraphFormat:
     expected = f"send one of {', '.join(member.value for member in GraphFormat)}"
-    media_type = (header or "").partition(";")[0].strip().lower()
-    if media_type == "multipart/form-data":
-        raise UnsupportedFeature(f"graphs in multipart/form-data are not supported: {expected}, one graph a request")
+    media_type = _media_type(header)
+    if media_type == FORM_DATA:
+        raise UnsupportedMediaType(f"{FORM_DATA} is read with POST only (Graph Store section 5.5): {expected}")
     if media_type not in RDF_BODY_TYPES:
-        said = f"{media_type} is not read here" if media_type else "the request has no Content-Type"
+        said = f"{media_type} is not read here" if media_type else f"{of} has no Content-Type"
         raise UnsupportedMediaType(f"{said}: {expected}")
+    require_utf8(header)
     return RDF_BODY_TYPES[media_type]
-
-
-def _get(store: GraphStore, graph: GraphName, accept: str | None) -> Response:
-    graph.require(store.oxigraph)
-    media_type = choose(accept, _SINGLE_GRAPH)
-    triples = (quad.triple for quad in store.oxigraph.quads_for_pattern(None, None, None, graph.oxigraph))
-    written = ox.serialize(triples, format=GRAPH_SYNTAX[_SINGLE_GRAPH[media_type]])
-    return Response(written, headers={"Content-Type": content_type(media_type), "Vary": "Accept"})
 
 
 def _delete(store: GraphStore, backend: Backend, graph: GraphName) -> Response:
@@ -134,9 +149,19 @@ def _delete(store: GraphStore, backend: Backend, graph: GraphName) -> Response:
 
 
 def _write(
-    store: GraphStore, backend: Backend, graph: GraphName, syntax: GraphFormat, body: bytes, put: bool, graphs_url: str
+    store: GraphStore,
+    backend: Backend,
+    graph: GraphName,
+    content_type: str | None,
+    body: bytes,
+    put: bool,
+    graphs_url: str,
 ) -> Response:
-    triples = _triples(body, syntax, graph.iri or graphs_url)
+    triples = [
+        triple
+        for syntax, content in _documents(content_type, body)
+        for triple in _triples(content, syntax, graph.iri or graphs_url)
+    ]
     with store.changing() as oxigraph:
         new = not graph.exists(oxigraph)
         if put:
@@ -144,9 +169,10 @@ def _write(
             oxigraph.update(_replacement(graph, triples))
         else:
             name = graph.oxigraph
-            if isinstance(name, ox.NamedNode):
-                oxigraph.add_graph(name)
             oxigraph.extend(ox.Quad(one.subject, one.predicate, one.object, name) for one in triples)
+            if isinstance(name, ox.NamedNode):
+                # Only of use if there are no triples; after them, so that nobody sees the graph and not its triples.
+                oxigraph.add_graph(name)
     backend.store_changed()
     if not new:
         return Response(status_code=204)
@@ -154,6 +180,14 @@ def _write(
     direct = iri.startswith(f"{graphs_url}/")
     location = quote(iri, safe=_URL_CHARACTERS) if direct else f"{graphs_url}?graph={quote(iri, safe='')}"
     return Response(status_code=201, headers={"Location": location})
+
+
+def _documents(content_type: str | None, body: bytes) -> list[tuple[GraphFormat, bytes]]:
+    """The body, or each of its parts, with its syntax. A part that is no RDF refuses them all."""
+    if _media_type(content_type) != FORM_DATA:
+        return [(_syntax(content_type), body)]
+    found = parts(content_type or "", body)
+    return [(_syntax(header, f"part {number}"), content) for number, (header, content) in enumerate(found, 1)]
 
 
 def _triples(body: bytes, syntax: GraphFormat, base: str | None) -> list[ox.Triple]:

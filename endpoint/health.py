@@ -16,7 +16,7 @@ from protocol.streams import StreamDescription
 
 Sample = tuple[Mapping[str, object], float | None]
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "QUERY"})
 
 
 class RequestCounter:
@@ -64,6 +64,12 @@ async def metrics(request: Request) -> Response:
         families, "requests_total", "counter", "HTTP responses begun.",
         (({"method": method, "status": status}, count) for (method, status), count in sorted(state.requests.items())),
     )  # fmt: skip
+    _family(
+        families, "refused_total", "counter", "Requests refused by a rule or a limit, by which one.",
+        (({"reason": reason}, state.refusals[reason]) for reason in sorted({*_REASONS, *state.refusals})),
+    )  # fmt: skip
+    _family(families, "listeners", "gauge", "Open result streams, and clients that wait for a next answer.",
+            [({}, state.listeners.count)])  # fmt: skip
     _family(families, "ready", "gauge", "1 while continuous queries are evaluated.",
             [({}, int(reported.state == "running"))])  # fmt: skip
     _family(families, "store_version", "counter", "Changes of the endpoint's graphs.", [({}, state.store.version)])
@@ -79,6 +85,13 @@ async def metrics(request: Request) -> Response:
         _family(families, f"query_{name}", kind, help_text, samples)
     return Response("".join(families), headers={"Content-Type": METRICS_TYPE, "Cache-Control": "no-store"})
 
+
+_REASONS = (
+    "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
+    "malformed_credentials", "no_token",
+    "query_timeout", "readers", "result_too_large", "too_complex", "too_large",
+)  # fmt: skip
+"""Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
 
 _OF_STREAMS = (
     ("elements_total", "counter", "Elements appended."),

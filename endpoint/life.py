@@ -1,4 +1,4 @@
-"""What an application owns from its start to its end: store, threads, backend and hub, in this order."""
+"""What an application owns from its start to its end: store, readers, threads, backend and hub, in this order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from endpoint.backend import Backend
+from endpoint.fetching import Fetching
 from endpoint.late_backend import LateBackend
+from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
 from endpoint.store import GraphStore
 from endpoint.subscriptions import Hub
@@ -35,7 +37,10 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
 
 
 class Life:
-    """Starts once, stops once. ``app.state`` has ``store``, ``threads``, ``backend`` and ``hub`` in between."""
+    """Starts once, stops once.
+
+    ``app.state`` has ``store``, ``readers``, ``threads``, ``backend`` and ``hub`` in between.
+    """
 
     def __init__(self, settings: Settings, make_backend: MakeBackend) -> None:
         self._settings = settings
@@ -58,6 +63,7 @@ class Life:
             await anyio.to_thread.run_sync(self._build, app)
             self._app = app
             try:
+                await app.state.readers.start()
                 await app.state.hub.start()
                 app.state.backend.listen(app.state.hub.receive)
                 await anyio.to_thread.run_sync(app.state.backend.start)
@@ -73,9 +79,14 @@ class Life:
             data = self._temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-"))
         try:
             data.mkdir(parents=True, exist_ok=True)
-            kept = None if self._temporary else data / "store"
-            store = app.state.store = GraphStore(kept, self._settings.load)
+            store = app.state.store = GraphStore(
+                data / "store",
+                self._settings.load,
+                fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
+            )
             try:
+                # Beside the store, because snapshots are hard links into it.
+                app.state.readers = ReaderPool(store, data / "snapshots", self._settings.readers)
                 app.state.backend = self._make_backend(data, store, self._settings)
                 app.state.hub = Hub(app.state.backend)
                 app.state.threads = WorkerThreads(self._settings.threads)
@@ -94,6 +105,7 @@ class Life:
         self._backend_stopped = True
         await anyio.to_thread.run_sync(app.state.backend.stop)
         await app.state.hub.stop()
+        await app.state.readers.stop()
         await anyio.to_thread.run_sync(self._take_down)
         atexit.unregister(self._take_down)
 
@@ -106,6 +118,7 @@ class Life:
         if not self._backend_stopped:
             app.state.backend.stop()
         app.state.threads.stop()
+        app.state.readers.end()
         app.state.store.close()
         self._remove_temporary()
 

@@ -15,7 +15,7 @@ from endpoint.registration import query_identity
 from endpoint.result_stream import Asked
 from endpoint.subscription import BEGINNING, NOW, StartingPoint, Subscription
 from endpoint.subscriptions import Hub
-from protocol.errors import NotFound
+from protocol.errors import NotFound, Unavailable
 from protocol.formats.sse import FIRST_INSTANT
 from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
@@ -24,6 +24,14 @@ logger = logging.getLogger(__name__)
 
 RESUME_WINDOW = 60.0
 """Seconds a query goes on running after its last listener has left."""
+
+
+class TooManyLiveQueries(Unavailable):
+    """As many continuous queries run for their listeners alone as the endpoint takes."""
+
+    title = "Too many continuous queries"
+    refusal = "live_queries"
+    retry_after = 10
 
 
 @dataclass
@@ -41,13 +49,20 @@ class _Held:
 class LiveQueries:
     """The same query asked by many is registered once in the backend, under a name that its text determines.
 
-    ``clock`` gives seconds that never step back.
+    At most ``maximum`` of them run; where there are so many, one that nobody listens to any more makes room for
+    a new one. ``clock`` gives seconds that never step back.
     """
 
     def __init__(
-        self, hub: Hub, *, clock: Callable[[], float] = time.monotonic, resume_window: float = RESUME_WINDOW
+        self,
+        hub: Hub,
+        *,
+        maximum: int = 100,
+        clock: Callable[[], float] = time.monotonic,
+        resume_window: float = RESUME_WINDOW,
     ) -> None:
         self._hub = hub
+        self._maximum = maximum
         self._clock = clock
         self._window = resume_window
         self._held: dict[str, _Held] = {}
@@ -55,8 +70,13 @@ class LiveQueries:
 
     @asynccontextmanager
     async def listening(self, query: ContinuousQuery, asked: Asked) -> AsyncGenerator[Subscription, None]:
-        """A subscription to the query, which runs at least as long. Raises what registering it raises."""
+        """A subscription to the query, which runs at least as long.
+
+        Raises TooManyLiveQueries, and what registering it raises.
+        """
         name = live_name(query, asked.since)
+        while name not in self._held and len(self._held) >= self._maximum:
+            await self._make_room()
         # Counted first: whatever happens from here on, the query is removed some time after it.
         held = self._held.setdefault(name, _Held())
         held.users += 1
@@ -72,16 +92,30 @@ class LiveQueries:
     async def sweep(self) -> None:
         """Remove the queries that nobody has listened to for the resume window."""
         for name in [name for name, held in self._held.items() if self._expired(held)]:
-            async with self._hub.lock(name):
-                held = self._held.get(name)
-                if held is None or not self._expired(held):
-                    continue
-                del self._held[name]
-                try:
-                    await self._hub.call(self._hub.backend.remove, name)
-                except NotFound:
-                    logger.debug("%s was gone already", name)
-                self._hub.end(name, "nobody listened any more")
+            await self._remove(name, self._expired)
+
+    async def _make_room(self) -> None:
+        """Remove the query that nobody has listened to for longest. Raises TooManyLiveQueries if all are in use."""
+        idle = {name: held.idle_since for name, held in self._held.items() if held.idle_since is not None}
+        if not idle:
+            raise TooManyLiveQueries(
+                f"{self._maximum} continuous queries that nobody registered are running, which is as many as this "
+                "endpoint takes (max_live_queries): try again later, or listen to a registered query"
+            )
+        await self._remove(min(idle, key=lambda name: idle[name]), lambda held: held.idle_since is not None)
+
+    async def _remove(self, name: str, removable: Callable[[_Held], bool]) -> None:
+        """Remove a query, unless it is not removable any more once its turn has come."""
+        async with self._hub.lock(name):
+            held = self._held.get(name)
+            if held is None or not removable(held):
+                return
+            del self._held[name]
+            try:
+                await self._hub.call(self._hub.backend.remove, name)
+            except NotFound:
+                logger.debug("%s was gone already", name)
+            self._hub.end(name, "nobody listened any more")
 
     def _expired(self, held: _Held) -> bool:
         return held.idle_since is not None and self._clock() - held.idle_since >= self._window

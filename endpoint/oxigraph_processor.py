@@ -7,8 +7,8 @@ Python whatever it declines; here nothing is declined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, Protocol, cast
 
 import pyoxigraph as ox
 from oxrdflib._converter import from_ox
@@ -16,11 +16,14 @@ from rdflib import Graph, Variable, plugin
 from rdflib.query import Processor, Result, UpdateProcessor
 from rdflib.term import Node
 
+from endpoint.corrections import error_in_original, rewritten
 from endpoint.syntax_errors import syntax_error
-from protocol.errors import QuerySemanticError
+from protocol.errors import ProtocolError, QuerySemanticError
+from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.media_types import GraphFormat, SolutionsFormat
 from protocol.formats.sparql_dataset import dataset_clauses
-from protocol.formats.sparql_guard import refuse_excess, refuse_fetching
+from protocol.formats.sparql_guard import permitted_query, refuse_excess, refuse_services
+from protocol.formats.sparql_load import loads, with_data
 
 NAME = "oxigraph"
 
@@ -45,6 +48,21 @@ NamedName = ox.NamedNode | ox.BlankNode
 Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
+class ServiceFailed(ProtocolError):
+    """An endpoint named by SERVICE did not answer as it should (SPARQL 1.1 Federated Query section 4)."""
+
+    status = 502
+    title = "A service failed"
+
+
+class Output(Protocol):
+    """What Oxigraph's serializers need of a binary file."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+
 class OxigraphResult(Result):
     """An rdflib Result over Oxigraph's answer, which is read once: either by ``written`` or as rdflib terms.
 
@@ -57,6 +75,7 @@ class OxigraphResult(Result):
         kind = {ox.QuerySolutions: "SELECT", ox.QueryBoolean: "ASK", ox.QueryTriples: "CONSTRUCT"}[type(answer)]
         super().__init__(kind)
         self.answer: Answer | None = answer
+        self._services = bool(answered.get("services"))
         self._graph: Graph | None = None
         if isinstance(answer, ox.QueryBoolean):
             self.askAnswer = bool(answer)
@@ -82,17 +101,29 @@ class OxigraphResult(Result):
     def graph(self, graph: Graph | None) -> None:
         self._graph = graph
 
-    def written(self, syntax: SolutionsFormat | GraphFormat, output: IO[bytes] | None = None) -> bytes:
+    def written(self, syntax: SolutionsFormat | GraphFormat, output: Output | None = None) -> bytes:
         """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet."""
+        file = cast("IO[bytes] | None", output)
         try:
             if isinstance(self.answer, ox.QueryTriples):
                 assert isinstance(syntax, GraphFormat)
-                return self.answer.serialize(output, GRAPH_SYNTAX[syntax]) or b""
+                return self.answer.serialize(file, GRAPH_SYNTAX[syntax]) or b""
             assert self.answer is not None
             assert isinstance(syntax, SolutionsFormat)
-            return self.answer.serialize(output, SOLUTIONS_SYNTAX[syntax]) or b""
-        except RuntimeError as error:
-            raise QuerySemanticError(str(error)) from error
+            return self.answer.serialize(file, SOLUTIONS_SYNTAX[syntax]) or b""
+        except (RuntimeError, OSError) as error:
+            problem = _problem_of(error, self._services)
+            if problem is None:
+                raise
+            raise problem from error
+
+
+def _problem_of(error: RuntimeError | OSError, services: bool) -> ProtocolError | None:
+    """What an error of Oxigraph's is to the client, in a query that asks other endpoints or not; None: it is ours."""
+    # An OSError with a number is that of the output or the disk; Oxigraph's of the network have none.
+    if services and (error.errno is None if isinstance(error, OSError) else "service <" in str(error)):
+        return ServiceFailed(str(error))
+    return None if isinstance(error, OSError) else QuerySemanticError(str(error))
 
 
 def _solutions(variables: Sequence[Variable], answer: ox.QuerySolutions) -> Iterator[Mapping[Variable, Any]]:
@@ -116,34 +147,54 @@ class OxigraphProcessor(Processor):
         base: str | None = None,
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
+        allow_fetch: AllowList = NOTHING,
     ) -> Mapping[str, Any]:
         """``{"answer": …}``. Graphs given here, of either kind, are the whole dataset, whatever FROM says.
 
         ``initNs`` is not used: SPARQL knows the prefixes the text declares. Raises ProtocolError for
-        what is no query, for SERVICE, and for text too complex to be evaluated.
+        what is no query, for SERVICE with an address that is not on the list, and for text too complex to be evaluated.
+        Oxigraph calls a service by itself: it follows no redirect, and waits without end.
         """
         if initBindings:
             raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
-        text = strOrQuery
-        refuse_excess(text)
-        refuse_fetching(text, update=False)
+        refuse_excess(strOrQuery)
+        text = permitted_query(strOrQuery, allow_fetch, base=base)
+        services = bool(allow_fetch) and "service" in text.casefold()
         default: list[DefaultName] = [ox.NamedNode(iri) for iri in default_graphs]
         named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
         if not default and not named:
             default, named = _from_clauses(text, base)
+        original = text
         try:
+            text = rewritten(original, base, lambda: self._named_graphs(original, base, default, named))
             if not default and not named:
-                return {"answer": self._store.query(text, base_iri=base)}
+                return {"answer": self._store.query(text, base_iri=base), "services": services}
             if len(default) > 1 and self._overlap(default):
                 # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
                 merged = self._merged(default, named)
                 whole: list[DefaultName] = [ox.DefaultGraph()]
-                return {"answer": merged.query(text, base_iri=base, default_graph=whole, named_graphs=named)}
-            return {"answer": self._store.query(text, base_iri=base, default_graph=default, named_graphs=named)}
+                answer = merged.query(text, base_iri=base, default_graph=whole, named_graphs=named)
+            else:
+                answer = self._store.query(text, base_iri=base, default_graph=default, named_graphs=named)
+            return {"answer": answer, "services": services}
         except SyntaxError as error:
-            raise syntax_error(text, error, update=False) from None
-        except RuntimeError as error:
-            raise QuerySemanticError(str(error)) from error
+            raise error_in_original(original, text, error, base) from None
+        except (RuntimeError, OSError) as error:
+            problem = _problem_of(error, services)
+            if problem is None:
+                raise
+            raise problem from error
+
+    def _named_graphs(
+        self, text: str, base: str | None, default: Sequence[DefaultName], named: Sequence[NamedName]
+    ) -> list[str]:
+        """IRIs of the named graphs of the query's dataset: of those given, or else of FROM's, or else the store's."""
+        graphs: Iterable[object] = named
+        if not default and not named:
+            clauses = dataset_clauses(text)
+            from_some = bool(clauses.default or clauses.named)
+            graphs = _resolved(clauses.prologue, clauses.named, base) if from_some else self._store.named_graphs()
+        return [graph.value for graph in graphs if isinstance(graph, ox.NamedNode)]
 
     def _overlap(self, graphs: Sequence[DefaultName]) -> bool:
         """Whether any triple is in more than one of the graphs."""
@@ -211,14 +262,21 @@ class OxigraphUpdateProcessor(UpdateProcessor):
         initNs: Mapping[str, Any] | None = None,  # noqa: N803
         *,
         base: str | None = None,
+        allow_fetch: AllowList = NOTHING,
+        loaded: Sequence[str | None] = (),
     ) -> None:
-        """Raises ProtocolError for what is no update, for LOAD and SERVICE, and for what cannot be done."""
+        """``loaded`` are the documents of the LOAD operations, as ``fetching.documents`` gives them for this text.
+
+        Raises ProtocolError for what is no update, for SERVICE, for LOAD of an address that is not on the list, and
+        for what cannot be done.
+        """
         if initBindings:
             raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
         refuse_excess(strOrQuery)
-        refuse_fetching(strOrQuery, update=True)
+        refuse_services(strOrQuery)
+        text = with_data(strOrQuery, loads(strOrQuery, allow_fetch, base=base), loaded)
         try:
-            self._store.update(strOrQuery, base_iri=base)
+            self._store.update(text, base_iri=base)
         except SyntaxError as error:
             raise syntax_error(strOrQuery, error, update=True) from None
         except RuntimeError as error:

@@ -26,14 +26,24 @@ def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | N
 
 
 def protocol_error(request: Request, error: Exception) -> Response:
-    """A ProtocolError: what it says, with ``Allow`` or ``Retry-After`` where the status asks for one."""
+    """A ProtocolError: what it says, with ``Allow``, ``WWW-Authenticate`` or ``Retry-After`` where one is due.
+
+    A refusal (an error with ``refusal``) is counted in ``app.state.refusals``.
+    """
     assert isinstance(error, ProtocolError)
     headers = {}
+    if error.refusal and "app" in request.scope:
+        refusals = getattr(request.app.state, "refusals", None)
+        if refusals is not None:
+            refusals[error.refusal] += 1
+    challenge = getattr(error, "challenge", None)
+    if isinstance(challenge, str):
+        headers["WWW-Authenticate"] = challenge
     allow = getattr(error, "allow", None)
     if isinstance(allow, str):
         headers["Allow"] = allow
     if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = "2"
+        headers["Retry-After"] = str(getattr(error, "retry_after", 2))
     return problem_response(error.problem(), headers)
 
 

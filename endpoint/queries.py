@@ -53,8 +53,9 @@ class Query(HTTPEndpoint):
         """Create (201) or replace (200) a standing query; ``?since=`` moves its start back."""
         hub, name = hub_of(request), checked_name(request.path_params["name"])
         since = since_parameter(request)
-        text = _text(request.headers.get("content-type", ""), await read_body(request, MAXIMUM_TEXT))
         state = request.app.state
+        body = await read_body(request, min(MAXIMUM_TEXT, state.settings.max_request_bytes))
+        text = _text(request.headers.get("content-type", ""), body)
         # The same base as at /sparql: the same text is the same query.
         query = await state.threads.run(parse, text, base=f"{state.settings.base_url}/sparql")
         if not isinstance(query, ContinuousQuery):

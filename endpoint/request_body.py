@@ -14,6 +14,7 @@ class BodyTooLarge(ProtocolError):
 
     status = 413
     title = "The body is too large"
+    refusal = "too_large"
 
 
 class UnsupportedCoding(ProtocolError):
@@ -51,7 +52,7 @@ def _decoded(body: bytes, limit: int, coding: str) -> bytes:
     except zlib.error as error:
         raise InvalidCoding(f"the body is not {coding}: {error}") from None
     if len(plain) > limit:
-        raise _too_large(limit)
+        raise too_large(limit)
     if not decoder.eof or decoder.unused_data:
         raise InvalidCoding(f"the {coding} body is cut off or has something after its end")
     return plain
@@ -59,18 +60,20 @@ def _decoded(body: bytes, limit: int, coding: str) -> bytes:
 
 async def _read(request: Request, limit: int) -> bytes:
     announced = request.headers.get("content-length", "")
-    if announced.isascii() and announced.isdigit() and int(announced) > limit:
-        raise _too_large(limit)
+    # A number of thousands of digits is none to Python.
+    if announced.isascii() and announced.isdigit() and (len(announced) > 20 or int(announced) > limit):
+        raise too_large(limit)
     chunks: list[bytes] = []
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _too_large(limit: int) -> BodyTooLarge:
+def too_large(limit: int) -> BodyTooLarge:
+    """The error for a body, or a text in one, of more than ``limit`` bytes."""
     shown = f"{limit // 2**20} MiB" if limit >= 2**20 else f"{limit} bytes"
-    return BodyTooLarge(f"the body is larger than {shown}: send it in parts", extra={"limit": limit})
+    return BodyTooLarge(f"what is sent is larger than {shown}: send it in parts", extra={"limit": limit})

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from endpoint.backend import Ended
 from endpoint.channel import BEFORE_ALL, Entry
+from endpoint.listeners import Listeners
 from endpoint.subscription import CutOff, Item, Reset, StartingPoint, Subscription
 from endpoint.subscriptions import Hub
 from protocol.errors import ProtocolError
@@ -108,6 +109,11 @@ class ResultStreamResponse(EventSourceResponse):
         self._subscription: Subscription | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        listeners: Listeners = scope["app"].state.listeners
+        with listeners.one_more():
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._subscribed() as subscription, aclosing(events(subscription)) as stream:
             self.body_iterator = stream
             self._subscription = subscription
@@ -135,12 +141,12 @@ async def subscribed(hub: Hub, name: str, start: StartingPoint) -> AsyncGenerato
 
 
 async def events(subscription: Subscription) -> AsyncGenerator[bytes, None]:
-    """A subscription as bytes, an event at a time; a failure is its last event, as the response has begun."""
+    """A subscription as bytes, whole events; a failure is the last of them, as the response has begun."""
     yield sse.HEARTBEAT
     try:
-        async with aclosing(subscription.items()) as items:
-            async for item in items:
-                yield _encoded(item)
+        async with aclosing(subscription.batches()) as batches:
+            async for batch in batches:
+                yield b"".join(map(_encoded, batch))
     except ProtocolError as error:
         yield sse.error_event(error.problem())
     except Exception:

@@ -8,6 +8,12 @@ from endpoint.oxigraph_processor import GRAPH_SYNTAX
 from endpoint.store import GraphStore
 from protocol.formats.media_types import GraphFormat
 
+RSP_QL = "urn:x-sparql-streams:language:RSP-QL"
+"""SPARQL 1.1 Query with windows over streams, as this endpoint reads it: a ``sd:Language``."""
+
+CONTINUOUS_QUERIES = "urn:x-sparql-streams:feature:continuous-queries"
+"""Queries that are evaluated again and again, with result streams (``text/event-stream``): a ``sd:Feature``."""
+
 Node = ox.NamedNode | ox.BlankNode
 
 SD = "http://www.w3.org/ns/sparql-service-description#"
@@ -35,7 +41,13 @@ def service_description(store: GraphStore, endpoint: str, syntax: GraphFormat) -
     say(service, f"{SD}endpoint", service)
     for language in ("SPARQL11Query", "SPARQL11Update"):
         say(service, f"{SD}supportedLanguage", ox.NamedNode(SD + language))
+    say(service, f"{SD}supportedLanguage", ox.NamedNode(RSP_QL))
+    say(ox.NamedNode(RSP_QL), "a", ox.NamedNode(f"{SD}Language"))
+    say(service, f"{SD}languageExtension", ox.NamedNode(CONTINUOUS_QUERIES))
+    say(ox.NamedNode(CONTINUOUS_QUERIES), "a", ox.NamedNode(f"{SD}Feature"))
     say(service, f"{SD}feature", ox.NamedNode(f"{SD}EmptyGraphs"))
+    if store.fetching.allowed:
+        say(service, f"{SD}feature", ox.NamedNode(f"{SD}BasicFederatedQuery"))
     for name in _RESULT_FORMATS:
         say(service, f"{SD}resultFormat", ox.NamedNode(_FORMATS + name))
     for name in _INPUT_FORMATS:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from protocol.access import EVERYTHING_OPEN, Tokens, parse_tokens
+from protocol.formats.allow_list import NOTHING, AllowList
+
 PREFIX = "SPARQL_STREAMS_"
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.\-]*://(?:[a-z0-9._\-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\Z")
 
 
 def _default_threads() -> int:
     return min(32, 4 * (os.cpu_count() or 1))
+
+
+def _default_readers() -> int:
+    return max(2, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,13 @@ class Settings:
 
     ``data`` None keeps everything in a temporary directory, removed at exit. ``base_url`` is the public
     URL of the application's root ("" makes it ``http://HOST:PORT``); the IRIs of streams begin with it.
-    ``threads`` bounds how many requests are worked on at once.
+    ``threads`` bounds how many requests are worked on at once, ``readers`` how many one-shot queries are evaluated
+    at once, each in a process; ``query_timeout`` (seconds of evaluation) and ``max_result_bytes`` bound one of them.
+
+    ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
+    the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
+    body of a request, decoded; ``max_live_queries`` the continuous queries that nobody registered; ``max_listeners``
+    the open result streams together with those who wait for a next answer.
     """
 
     host: str = "127.0.0.1"
@@ -33,6 +49,14 @@ class Settings:
     spark_master: str = "local[*]"
     cors_origins: tuple[str, ...] = ("*",)
     threads: int = field(default_factory=_default_threads)
+    readers: int = field(default_factory=_default_readers)
+    query_timeout: float = 60.0
+    max_result_bytes: int = 2**30
+    allow_fetch: AllowList = NOTHING
+    tokens: Tokens = EVERYTHING_OPEN
+    max_request_bytes: int = 2**26
+    max_live_queries: int = 100
+    max_listeners: int = 10_000
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -47,7 +71,8 @@ class Settings:
         """Settings from what is given (None counts as not given), then the environment, then the defaults.
 
         Several ``SPARQL_STREAMS_LOAD`` files are separated as in ``PATH``, several
-        ``SPARQL_STREAMS_CORS_ORIGINS`` by commas. An empty variable is as good as none.
+        ``SPARQL_STREAMS_CORS_ORIGINS`` and ``SPARQL_STREAMS_ALLOW_FETCH`` by commas. An empty variable is as
+        good as none.
         """
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
@@ -84,6 +109,16 @@ def _number(name: str, value: object, least: int, most: int) -> int:
     if number is None or not least <= number <= most:
         raise ValueError(f"{name}: {value!r} is not a whole number from {least} to {most}")
     return number
+
+
+def _seconds(name: str, value: object) -> float:
+    try:
+        seconds = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise ValueError(f"{name}: {value!r} is not a number of seconds above 0, at most 86400")
+    return seconds
 
 
 def _directory(value: object) -> Path | None:
@@ -126,12 +161,49 @@ def _origins(value: object) -> tuple[str, ...]:
     parts: Any = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)):
         raise ValueError(f"cors_origins: {value!r} is not a list of origins")
-    origins = tuple(str(part).strip().rstrip("/") for part in parts if str(part).strip())
+    given = [str(part).strip() for part in parts if str(part).strip()]
+    if given == ["none"]:
+        return ()
+    # Browsers write an origin in lower case, and it is compared as text.
+    origins = tuple(origin.lower().rstrip("/") for origin in given)
     for origin in origins:
-        parsed = urlsplit(origin)
-        if origin != "*" and (not parsed.scheme or not parsed.netloc or parsed.path):
-            raise ValueError(f"cors_origins: {origin!r} is neither * nor an origin such as https://example.org")
+        if origin != "*" and not _ORIGIN.match(origin):
+            raise ValueError(
+                f"cors_origins: {origin!r} is neither * nor an origin such as https://example.org (none: no page)"
+            )
     return origins
+
+
+def _allow_list(value: object) -> AllowList:
+    if isinstance(value, AllowList):
+        return value
+    entries: Any = value.split(",") if isinstance(value, str) else value
+    if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, str) for entry in entries):
+        raise ValueError(f"allow_fetch: {value!r} is not a list of addresses")
+    try:
+        return AllowList.of(entries)
+    except ValueError as error:
+        raise ValueError(f"allow_fetch: {error}") from None
+
+
+def _tokens(value: object) -> Tokens:
+    """From a file (its name tells JSON from TOML) or a JSON document; what is wrong is told without its secrets."""
+    if isinstance(value, Tokens):
+        return value
+    if not isinstance(value, (str, Path)) or not str(value).strip():
+        raise ValueError("tokens: what is given is neither the path of a file nor a JSON document")
+    inline = isinstance(value, str) and value.lstrip().startswith("{")
+    where = "" if inline else f" in {str(value)!r}"
+    try:
+        if inline:
+            return parse_tokens(str(value), json_document=True)
+        path = Path(value).expanduser()
+        return parse_tokens(path.read_text("utf-8"), json_document=path.suffix.lower() == ".json")
+    except OSError as error:
+        raise ValueError(f"tokens: the file {str(value)!r} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        said = "the document is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise ValueError(f"tokens: {said}{where}") from None
 
 
 _READERS: dict[str, Any] = {
@@ -143,4 +215,12 @@ _READERS: dict[str, Any] = {
     "spark_master": lambda value: _text("spark_master", value),
     "cors_origins": _origins,
     "threads": lambda value: _number("threads", value, 1, 1000),
+    "readers": lambda value: _number("readers", value, 1, 1000),
+    "query_timeout": lambda value: _seconds("query_timeout", value),
+    "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),
+    "allow_fetch": _allow_list,
+    "tokens": _tokens,
+    "max_request_bytes": lambda value: _number("max_request_bytes", value, 1024, 2**53),
+    "max_live_queries": lambda value: _number("max_live_queries", value, 0, 1_000_000),
+    "max_listeners": lambda value: _number("max_listeners", value, 0, 1_000_000),
 }

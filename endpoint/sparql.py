@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from endpoint.access import require
 from endpoint.backend import Backend
 from endpoint.continuous import answer as answer_continuous
+from endpoint.readers.exchange import QueryQuestion
+from endpoint.readers.response import AnswerResponse, query_limits
+from endpoint.request_body import read_body, too_large
 from endpoint.service_description import service_description
 from endpoint.store import GraphStore
 from endpoint.threads import WorkerThreads
+from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
-from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
+from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, content_type
 from protocol.formats.negotiation import choose
 from protocol.formats.sparql_request import QueryRequest, UpdateRequest, sparql_request
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 
-METHODS = ("GET", "HEAD", "POST")
+MAXIMUM_TEXT = 4 * 1024 * 1024
+"""Bytes, and characters, of a query's text."""
+
+METHODS = ("GET", "HEAD", "POST", "QUERY")
 _PERHAPS_CONTINUOUS = re.compile(r"stream|window|register", re.IGNORECASE)
 _VARY = {"Vary": "Accept"}
 
@@ -30,20 +37,32 @@ async def sparql(request: Request) -> Response:
     """A query, an update, or a GET without either: the service description, or the page for a browser."""
     state = request.app.state
     threads: WorkerThreads = state.threads
-    body = await request.body() if request.method == "POST" else b""
+    body = await _body(request) if request.method in ("POST", "QUERY") else b""
     asked = sparql_request(
         request.method, request.scope["query_string"], request.headers.get("content-type"), body
     )  # fmt: skip
     base = f"{state.settings.base_url}/sparql"
     if asked is None:
+        require(request, operation_scope())
         return await _description(request, base)
     if isinstance(asked, UpdateRequest):
+        require(request, operation_scope(update=True))
         await threads.run(_update, state.store, state.backend, asked, base)
         return Response(status_code=204)
+    if len(asked.text) > MAXIMUM_TEXT:
+        raise too_large(MAXIMUM_TEXT)
     query = await _continuous(threads, asked, base)
     if query is not None:
         return await answer_continuous(request, query)
-    return await threads.run(_answer, state.store, asked, base, _accept(request))
+    require(request, operation_scope())
+    return _answer(request, asked, base)
+
+
+async def _body(request: Request) -> bytes:
+    """An update may be as long as any body, a query as ``MAXIMUM_TEXT``; what a form is, it tells itself."""
+    limit: int = request.app.state.settings.max_request_bytes
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return await read_body(request, min(limit, MAXIMUM_TEXT) if media_type == SPARQL_QUERY else limit)
 
 
 async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) -> ContinuousQuery | None:
@@ -60,16 +79,17 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
     return query
 
 
-def _answer(store: GraphStore, asked: QueryRequest, base: str, accept: str | None) -> Response:
-    result = store.query(asked.text, base=base, default_graphs=asked.default_graphs, named_graphs=asked.named_graphs)
-    with closing(result):
-        if result.type == "CONSTRUCT":
-            media_type = choose(accept, GRAPH_OFFERS)
-            written = result.written(GRAPH_OFFERS[media_type])
-        else:
-            media_type = choose(accept, SOLUTIONS_OFFERS)
-            written = result.written(SOLUTIONS_OFFERS[media_type])
-    return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
+def _answer(request: Request, asked: QueryRequest, base: str) -> Response:
+    state = request.app.state
+    question = QueryQuestion(
+        asked.text,
+        _accept(request),
+        base,
+        asked.default_graphs,
+        asked.named_graphs,
+        allow_fetch=str(state.store.fetching.allowed),
+    )
+    return AnswerResponse(state.readers, question, query_limits(request).asked(asked.timeout))
 
 
 def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str) -> None:

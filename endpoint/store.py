@@ -1,21 +1,24 @@
-"""The endpoint's own graphs: an rdflib Dataset over Oxigraph, in memory or kept in a directory."""
+"""The endpoint's own graphs: an rdflib Dataset over Oxigraph, in a directory that is kept or a temporary one."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pyoxigraph as ox
-import rdflib
-from oxrdflib import OxigraphStore
-from rdflib.plugins import sparql
 
 from endpoint import oxigraph_processor
+from endpoint.dataset import dataset_over, one_shot
+from endpoint.fetching import Fetching, documents
 from endpoint.oxigraph_processor import OxigraphResult
 from protocol.formats.sparql_dataset import with_using
+from protocol.formats.sparql_prologue import with_one_prologue
 
 
 class AnyNamed:
@@ -29,32 +32,7 @@ ANY_NAMED: Final = AnyNamed()
 """Stands for every named graph in ``GraphStore.quads``."""
 
 
-class EndpointDataset(rdflib.Dataset):
-    """rdflib's Dataset, without the deprecation warning that its own ``query`` and ``update`` cause."""
-
-    @property
-    def default_context(self) -> rdflib.Graph:
-        default: rdflib.Graph = self.default_graph
-        return default
-
-    @default_context.setter
-    def default_context(self, graph: rdflib.Graph) -> None:
-        self.default_graph = graph
-
-
 Terms = tuple[str, str, str, str]
-
-
-def configure_rdflib() -> None:
-    """Set rdflib's switches for the whole process.
-
-    Literals stay as written and compare as the SPARQL test suites expect, the default graph is no
-    union, and evaluation in Python reads no address a query names (rdflib would by default).
-    """
-    rdflib.NORMALIZE_LITERALS = False
-    rdflib.DAWG_LITERAL_COLLATION = True
-    sparql.SPARQL_DEFAULT_GRAPH_UNION = False
-    sparql.SPARQL_LOAD_GRAPHS = False
 
 
 class GraphStore:
@@ -63,20 +41,28 @@ class GraphStore:
     Thread-safe. Reads see a whole state; changes happen one after another, each all or nothing.
     """
 
-    def __init__(self, directory: Path | None = None, load: Sequence[Path] = ()) -> None:
-        """Open the store in the directory (None: in memory) and read the files into it.
+    def __init__(
+        self, directory: Path | None = None, load: Sequence[Path] = (), *, fetching: Fetching | None = None
+    ) -> None:
+        """Open the store in the directory (None: a temporary one, removed at the end) and read the files into it.
 
+        It is on disk in any case: only then can Oxigraph make a snapshot of it (``backup``) within milliseconds.
+
+        ``fetching`` says what LOAD and SERVICE may fetch: by default nothing.
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened.
         """
-        configure_rdflib()
-        if directory is not None:
-            directory.parent.mkdir(parents=True, exist_ok=True)
+        self._remove: Callable[[], object] | None = None
+        if directory is None:
+            directory = Path(tempfile.mkdtemp(prefix="sparql-streams-store-"))
+            self._remove = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+        directory.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self.oxigraph = ox.Store() if directory is None else ox.Store(str(directory))
+            self.oxigraph = ox.Store(str(directory))
         except OSError as error:
             busy = " (another server is using this data directory)" if "lock" in str(error).lower() else ""
             raise OSError(f"the store in {directory} cannot be opened{busy}: {error}") from error
-        self.dataset = EndpointDataset(OxigraphStore(store=self.oxigraph))
+        self.dataset = dataset_over(self.oxigraph)
+        self.fetching = fetching if fetching is not None else Fetching()
         self._version = 0
         self._closed = False
         self._changing = threading.RLock()
@@ -94,7 +80,7 @@ class GraphStore:
             raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Write what is in memory to the directory, if there is one, and let go of it; the store is of no use then."""
+        """Write what is in memory to the directory and let go of it, or remove it; the store is of no use then."""
         with self._changing:
             if self._closed:
                 return
@@ -103,6 +89,8 @@ class GraphStore:
             # Oxigraph closes when nothing refers to it; rdflib's graphs, being cycles, would hold it for a while.
             self.dataset.close()
             del self.oxigraph
+            if self._remove is not None:
+                self._remove()
 
     # Requests
 
@@ -118,17 +106,14 @@ class GraphStore:
 
         Raises ProtocolError for what is no query, cannot be answered, or is refused.
         """
-        result = self.dataset.query(
+        return one_shot(
+            self.dataset,
             text,
-            processor=oxigraph_processor.NAME,
-            result=oxigraph_processor.NAME,
-            use_store_provided=False,
             base=base,
             default_graphs=default_graphs,
             named_graphs=named_graphs,
+            allow_fetch=self.fetching.allowed,
         )
-        assert isinstance(result, OxigraphResult)
-        return result
 
     def update(
         self,
@@ -139,9 +124,18 @@ class GraphStore:
         using_named_graphs: Sequence[str] = (),
     ) -> None:
         """Run an update, all of it or nothing; the graphs given act as USING and USING NAMED."""
-        text = with_using(text, using_graphs, using_named_graphs)
+        text = with_one_prologue(with_using(text, using_graphs, using_named_graphs))
+        # Before the store is locked: nobody waits for another server.
+        loaded = documents(text, self.fetching, base)
         with self.changing():
-            self.dataset.update(text, processor=oxigraph_processor.NAME, use_store_provided=False, base=base)
+            self.dataset.update(
+                text,
+                processor=oxigraph_processor.NAME,
+                use_store_provided=False,
+                base=base,
+                allow_fetch=self.fetching.allowed,
+                loaded=loaded,
+            )
 
     @contextmanager
     def changing(self) -> Iterator[ox.Store]:
@@ -149,6 +143,16 @@ class GraphStore:
         with self._changing:
             yield self.oxigraph
             self._version += 1
+
+    def backup(self, directory: Path) -> int:
+        """Make a snapshot of the store as it is now in a directory that is not there yet; its version or a later one.
+
+        Does not wait for a change that is going on: that is a transaction, of which the snapshot has all or nothing.
+        """
+        version = self._version
+        # Read before, for an old version's name on a newer state does no harm; the reverse would.
+        self.oxigraph.backup(str(directory))
+        return version
 
     # The compiler of continuous queries
 

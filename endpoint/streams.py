@@ -20,9 +20,6 @@ from protocol.formats.negotiation import UnsupportedMediaType, choose
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
 from protocol.streams import StreamDescription
 
-MAXIMUM_BODY = 64 * 1024 * 1024
-"""Bytes of one append."""
-
 _MAXIMUM_SETTINGS = 64 * 1024
 _MAXIMUM_TIME = 1024
 _UNCACHED = {"Cache-Control": "no-store"}
@@ -94,7 +91,7 @@ class Stream(HTTPEndpoint):
         content_type = request.headers.get("content-type", "")
         if not content_type.strip():
             raise UnsupportedMediaType("there is no Content-Type: say what the body is, such as text/turtle")
-        body = await read_body(request, MAXIMUM_BODY)
+        body = await read_body(request, request.app.state.settings.max_request_bytes)
         receipt = await hub.appended(lambda: hub.backend.append(name, body, content_type, at))
         document = {"elements": receipt.elements, "triples": receipt.triples, "watermark": shown(receipt.watermark)}
         return JSONResponse(document, headers=_UNCACHED)

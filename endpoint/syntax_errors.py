@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 
+import pyoxigraph as ox
+
 from protocol.errors import ProtocolError, QuerySyntaxError
+from protocol.formats.sparql_guard import refuse_excess
 from protocol.formats.sparql_tokens import Kind, place, tokens
 
 _OXIGRAPH = re.compile(r"error at (\d+):(\d+): (?:expected (?:one of )?)?(.*)", re.DOTALL)
@@ -101,3 +104,18 @@ def _second_opinion(text: str, update: bool) -> tuple[int | None, str | None]:
     except Exception as complaint:  # the translation raises bare Exceptions with a message
         return None, str(complaint) or None
     return None, None
+
+
+def require_update(text: str, base: str | None) -> None:
+    """Raise UpdateSyntaxError unless Oxigraph reads the text as an update; nothing of it is done."""
+    refuse_excess(text)
+    words = (token for token in tokens(text) if token.kind is Kind.WORD)
+    first = next((word.start for word in words if word.keyword not in ("BASE", "PREFIX")), len(text))
+    try:
+        # All is read before the first operation runs, and that fails: there is no such graph.
+        guarded = f"{text[:first]}DROP GRAPH <urn:x-sparql-streams:none> ; {text[first:]}"
+        ox.Store().update(guarded, base_iri=base)
+    except SyntaxError as error:
+        raise syntax_error(text, error, update=True) from None
+    except RuntimeError:
+        return

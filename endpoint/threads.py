@@ -9,34 +9,25 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
+from endpoint.stack import large_stacks
+
 P = ParamSpec("P")
 R = TypeVar("R")
-
-STACK_BYTES = 256 * 1024 * 1024
-"""Oxigraph's parser and optimiser recurse natively: with the usual 8 MiB, a query of some thousand
-nested brackets or chained operators ends the whole process. Only what is used of a stack is memory."""
-
-_starting = threading.Lock()
 
 
 class WorkerThreads:
     """``count`` threads with large stacks; further work waits for its turn.
 
-    They are daemons, unlike those of the standard executors: a query that takes hours (Oxigraph cannot
+    They are daemons, unlike those of the standard executors: an update that takes hours (Oxigraph cannot
     be interrupted) must not keep the process from ending.
     """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        with _starting:
-            # The size of a stack is a setting of the process; it matters only while threads are started.
-            before = threading.stack_size(STACK_BYTES)
-            try:
-                for number in range(count):
-                    threading.Thread(target=self._serve, name=f"sparql-{number}", daemon=True).start()
-            finally:
-                threading.stack_size(before)
+        with large_stacks():
+            for number in range(count):
+                threading.Thread(target=self._serve, name=f"sparql-{number}", daemon=True).start()
 
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:

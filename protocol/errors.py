@@ -10,10 +10,12 @@ class ProtocolError(Exception):
 
     ``status`` and ``title`` belong to the class, ``detail`` to the occurrence. ``line`` and
     ``column`` (both counted from 1) name the place in the text the client sent, where there is one.
+    ``refusal`` of a class names the rule or limit by which a request is refused, for counting; "" is none.
     """
 
     status = 400
     title = "Bad request"
+    refusal = ""
 
     def __init__(
         self,

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import click
 import httpx
 
+from endpoint.cli.options import token_given
+
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 10.0
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*\Z")
 
 
 class Client:
     """Requests to the endpoint at ``server``; whatever does not succeed ends the command with a clear line."""
 
-    def __init__(self, server: str | None, *, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, server: str | None, token: str | None = None, *, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        """Without a token, that of the running command is sent."""
         url = (server or DEFAULT_SERVER).strip().rstrip("/")
         try:
             parts = urlsplit(url)
@@ -29,7 +36,16 @@ class Client:
         timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         # No proxy stands between this machine and itself.
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        self.http = httpx.Client(timeout=timeout, transport=transport, follow_redirects=True, trust_env=not local)
+        token = token if token is not None else token_given()
+        if token is not None and not _TOKEN.match(token):
+            raise click.UsageError("--token: a token has letters, digits and -._~+/= only")
+        self.http = httpx.Client(
+            timeout=timeout,
+            transport=transport,
+            follow_redirects=True,
+            trust_env=not local,
+            headers={"Authorization": f"Bearer {token}"} if token else None,
+        )
 
     def __enter__(self) -> Client:
         return self

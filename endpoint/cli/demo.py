@@ -18,6 +18,7 @@ def demo(threshold: float, **given: Any) -> None:
 
     Prints results as they come; the page for people is at the address printed first. Ctrl-C ends it all.
     """
+    from endpoint.access import warn_if_open
     from endpoint.cli.listening import close, listen, listen_from, with_port
     from endpoint.cli.server import end_within, log_to_terminal
     from endpoint.demo.run import run_demo
@@ -29,6 +30,7 @@ def demo(threshold: float, **given: Any) -> None:
         raise click.ClickException(str(error.strerror or error)) from None
     settings = with_port(settings, sockets)
     log_to_terminal()
+    warn_if_open(settings)
     try:
         asyncio.run(run_demo(settings, sockets, threshold, on_stop=end_within))
     finally:

@@ -22,7 +22,25 @@ def option(name: str, *others: str, **attributes: Any) -> Callable[[Command], Co
     return click.option(name, *others, envvar=variable(name), show_envvar=True, **attributes)
 
 
-server_option = option("--server", metavar="URL", help="The endpoint to talk to.  [default: http://127.0.0.1:8000]")
+_TOKEN = "sparql_streams.token"
+
+
+def server_option(command: Command) -> Command:
+    """``--server``, a parameter of the command, and ``--token``, which the client finds by ``token_given``."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+        if value:
+            context.meta[_TOKEN] = value
+
+    server = option("--server", metavar="URL", help="The endpoint to talk to.  [default: http://127.0.0.1:8000]")
+    token = option("--token", metavar="TOKEN", help="The token to send.", expose_value=False, callback=keep)
+    return server(token(command))
+
+
+def token_given() -> str | None:
+    """The ``--token`` of the command that runs, or of its group."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(_TOKEN)
 
 
 def settings_options(command: Command) -> Command:
@@ -41,6 +59,19 @@ def settings_options(command: Command) -> Command:
             setting("--spark-master", metavar="MASTER", help="Where Spark runs (local[*])."),
             setting("--cors-origins", metavar="ORIGINS", help="Who may ask from web pages: *, or origins with commas."),
             setting("--threads", metavar="N", help="How many requests are worked on at once."),
+            setting("--readers", metavar="N", help="How many one-shot queries are evaluated at once."),
+            setting("--query-timeout", metavar="SECONDS", help="How long a one-shot query is evaluated (60)."),
+            setting("--max-result-bytes", metavar="N", help="How long the answer of one may be (1073741824)."),
+            setting(
+                "--allow-fetch",
+                metavar="PREFIX",
+                multiple=True,
+                help="LOAD and SERVICE may fetch addresses that begin with it (none); * is all; may be repeated.",
+            ),
+            setting("--tokens", metavar="FILE", help="Bearer tokens and their scopes, TOML or JSON (all is open)."),
+            setting("--max-request-bytes", metavar="N", help="How long the body of a request may be (67108864)."),
+            setting("--max-live-queries", metavar="N", help="How many unregistered continuous queries run (100)."),
+            setting("--max-listeners", metavar="N", help="How many listeners there are at once (10000)."),
         )
     ):
         command = decorate(command)

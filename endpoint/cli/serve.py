@@ -19,6 +19,7 @@ def serve(**given: Any) -> None:
     """
     settings = settings_from(given)
     # What follows loads the application; `--help` and wrong options need not wait for it.
+    from endpoint.access import warn_if_open
     from endpoint.app import create_app
     from endpoint.cli.listening import close, listen, with_port
     from endpoint.cli.server import Server, end_within, log_to_terminal
@@ -29,6 +30,7 @@ def serve(**given: Any) -> None:
         raise click.ClickException(f"{error.strerror or error} (choose another with --port)") from None
     settings = with_port(settings, sockets)
     log_to_terminal()
+    warn_if_open(settings)
 
     def say_where() -> None:
         kept = settings.data if settings.data is not None else "a temporary directory (--data DIR keeps it)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import secrets
 import socket
 from collections.abc import Callable
 
@@ -16,6 +18,7 @@ from endpoint.cli.server import Server
 from endpoint.demo.display import Display
 from endpoint.demo.watching import Refused, watch
 from endpoint.settings import Settings
+from protocol.access import EVERY_SCOPE, AccessToken
 
 
 async def run_demo(
@@ -29,6 +32,7 @@ async def run_demo(
 ) -> None:
     """Serve and watch until a signal ends it. Raises ClickException if either could not be started."""
     display = Display(console or Console(highlight=False))
+    settings, headers = _with_own_token(settings)
     loop = asyncio.get_running_loop()
     ready, stop = asyncio.Event(), asyncio.Event()
 
@@ -44,7 +48,8 @@ async def run_demo(
         await serving
         return
     display.say(f"The page is at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql)")
-    async with httpx.AsyncClient(base_url=_own_url(sockets[0]), timeout=30, trust_env=False) as client:
+    url = _own_url(sockets[0])
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False) as client:
         watching = asyncio.create_task(watch(client, display, threshold))
         await _either(stop, serving, watching)
         # The listeners go first: the server waits for open connections.
@@ -57,6 +62,15 @@ async def run_demo(
         raise click.ClickException(str(failed))
     if isinstance(failed, Exception):
         raise failed
+
+
+def _with_own_token(settings: Settings) -> tuple[Settings, dict[str, str]]:
+    """The settings with a token for the watching client, known to this process alone, and the header that sends it."""
+    if not settings.tokens.restrictive:
+        return settings, {}
+    token = secrets.token_urlsafe()
+    tokens = settings.tokens.with_token(AccessToken.of(f"demo {secrets.token_hex(4)}", EVERY_SCOPE, token))
+    return dataclasses.replace(settings, tokens=tokens), {"Authorization": f"Bearer {token}"}
 
 
 async def _either(event: asyncio.Event, *tasks: asyncio.Task[None]) -> None:

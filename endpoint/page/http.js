@@ -1,5 +1,7 @@
 // Where the endpoint is, and what it says when it refuses.
 
+import { request } from "./access.js";
+
 /** The folder the endpoint is mounted at, whatever the prefix: these scripts are in its folder `page`. */
 export const ROOT = new URL("../", import.meta.url);
 
@@ -49,7 +51,7 @@ export async function problemOf(response) {
 
 /** The JSON of a GET on the endpoint. Throws Problem, or TypeError where the server cannot be reached. */
 export async function getJson(path, signal) {
-  const response = await fetch(at(path), { headers: { Accept: "application/json" }, signal });
+  const response = await request(at(path), { headers: { Accept: "application/json" }, signal });
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }

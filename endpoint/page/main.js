@@ -1,5 +1,6 @@
 // Puts the page together: the query box, the answer, the lists beside them.
 
+import { AccessForm } from "./access_form.js";
 import { AnswerView } from "./answer.js";
 import { byId, element, setText } from "./dom.js";
 import { Editor } from "./editor.js";
@@ -171,7 +172,7 @@ byId("first-stream").textContent =
   `curl -X PUT ${names}\n` +
   `curl -X POST -H 'Content-Type: text/turtle' \\\n  --data '<urn:room:1> <urn:temperature> 21.5 .' \\\n  ${names}`;
 
-poll((signal) => getJson("streams", signal), PERIOD, (answer, error) => {
+const refreshStreams = poll((signal) => getJson("streams", signal), PERIOD, (answer, error) => {
   panelNotice(byId("streams"), error);
   if (error !== undefined) return;
   streamsPanel.show(answer.streams);
@@ -182,6 +183,11 @@ poll((signal) => getJson("streams", signal), PERIOD, (answer, error) => {
 const refreshQueries = poll((signal) => getJson("queries", signal), PERIOD, (answer, error) => {
   panelNotice(byId("queries"), error);
   if (error === undefined) queriesPanel.show(answer.queries);
+});
+
+new AccessForm(byId("access"), () => {
+  refreshStreams();
+  refreshQueries();
 });
 
 const HEALTH = {

@@ -1,7 +1,8 @@
 // The lists beside the query: the streams and the standing queries, each entry kept in place as its numbers change.
 
+import { heldToken, request } from "./access.js";
 import { element, formatCount, plural, setText } from "./dom.js";
-import { at } from "./http.js";
+import { at, problemOf } from "./http.js";
 import { Rate, formatRate } from "./rate.js";
 import { shortInstant } from "./terms.js";
 
@@ -42,6 +43,18 @@ function fact(label) {
 function showInstant(target, instant) {
   setText(target, instant === null || instant === undefined ? "–" : shortInstant(instant));
   target.title = instant ?? "";
+}
+
+async function showText(target, url) {
+  let shown;
+  try {
+    const response = await request(url, { cache: "no-store" });
+    shown = response.ok ? await response.text() : (await problemOf(response)).message;
+  } catch {
+    shown = "The server cannot be reached.";
+  }
+  setText(target, shown);
+  target.hidden = false;
 }
 
 export class StreamsPanel {
@@ -134,7 +147,15 @@ export class QueriesPanel {
     const edit = element("button", { type: "button", textContent: "Edit a copy", on: { click: () => this.#listeners.onEdit(latest) } });
     const planUrl = at(`queries/${encodeURIComponent(name)}/plan`).href;
     const plan = element("a", { href: planUrl, target: "_blank", rel: "noopener", textContent: "Plan" });
-    const details = element("details", {}, element("summary", {}, "Text"), text, element("p", { class: "links" }, edit, plan));
+    const planText = element("pre", { class: "text", tabIndex: 0, hidden: true, attrs: { role: "region", "aria-label": `Plan of ${name}` } });
+    plan.addEventListener("click", (event) => {
+      // A link sends no token.
+      if (heldToken() === "") return;
+      event.preventDefault();
+      showText(planText, planUrl);
+    });
+    const links = element("p", { class: "links" }, edit, plan);
+    const details = element("details", {}, element("summary", {}, "Text"), text, links, planText);
     const head = element("div", { class: "entry-head" }, element("h3", {}, name), badge, follow);
     const list = element("dl", { class: "facts" }, ...Object.values(facts).map((each) => each.group));
     const update = (query) => {

@@ -1,5 +1,6 @@
 // Sends what is asked the way its kind asks for, and says how it goes. One thing runs at a time.
 
+import { request } from "./access.js";
 import { readAnswer } from "./answer.js";
 import { plural } from "./dom.js";
 import { follow } from "./events.js";
@@ -22,7 +23,7 @@ const starting = (path, since) => (since === null ? path : `${path}?since=${enco
 async function send(path, options) {
   let response;
   try {
-    response = await fetch(at(path), { cache: "no-store", ...options });
+    response = await request(at(path), { cache: "no-store", ...options });
   } catch (error) {
     if (options.signal.aborted) throw error;
     throw new Problem({ title: "The server cannot be reached", detail: "Is it still running?" });
@@ -161,13 +162,13 @@ export class Runner {
   async #latest(path, signal) {
     const headers = { Accept: `${RESULTS}, ${GRAPH};q=0.9` };
     // It is a courtesy: a query without an answer yet has none to show, and the followed stream says what is wrong.
-    const response = await fetch(at(path), { headers, signal }).catch(() => null);
+    const response = await request(at(path), { headers, signal }).catch(() => null);
     if (response?.status !== 200) return;
     const body = await response.text().catch(() => "");
     if (body !== "" && !signal.aborted) this.#live.preview(read(body, response.headers.get("content-type") ?? "text/plain"));
   }
 
-  async #follow(path, request, text, signal) {
+  async #follow(path, options, text, signal) {
     const prefixes = prefixesOf(text);
     const start = performance.now();
     let reason = "";
@@ -178,8 +179,9 @@ export class Runner {
       else this.#said.status("live", "Live");
     };
     const result = await follow(at(path), {
-      ...request,
+      ...options,
       signal,
+      fetch: request,
       onOpen: listening,
       onWait: (delay, problem) => {
         this.#said.status("waiting", `${described(problem)} – trying again in ${seconds(delay)}`);

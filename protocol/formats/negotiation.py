@@ -23,6 +23,7 @@ class UnsupportedMediaType(ProtocolError):
     title = "Unsupported media type"
 
 
+_UTF8 = frozenset({"utf-8", "utf8", "us-ascii"})
 _QUOTED_OR_SEPARATOR = re.compile(r'"(?:[^"\\]|\\.)*"|[,;]')
 _QUALITY = re.compile(r"(?:0(?:\.\d*)?|1(?:\.0*)?|\.\d+)\Z")
 
@@ -80,6 +81,14 @@ def media_ranges(accept: str | None) -> list[MediaRange]:
         if quality >= 0:
             ranges.append(MediaRange(main, sub, quality, position))
     return ranges
+
+
+def require_utf8(content_type: str | None) -> None:
+    """Raise UnsupportedMediaType if a Content-Type names another encoding: SPARQL and RDF are sent as UTF-8."""
+    for parameter in _split(content_type or "", ";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in _UTF8:
+            raise UnsupportedMediaType(f"{parameter.strip()} is not read here: send UTF-8")
 
 
 def quality(accept: str | None, media_type: str) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
-from protocol.formats.negotiation import UnsupportedMediaType
+from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
 from protocol.formats.sparql_dataset import DatasetConflict, require_absolute
 
 
@@ -31,11 +32,15 @@ class MethodNotAllowed(ProtocolError):
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """A query. ``default_graphs`` and ``named_graphs``, if any is there, are the dataset instead of FROM's."""
+    """A query. ``default_graphs`` and ``named_graphs``, if any is there, are the dataset instead of FROM's.
+
+    ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know.
+    """
 
     text: str
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
+    timeout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,9 @@ MAXIMUM_PARAMETERS = 1000
 def sparql_request(
     method: str, query_string: bytes, content_type: str | None, body: bytes
 ) -> QueryRequest | UpdateRequest | None:
-    """The operation of a GET (HEAD) or POST; None for a GET without any, which asks for the description.
+    """The operation of a GET (HEAD), POST or QUERY; None for a GET without any, which asks for the description.
+
+    QUERY is the method that is safe as GET is and has a body as POST has: it takes a query, and no update.
 
     Percent-encoding is undone exactly once and must be UTF-8. Raises ProtocolError: 400 for none, two
     or contradicting operations, 405 for an update by GET, 415 for a body of another type.
@@ -82,13 +89,21 @@ def sparql_request(
         if "query" in combined:
             return _query(_only(combined, "query"), combined)
         if "update" in combined:
+            _refuse_update(method)
             return _update(_only(combined, "update"), combined)
         raise MalformedRequest("the form has neither the parameter query nor update")
     for name in ("query", "update"):
         if name in parameters:
             raise MalformedRequest(f"the body is the whole operation: leave the parameter {name} out of the URL")
+    if media_type == SPARQL_UPDATE:
+        _refuse_update(method)
     text = _decode(body, "the body")
     return _query(text, parameters) if media_type == SPARQL_QUERY else _update(text, parameters)
+
+
+def _refuse_update(method: str) -> None:
+    if method != "POST":
+        raise MethodNotAllowed("an update is sent with POST", ("POST",))
 
 
 def decode_form(encoded: bytes, where: str) -> dict[str, list[str]]:
@@ -115,13 +130,10 @@ def _media_type(content_type: str | None) -> str:
     expected = f"send {SPARQL_QUERY}, {SPARQL_UPDATE} or {FORM}"
     if not content_type:
         raise UnsupportedMediaType(f"the request has no Content-Type: {expected}")
-    media_type, *parameters = (part.strip().lower() for part in content_type.split(";"))
+    media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in (SPARQL_QUERY, SPARQL_UPDATE, FORM):
         raise UnsupportedMediaType(f"{media_type} is not read here: {expected}")
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8", "us-ascii"):
-            raise UnsupportedMediaType(f"{parameter} is not read here: SPARQL is sent as UTF-8")
+    require_utf8(content_type)
     return media_type
 
 
@@ -152,7 +164,20 @@ def _refuse(parameters: Parameters, names: Sequence[str], kind: str) -> None:
 def _query(text: str, parameters: Parameters) -> QueryRequest:
     _refuse(parameters, _OF_UPDATES, "a query: use default-graph-uri or named-graph-uri")
     default, named = (_graphs(parameters, name) for name in _OF_QUERIES)
-    return QueryRequest(text, default, named)
+    return QueryRequest(text, default, named, _timeout(parameters.get("timeout", ())))
+
+
+def _timeout(values: Sequence[str]) -> float | None:
+    if not values:
+        return None
+    try:
+        seconds = float(values[0]) if len(values) == 1 else math.nan
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        shown = ", ".join(values)[:40]
+        raise MalformedRequest(f"timeout={shown} is not a time: write one number of seconds above 0, such as 2.5")
+    return seconds
 
 
 def _update(text: str, parameters: Parameters) -> UpdateRequest:

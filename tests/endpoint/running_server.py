@@ -7,6 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+from starlette.applications import Starlette
 
 from endpoint.app import create_app
 from endpoint.cli.listening import close, listen, with_port
@@ -19,20 +22,22 @@ from tests.endpoint.fake_backend import FakeBackend
 class Running:
     url: str
     backend: FakeBackend
+    app: Starlette
 
 
 @contextmanager
-def running_server() -> Iterator[Running]:
+def running_server(**given: Any) -> Iterator[Running]:
     sockets = listen("127.0.0.1", 0)
-    settings = with_port(Settings(port=0), sockets)
+    settings = with_port(Settings(port=0, **given), sockets)
     backend = FakeBackend()
     ready = threading.Event()
-    server = Server(create_app(settings, backend=backend), on_ready=ready.set)
+    app = create_app(settings, backend=backend)
+    server = Server(app, on_ready=ready.set)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve_until_stopped(sockets)))
     thread.start()
     try:
         assert ready.wait(20)
-        yield Running(settings.base_url, backend)
+        yield Running(settings.base_url, backend, app)
     finally:
         server.should_exit = True
         thread.join(20)

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from endpoint.cli import main
+from protocol.access import EVERY_SCOPE, AccessToken, Tokens
 from protocol.errors import NotFound
 from protocol.evaluations import Ended
 from tests.endpoint.running_server import Running, running_server
@@ -272,6 +273,28 @@ def test_an_unknown_query_cannot_be_subscribed_to(server: Running) -> None:
     assert "there is no query 'nothing'" in result.output
 
 
+# Tokens
+
+
+def test_a_token_is_sent_by_every_command_that_talks_to_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = "token-0123456789"
+    with running_server(tokens=Tokens((AccessToken.of("t", EVERY_SCOPE, token),), frozenset())) as running:
+        monkeypatch.setenv("SPARQL_STREAMS_SERVER", running.url)
+        refused = run("streams")
+        assert refused.exit_code == 1
+        assert "this needs a token with the scope read" in refused.output
+        assert "not one of this endpoint's" in run("streams", "--token", "other-0123456789").output
+        assert "--token: a token has letters" in run("streams", "--token", "no token").output
+        assert run("streams", "--token", token, "create", "s").exit_code == 0
+        monkeypatch.setenv("SPARQL_STREAMS_TOKEN", token)
+        assert run("publish", "s", input="<a:1> <a:p> <a:o> .").exit_code == 0
+        assert run("register", "count", COUNT.format(url=running.url)).exit_code == 0
+        assert lines(run("query", "ASK {}")) == [{"boolean": True}]
+        running.backend.evaluate("count", 1000, evaluation(5, 1))
+        assert len(lines(run("subscribe", "count", "--since", "beginning", "--limit", "1"))) == 1
+        assert run("queries", "delete", "count").exit_code == 0
+
+
 # The rest
 
 
@@ -309,7 +332,7 @@ def test_serving_on_a_taken_port_is_refused(server: Running) -> None:
     assert "cannot listen on 127.0.0.1:" in result.output
 
 
-def test_conformance_says_that_it_is_not_there_yet() -> None:
-    result = run("conformance")
+def test_conformance_without_the_suite_says_how_to_get_it(tmp_path: Path) -> None:
+    result = run("conformance", "--suite-path", str(tmp_path / "nowhere"))
     assert result.exit_code == 2
-    assert "not implemented yet" in result.output
+    assert "github.com/w3c/rdf-tests" in result.output

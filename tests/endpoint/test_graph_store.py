@@ -136,7 +136,7 @@ def test_nothing_is_fetched_for_a_body(client: TestClient) -> None:
 def test_other_bodies_are_not_read(client: TestClient) -> None:
     assert_problem(client.put("/graphs", params=ONE, content="x"), 415)
     assert_problem(client.put("/graphs", params=ONE, content="x", headers={"Content-Type": "text/html"}), 415)
-    assert_problem(client.post("/graphs", params=ONE, files={"a": ("a.ttl", TRIPLE, "text/turtle")}), 501)
+    assert_problem(client.post("/graphs", params=ONE, files={"a": ("a.png", TRIPLE, "image/png")}), 415)
 
 
 @pytest.mark.parametrize("query", ["", "?graph=relative", "?graph=", "?default&graph=http://ex/", "?default&default"])
@@ -168,3 +168,65 @@ def test_patch_is_not_allowed(client: TestClient) -> None:
     response = client.patch("/graphs", params=ONE)
     assert_problem(response, 405)
     assert response.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, POST, PUT"
+
+
+BOUNDARY = (
+    '--part\r\nContent-Disposition: form-data; name="{0}"; filename="{0}.ttl"\r\nContent-Type: {1}\r\n\r\n{2}\r\n'
+)
+MULTIPART = {"Content-Type": "multipart/form-data; boundary=part"}
+
+
+def multipart(*parts: tuple[str, str]) -> bytes:
+    written = (BOUNDARY.format(number, media_type, text) for number, (media_type, text) in enumerate(parts))
+    return ("".join(written) + "--part--\r\n").encode()
+
+
+def test_the_documents_of_a_multipart_post_are_merged_each_in_its_own_syntax(client: TestClient) -> None:
+    body = multipart(
+        ("text/turtle; charset=utf-8", "<http://ex/s> <http://ex/p> 1, _:b ."),
+        ("application/n-triples", "<http://ex/s> <http://ex/p> _:b ."),
+    )
+    assert client.post("/graphs", params=ONE, content=body, headers=MULTIPART).status_code == 201
+    assert len(lines(client, ONE)) == 3
+    assert (
+        client.post("/graphs", params=ONE, content=multipart(("text/turtle", "")), headers=MULTIPART).status_code == 204
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (multipart(("text/turtle", TRIPLE), ("image/png", "x")), 415),
+        (multipart(("text/turtle", TRIPLE), ("text/turtle", "<a> <b>")), 400),
+        (multipart(("text/turtle", TRIPLE))[:-9], 400),
+        (b"", 400),
+        (b"--part--\r\n", 400),
+    ],
+)
+def test_a_multipart_post_with_a_part_that_is_no_graph_changes_nothing(
+    client: TestClient, body: bytes, status: int
+) -> None:
+    assert_problem(client.post("/graphs", params=ONE, content=body, headers=MULTIPART), status)
+    assert client.get("/graphs", params=ONE).status_code == 404
+
+
+def test_multipart_is_for_post_and_needs_a_boundary(client: TestClient) -> None:
+    body = multipart(("text/turtle", TRIPLE))
+    assert_problem(client.put("/graphs", params=ONE, content=body, headers=MULTIPART), 415)
+    assert_problem(
+        client.post("/graphs", params=ONE, content=body, headers={"Content-Type": "multipart/form-data"}), 400
+    )
+
+
+def test_other_encodings_than_utf_8_are_refused(client: TestClient) -> None:
+    headers = {"Content-Type": "text/turtle; charset=UTF-16"}
+    assert_problem(client.put("/graphs", params=ONE, content=TRIPLE.encode("utf-16"), headers=headers), 415)
+    quoted = {"Content-Type": 'text/turtle; charset="utf-8"'}
+    assert client.put("/graphs", params=ONE, content=TRIPLE, headers=quoted).status_code == 201
+
+
+@pytest.mark.parametrize("path", ["a/graphs/b", "a%2Fb", "a%20b%25", "graphs/"])
+def test_a_graph_named_by_its_path_is_the_one_of_the_whole_path_as_it_was_sent(client: TestClient, path: str) -> None:
+    assert client.put(f"/graphs/{path}", content=TRIPLE, headers=TURTLE).status_code == 201
+    assert len(lines(client, {"graph": f"http://ex/graphs/{path}"})) == 1
+    assert client.get(f"/graphs/{path}").status_code == 200

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from endpoint.backend import Ended
-from endpoint.live_queries import LiveQueries, live_name
+from endpoint.live_queries import LiveQueries, TooManyLiveQueries, live_name
 from endpoint.result_stream import Asked
 from endpoint.subscriptions import Hub
 from protocol.errors import QuerySemanticError
@@ -113,6 +113,56 @@ def test_a_query_that_has_ended_is_registered_anew_for_who_asks_again() -> None:
             backend.push(Ended(names(backend)[0], "over"))
         async with live.listening(continuous(), Asked()):
             assert backend.queries()[0].state == "waiting"
+
+    run(check())
+
+
+def test_one_too_many_is_refused_until_another_is_let_go_of() -> None:
+    async def check() -> None:
+        backend, hub, clock, _ = parts()
+        live = LiveQueries(hub, maximum=2, clock=clock, resume_window=60)
+        first, second, third = (continuous(text) for text in ("SELECT 1", "SELECT 2", "SELECT 3"))
+        async with live.listening(first, Asked()):
+            async with live.listening(second, Asked()):
+                with pytest.raises(TooManyLiveQueries, match="2 continuous queries") as caught:
+                    async with live.listening(third, Asked()):
+                        pass
+                assert (caught.value.status, caught.value.retry_after) == (503, 10)
+                async with live.listening(first, Asked()):
+                    assert len(names(backend)) == 2
+            # The second is kept for those who come back, as long as its place is not needed.
+            assert live_name(second, None) in names(backend)
+            async with live.listening(third, Asked()):
+                assert set(names(backend)) == {live_name(first, None), live_name(third, None)}
+
+    run(check())
+
+
+def test_of_those_nobody_listens_to_the_one_left_first_makes_room() -> None:
+    async def check() -> None:
+        backend, hub, clock, _ = parts()
+        live = LiveQueries(hub, maximum=2, clock=clock, resume_window=60)
+        for text in ("SELECT 1", "SELECT 2"):
+            clock.now += 1
+            async with live.listening(continuous(text), Asked()):
+                pass
+        async with live.listening(continuous("SELECT 3"), Asked()):
+            kept = {live_name(continuous(text), None) for text in ("SELECT 2", "SELECT 3")}
+            assert set(names(backend)) == kept
+
+    run(check())
+
+
+def test_refused_queries_do_not_use_up_the_places() -> None:
+    async def check() -> None:
+        _, hub, clock, _ = parts()
+        live = LiveQueries(hub, maximum=1, clock=clock, resume_window=60)
+        for number in range(3):
+            with pytest.raises(QuerySemanticError):
+                async with live.listening(continuous(f"SELECT {number}", stream="http://e/unknown"), Asked()):
+                    pass
+        async with live.listening(continuous(), Asked()):
+            pass
 
     run(check())
 

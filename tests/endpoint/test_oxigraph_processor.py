@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from rdflib.query import Result
 
-from endpoint.store import EndpointDataset, GraphStore
+from endpoint.dataset import EndpointDataset
+from endpoint.store import GraphStore
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import GraphFormat, SolutionsFormat
 from protocol.formats.sparql_guard import Refused

@@ -195,6 +195,6 @@ def test_scripts_parse_events_and_tell_queries_apart() -> None:
     if node is None:
         pytest.skip("node is not on the PATH: the page's scripts are tested with node --test")
     files = sorted(str(path) for path in (FOLDER / "page").glob("*.test.js"))
-    assert len(files) == 3
+    assert len(files) == 4
     run = subprocess.run([node, "--test", *files], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

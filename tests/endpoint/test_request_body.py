@@ -45,6 +45,14 @@ def test_a_body_that_is_not_in_its_coding_is_refused(body: bytes) -> None:
         read(body, "gzip")
 
 
+def test_an_announced_length_that_is_no_number_to_python_is_too_large() -> None:
+    request = Request(
+        {"type": "http", "method": "POST", "path": "/", "headers": [(b"content-length", b"9" * 5000)]},
+    )
+    with pytest.raises(BodyTooLarge):
+        asyncio.run(read_body(request, 1000))
+
+
 def test_the_limit_counts_what_comes_out_of_the_decoder() -> None:
     with pytest.raises(BodyTooLarge):
         read(gzip.compress(b"0" * 1001), "gzip")

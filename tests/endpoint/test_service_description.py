@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 import rdflib
 
-from endpoint.service_description import SD, VOID, service_description
+from endpoint.fetching import Fetching
+from endpoint.service_description import RSP_QL, SD, VOID, service_description
 from endpoint.store import GraphStore
+from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GraphFormat
 
 
@@ -18,7 +20,11 @@ def test_the_description_names_the_endpoint_its_languages_and_its_graphs(syntax:
     sd, service = rdflib.Namespace(SD), rdflib.URIRef("http://ex/sparql")
     assert (service, rdflib.RDF.type, sd.Service) in graph
     assert (service, sd.endpoint, service) in graph
-    assert set(graph.objects(service, sd.supportedLanguage)) == {sd.SPARQL11Query, sd.SPARQL11Update}
+    assert set(graph.objects(service, sd.supportedLanguage)) == {
+        sd.SPARQL11Query, sd.SPARQL11Update, rdflib.URIRef(RSP_QL),
+    }  # fmt: skip
+    assert (rdflib.URIRef(RSP_QL), rdflib.RDF.type, sd.Language) in graph
+    assert (service, sd.feature, sd.BasicFederatedQuery) not in graph
     dataset = graph.value(service, sd.defaultDataset)
     default = graph.value(dataset, sd.defaultGraph)
     named = graph.value(dataset, sd.namedGraph)
@@ -26,3 +32,9 @@ def test_the_description_names_the_endpoint_its_languages_and_its_graphs(syntax:
     assert str(graph.value(default, sizes)) == "2"
     assert str(graph.value(named, sd.name)) == "http://ex/g"
     assert str(graph.value(graph.value(named, sd.graph), sizes)) == "1"
+
+
+def test_federated_queries_are_a_feature_exactly_where_addresses_may_be_fetched() -> None:
+    store = GraphStore(fetching=Fetching(allowed=AllowList.of(["http://ex.org/"])))
+    description = service_description(store, "http://ex/sparql", GraphFormat.N_TRIPLES).decode()
+    assert f"<{SD}feature> <{SD}BasicFederatedQuery>" in description

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from endpoint.settings import Settings
+from protocol.access import Scope, Tokens
 
 
 def test_defaults_make_a_local_endpoint() -> None:
@@ -39,6 +41,9 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
         "SPARQL_STREAMS_DATA": str(tmp_path),
         "SPARQL_STREAMS_CORS_ORIGINS": "https://a.example, https://b.example/",
         "SPARQL_STREAMS_THREADS": "",
+        "SPARQL_STREAMS_ALLOW_FETCH": "http://a.example/data, *",
+        "SPARQL_STREAMS_TOKENS": '{"anonymous": ["read"]}',
+        "SPARQL_STREAMS_MAX_REQUEST_BYTES": "2048",
     }
     settings = Settings.from_environment(environment, host="other.example", port=None)
     assert (settings.host, settings.port) == ("other.example", 81)
@@ -46,6 +51,9 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
     assert settings.data == tmp_path
     assert settings.cors_origins == ("https://a.example", "https://b.example")
     assert settings.threads == Settings().threads
+    assert str(settings.allow_fetch) == "*,http://a.example/data"
+    assert settings.tokens == Tokens((), frozenset({Scope.READ}))
+    assert settings.max_request_bytes == 2048
 
 
 @pytest.mark.parametrize(
@@ -70,11 +78,54 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
         ("cors_origins", "https://example.org/path"),
         ("threads", 0),
         ("threads", "many"),
+        ("readers", 0),
+        ("query_timeout", 0),
+        ("query_timeout", "soon"),
+        ("query_timeout", float("nan")),
+        ("query_timeout", True),
+        ("max_result_bytes", 0),
+        ("cors_origins", "https://user@example.org"),
+        ("cors_origins", "https://example.org?x"),
+        ("cors_origins", "none,https://example.org"),
+        ("allow_fetch", ["a.org"]),
+        ("allow_fetch", 3),
+        ("tokens", 3),
+        ("tokens", "/no/such/file.toml"),
+        ("tokens", "{"),
+        ("tokens", __file__),
+        ("max_request_bytes", 10),
+        ("max_live_queries", -1),
+        ("max_listeners", "many"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_was_given(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{name}: .*"):
         Settings(**{name: value})
+
+
+def test_no_page_or_certain_ones_may_ask() -> None:
+    assert Settings(cors_origins="none").cors_origins == ()  # type: ignore[arg-type]
+    assert Settings(cors_origins="HTTPS://A.example:8443/,http://[::1]:1").cors_origins == (  # type: ignore[arg-type]
+        "https://a.example:8443",
+        "http://[::1]:1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tokens.toml", '[[tokens]]\nname = "a"\ntoken = "0123456789abcdef"\nscopes = ["read"]'),
+        ("tokens.json", '{"tokens": [{"name": "a", "token": "0123456789abcdef", "scopes": ["read"]}]}'),
+    ],
+)
+def test_tokens_come_from_a_file_and_stay_when_settings_are_replaced(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    settings = Settings.from_environment({}, tokens=str(tmp_path / name), allow_fetch=("http://a.example",))
+    assert [(one.name, one.scopes) for one in settings.tokens.tokens] == [("a", {Scope.READ})]
+    moved = replace(settings, port=9)
+    assert moved.tokens == settings.tokens
+    assert moved.allow_fetch == settings.allow_fetch
+    assert "0123456789abcdef" not in repr(settings)
 
 
 def test_a_wrong_variable_is_named_as_such() -> None:

@@ -191,12 +191,12 @@ def test_bodies_of_other_types_are_refused(client: TestClient) -> None:
 def test_other_methods_are_not_allowed(client: TestClient, method: str) -> None:
     response = client.request(method, "/sparql")
     assert_problem(response, 405)
-    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST, QUERY"
 
 
 def test_options_tell_the_methods(client: TestClient) -> None:
     response = client.options("/sparql")
-    assert (response.status_code, response.headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST")
+    assert (response.status_code, response.headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST, QUERY")
 
 
 def test_any_page_may_ask_by_default(client: TestClient) -> None:

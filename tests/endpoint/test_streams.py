@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from endpoint import create_app, streams
+from endpoint import create_app
 from endpoint.settings import Settings
 from protocol.errors import Conflict
 from protocol.streams import StreamSettings, TimeKind
@@ -149,19 +149,15 @@ def test_a_body_of_no_declared_type_is_refused(client: TestClient, backend: Fake
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_body_beyond_the_limit_is_refused(
-    client: TestClient, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, announced: bool
-) -> None:
-    monkeypatch.setattr(streams, "MAXIMUM_BODY", 10)
-    client.put("/streams/s")
-
+def test_a_body_beyond_the_limit_is_refused(backend: FakeBackend, announced: bool) -> None:
     def parts() -> Iterator[bytes]:
-        yield b"12345"
-        yield b"67890"
-        yield b"1"
+        yield b"a" * 600
+        yield b"b" * 600
 
-    content = b"12345678901" if announced else parts()
-    assert client.post("/streams/s", content=content, headers=TURTLE).status_code == 413
+    content = b"a" * 1025 if announced else parts()
+    with TestClient(create_app(Settings(threads=2, max_request_bytes=1024), backend=backend)) as client:
+        client.put("/streams/s")
+        assert client.post("/streams/s", content=content, headers=TURTLE).status_code == 413
     assert backend.appended == []
     assert client.post("/streams/s", content=b"1234567890", headers=TURTLE).status_code == 200
 

@@ -99,3 +99,23 @@ def test_an_update_by_get_is_refused() -> None:
 )
 def test_other_bodies_are_not_read(content_type: str | None) -> None:
     assert status("POST", b"", content_type, b"ASK {}") == 415
+
+
+def test_the_timeout_of_a_query_may_be_in_the_url_or_in_the_form() -> None:
+    form = "application/x-www-form-urlencoded"
+    assert sparql_request("GET", b"query=ASK+{}&timeout=2.5", None, b"") == QueryRequest("ASK {}", timeout=2.5)
+    assert sparql_request("POST", b"timeout=3", form, b"query=ASK+{}") == QueryRequest("ASK {}", timeout=3.0)
+    assert sparql_request("POST", b"", form, b"query=ASK+{}&timeout=3") == QueryRequest("ASK {}", timeout=3.0)
+    for wrong in (b"0", b"-1", b"soon", b"nan", b"inf", b"", b"1&timeout=2"):
+        with pytest.raises(ProtocolError, match="timeout"):
+            sparql_request("GET", b"query=ASK+{}&timeout=" + wrong, None, b"")
+
+
+def test_the_method_query_takes_a_query_and_no_update() -> None:
+    assert sparql_request("QUERY", b"", QUERY, b"ASK {}") == QueryRequest("ASK {}")
+    assert sparql_request("QUERY", b"default-graph-uri=http://ex/a", FORM, b"query=ASK+%7B%7D") == QueryRequest(
+        "ASK {}", ("http://ex/a",)
+    )
+    assert status("QUERY", b"", UPDATE, b"CLEAR ALL") == 405
+    assert status("QUERY", b"", FORM, b"update=CLEAR+ALL") == 405
+    assert status("QUERY", b"query=ASK+%7B%7D") == 415

@@ -1,0 +1,141 @@
+"""What the server and a reader say to each other: frames over a stream socket, one question at a time.
+
+A frame is a kind (one byte), the length of its content (four bytes, big-endian), and the content. The server sends
+``QUESTION``; the reader ``READY`` once, and for each question a ``HEADER`` (JSON: the media type), any number of
+``DATA``, and at the end exactly one of ``LAST`` (the last of the data), ``PROBLEM`` (JSON: a problem document) and
+``FAILED`` (text for the log; the reader then ends itself). An answer that is short, or quickly there, is a ``LAST``
+without ``DATA`` before it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any
+
+_HEAD = struct.Struct("!BI")
+
+
+class Kind(IntEnum):
+    """The kinds of frames."""
+
+    READY = 1
+    QUESTION = 2
+    HEADER = 3
+    DATA = 4
+    LAST = 5
+    PROBLEM = 6
+    FAILED = 7
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One message, whole."""
+
+    kind: Kind
+    content: bytes
+
+    def json(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.content)
+        return document
+
+
+def frame(kind: Kind, content: bytes | bytearray | memoryview = b"") -> bytes:
+    """The bytes of one frame."""
+    return b"".join((_HEAD.pack(kind, len(content)), content))
+
+
+def json_frame(kind: Kind, document: Any) -> bytes:
+    """The bytes of a frame whose content is JSON."""
+    return frame(kind, json.dumps(document).encode("ascii"))
+
+
+class FrameDecoder:
+    """Makes frames of the bytes that arrive, however they are cut."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, received: bytes) -> None:
+        self._bytes += received
+
+    def next(self) -> Frame | None:
+        """The next whole frame, or None until more has arrived."""
+        if len(self._bytes) < _HEAD.size:
+            return None
+        kind, length = _HEAD.unpack_from(self._bytes)
+        end = _HEAD.size + length
+        if len(self._bytes) < end:
+            return None
+        with memoryview(self._bytes) as view:
+            content = bytes(view[_HEAD.size : end])
+        del self._bytes[:end]
+        return Frame(Kind(kind), content)
+
+
+@dataclass(frozen=True)
+class QueryQuestion:
+    """A one-shot query. ``accept`` is the ``Accept`` header, ``allow_fetch`` the text of an ``AllowList``."""
+
+    text: str
+    accept: str | None
+    base: str | None = None
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    allow_fetch: str = ""
+
+
+@dataclass(frozen=True)
+class GraphQuestion:
+    """All triples of a graph, ``iri`` None the default graph. ``offers``: media types to ``GraphFormat`` values."""
+
+    iri: str | None
+    accept: str | None
+    offers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Let go of the snapshot. Answered with an empty ``LAST``."""
+
+
+Question = QueryQuestion | GraphQuestion | Release
+_KINDS: dict[str, type[QueryQuestion] | type[GraphQuestion] | type[Release]] = {
+    "query": QueryQuestion,
+    "graph": GraphQuestion,
+    "release": Release,
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with where it is to be answered: the snapshot's directory, and at most so many seconds and bytes."""
+
+    question: Question
+    snapshot: str
+    seconds: float
+    most_bytes: int
+
+    def encoded(self) -> bytes:
+        kind = next(name for name, one in _KINDS.items() if isinstance(self.question, one))
+        return json_frame(
+            Kind.QUESTION,
+            {
+                "kind": kind,
+                "question": asdict(self.question),
+                "snapshot": self.snapshot,
+                "seconds": self.seconds,
+                "bytes": self.most_bytes,
+            },
+        )
+
+    @classmethod
+    def decoded(cls, received: Frame) -> Asked:
+        document = received.json()
+        values: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in document["question"].items()
+        }
+        question = _KINDS[document["kind"]](**values)
+        return cls(question, document["snapshot"], document["seconds"], document["bytes"])

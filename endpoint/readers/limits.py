@@ -1,0 +1,29 @@
+"""How far a one-shot query may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STALLED_SECONDS = 30.0
+"""A client that takes nothing of its answer for so long is given up."""
+
+LEAST_PACE = 64 * 1024
+"""Bytes a second that a client has to take, on average, after ``STALLED_SECONDS``: it keeps a reader busy."""
+
+WAITING_SECONDS = 30.0
+"""A query that waits so long for its turn is turned away."""
+
+MOST_WAITING = 256
+"""As many queries may wait for their turn."""
+
+
+@dataclass(frozen=True)
+class QueryLimits:
+    """The limits of one endpoint: ``seconds`` of evaluation, ``most_bytes`` of an answer."""
+
+    seconds: float = 60.0
+    most_bytes: int = 2**30
+
+    def asked(self, timeout: float | None) -> QueryLimits:
+        """These limits with the time a client asks for, which can only be less."""
+        return self if timeout is None else QueryLimits(min(self.seconds, timeout), self.most_bytes)

@@ -1,0 +1,124 @@
+"""The server's end of one reader process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from endpoint.readers.errors import ReaderEnded
+from endpoint.readers.exchange import Asked, Frame, FrameDecoder, Kind
+from endpoint.readers.snapshot import Snapshot
+
+_PROGRAM = "endpoint.readers.reader"
+_PACKAGES = Path(__file__).resolve().parents[2]
+_RECEIVED_BYTES = 256 * 1024
+
+
+class ReaderProcess:
+    """A running reader. Belongs to the event loop, but for the constructor, ``kill`` and ``reap``, which may block.
+
+    ``snapshots`` are those it may have open, the last one it was told to open at the end.
+    """
+
+    def __init__(self) -> None:
+        """Start the process. OSError if that cannot be done."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                ours.setblocking(False)
+                path = os.pathsep.join(filter(None, (str(_PACKAGES), os.environ.get("PYTHONPATH"))))
+                self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                    [sys.executable, "-P", "-m", _PROGRAM],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONPATH": path},
+                    # Ctrl-C in a terminal is the server's affair, which ends its readers.
+                    process_group=0,
+                )
+            except BaseException:
+                ours.close()
+                raise
+        self._socket = ours
+        self._pid: int = self._process.pid
+        self._decoder = FrameDecoder()
+        self._asked = True
+        self.snapshots: list[Snapshot] = []
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is ready and every question put to it has been answered to the end, or properly refused."""
+        return not self._asked
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    async def ready(self) -> None:
+        """Wait until it is there. Raises ReaderEnded if it ends instead."""
+        received = await self.receive()
+        assert received.kind is Kind.READY
+        self._asked = False
+
+    async def ask(self, asked: Asked) -> None:
+        """Put a question; its answer comes by ``receive``. Raises ReaderEnded."""
+        self._asked = True
+        try:
+            await asyncio.get_running_loop().sock_sendall(self._socket, asked.encoded())
+        except ConnectionError:
+            raise self._ended() from None
+
+    async def receive(self) -> Frame:
+        """The next frame. Raises ReaderEnded when the process has ended. Cancelled, it may lose a frame."""
+        loop = asyncio.get_running_loop()
+        while (received := self._decoder.next()) is None:
+            try:
+                data = await loop.sock_recv(self._socket, _RECEIVED_BYTES)
+            except ConnectionError:
+                data = b""
+            if not data:
+                raise self._ended()
+            self._decoder.feed(data)
+        if received.kind in (Kind.LAST, Kind.PROBLEM):
+            self._asked = False
+        return received
+
+    def _ended(self) -> ReaderEnded:
+        # Its end of the socket is closed when it ends, or a moment before.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=0.1)
+        code = self._process.poll()
+        if code is not None and code < 0:
+            how = f"was ended by {signal.Signals(-code).name}"
+        else:
+            how = "ended" if code is None else f"ended with code {code}"
+        return ReaderEnded(
+            f"the process that evaluated the query {how}: the query may be nested too deeply, or need more memory "
+            "than there is; others are not affected"
+        )
+
+    def close(self) -> None:
+        """End the process, whatever it is doing, and let go of the socket. In the event loop, if that still runs."""
+        self.kill()
+        try:
+            # A receive that was cancelled takes the socket out of the loop's selector in the loop's next turn.
+            asyncio.get_running_loop().call_soon(self._socket.close)
+        except RuntimeError:
+            self._socket.close()
+
+    def kill(self) -> None:
+        """End the process at once; whoever waits for its answer gets ReaderEnded."""
+        self._process.kill()
+
+    def reap(self) -> None:
+        """Wait until the process has ended and is no zombie any more."""
+        self._process.wait()

@@ -1,0 +1,109 @@
+"""The HTTP response that relays an answer of a reader, for as long as the client takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from endpoint.readers.answer import Answer
+from endpoint.readers.errors import ClientTooSlow
+from endpoint.readers.exchange import Question
+from endpoint.readers.limits import LEAST_PACE, STALLED_SECONDS, QueryLimits
+from endpoint.readers.pool import ReaderPool
+from endpoint.settings import Settings
+from protocol.errors import ProtocolError
+from protocol.formats.media_types import content_type
+
+logger = logging.getLogger(__name__)
+
+
+class AnswerResponse(Response):
+    """Asks when the response is to begin, so that whatever is wrong until then becomes an ordinary error response.
+
+    What goes wrong later leaves the response unfinished, by which the ASGI server aborts the connection: no client can
+    take a part of an answer for the whole. A client that leaves, or takes next to nothing, ends the query.
+    """
+
+    def __init__(self, readers: ReaderPool, question: Question, limits: QueryLimits) -> None:
+        super().__init__()
+        self._readers = readers
+        self._question = question
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        relaying = asyncio.ensure_future(self._relay(scope, send))
+        leaving = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if relaying.done():
+                relaying.result()
+            else:
+                logger.debug("a client left before it had its answer")
+        finally:
+            for one in (relaying, leaving):
+                one.cancel()
+            await asyncio.gather(relaying, leaving, return_exceptions=True)
+
+    async def _relay(self, scope: Scope, send: Send) -> None:
+        async with self._readers.answer(self._question, self._limits) as answer:
+            headers = [(b"content-type", content_type(answer.media_type).encode()), (b"vary", b"Accept")]
+            if answer.complete:
+                headers.append((b"content-length", str(len(answer.first)).encode()))
+            begin: Message = {"type": "http.response.start", "status": 200, "headers": headers}
+            await send(begin)
+            if answer.complete or scope["method"] == "HEAD":
+                # Of a long answer, HEAD's ends here; leaving the block ends its evaluation.
+                await send({"type": "http.response.body", "body": answer.first if answer.complete else b""})
+                return
+            try:
+                await self._stream(answer, send)
+            except ProtocolError as error:
+                logger.warning("an answer was cut off after it had begun: %s", error)
+
+    async def _stream(self, answer: Answer, send: Send) -> None:
+        taker = _Taker(send)
+        await taker.take(answer.first)
+        async for data in answer.rest():
+            await taker.take(data)
+        await taker.take(b"", last=True)
+
+
+def query_limits(request: Request) -> QueryLimits:
+    """The limits that the settings give every query."""
+    settings: Settings = request.app.state.settings
+    return QueryLimits(settings.query_timeout, settings.max_result_bytes)
+
+
+class _Taker:
+    """The client, and how long it has kept a reader waiting."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._taken = 0
+        self._waited = 0.0
+
+    async def take(self, data: bytes, *, last: bool = False) -> None:
+        """Returns when the connection has room for more. Raises ClientTooSlow."""
+        began = _now()
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+        except TimeoutError:
+            raise ClientTooSlow(f"the client took nothing for {STALLED_SECONDS:g} s") from None
+        self._waited += _now() - began
+        self._taken += len(data)
+        if self._waited > STALLED_SECONDS + self._taken / LEAST_PACE:
+            raise ClientTooSlow(f"the client took less than {LEAST_PACE} bytes a second")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

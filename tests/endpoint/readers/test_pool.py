@@ -1,0 +1,362 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from endpoint.readers import process
+from endpoint.readers.errors import Overloaded, QueryTimeout, ReaderEnded, RelayedError
+from endpoint.readers.exchange import GraphQuestion, QueryQuestion
+from endpoint.readers.limits import QueryLimits
+from protocol.errors import Unavailable
+from tests.endpoint.live_side import run, until
+from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, Asking, asking, numbers, there
+
+ASK = "ASK {}"
+YES = b"true"
+
+
+def test_a_query_sees_what_was_changed_before_it_was_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            for expected in range(5):
+                assert await endpoint.count() == expected
+                endpoint.store.update(f"INSERT DATA {{ <http://ex/s> <http://ex/p> {expected} }}")
+
+    run(main())
+
+
+def test_a_query_sees_all_of_a_change_or_nothing_and_waits_for_none(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update(numbers(300))
+            assert await endpoint.count() == 300
+            change = threading.Thread(
+                target=endpoint.store.update,
+                args=("INSERT { ?a <http://ex/m> ?b } WHERE { ?a <http://ex/n> ?x . ?b <http://ex/n> ?y }",),
+            )
+            change.start()
+            counted = []
+            while change.is_alive():
+                # As if something else had been changed: a new snapshot, in the middle of the other change.
+                endpoint.store._version += 1
+                counted.append(await endpoint.count())
+            change.join()
+            assert await endpoint.count() == 300 + 300 * 300
+            assert len(counted) > 1
+            assert set(counted) <= {300, 300 + 300 * 300}
+            assert counted[0] == 300
+
+    run(main())
+
+
+def test_a_snapshot_is_made_when_it_is_asked_for_and_removed_when_it_is_old(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 2) as endpoint:
+            names = lambda: sorted(one.name for one in endpoint.directory.iterdir())  # noqa: E731
+            assert names() == []
+            for _ in range(3):
+                await endpoint.count()
+            assert names() == ["1"]
+            endpoint.store.update(numbers(3))
+            endpoint.store.update(numbers(4))
+            assert names() == ["1"]
+            async with endpoint.readers.answer(QueryQuestion(LONG, None), QueryLimits()):
+                assert await endpoint.count() == 4
+            # Both readers have had a snapshot open by now; the old one goes although one of them is idle.
+            for count in (5, 6, 7):
+                endpoint.store.update(numbers(count))
+                assert await endpoint.count() == count
+            await until(lambda: names() == ["5"])
+        assert not endpoint.directory.exists()
+
+    run(main())
+
+
+def test_snapshots_of_a_process_that_crashed_are_removed_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "snapshots" / "7").mkdir(parents=True)
+
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            assert list(endpoint.directory.iterdir()) == []
+
+    run(main())
+
+
+def test_a_query_is_stopped_at_its_limit_and_its_process_replaced(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update(numbers())
+            assert await endpoint.count() == 400
+            await until(lambda: len(endpoint.readers.processes) == 2)
+            before = endpoint.readers.processes
+            with pytest.raises(QueryTimeout, match=r"stopped after 0\.3 s") as caught:
+                await endpoint.whole(RUNAWAY, QueryLimits(seconds=0.3))
+            assert caught.value.problem()["limit"] == 0.3
+            assert await endpoint.count() == 400
+            await until(lambda: len(set(before) & set(endpoint.readers.processes)) == 1)
+            assert len([pid for pid in before if there(pid)]) == 1
+
+    run(main())
+
+
+def test_a_client_may_ask_for_less_time_and_not_for_more() -> None:
+    limits = QueryLimits(seconds=60, most_bytes=5)
+    assert limits.asked(None) == limits
+    assert limits.asked(1.5) == QueryLimits(1.5, 5)
+    assert limits.asked(61) == limits
+
+
+def test_a_query_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1) as endpoint:
+            endpoint.store.update(numbers())
+            assert await endpoint.whole(ASK) == YES
+            reader = endpoint.readers._idle[-1].pid
+            waiting = asyncio.ensure_future(endpoint.whole(RUNAWAY))
+            await until(lambda: endpoint.readers.answering)
+            assert endpoint.readers.answering == [reader]
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await until(lambda: not there(reader))
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def test_an_answer_left_before_its_end_ends_its_query(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1) as endpoint:
+            endpoint.store.update(numbers())
+            async with endpoint.readers.answer(QueryQuestion(LONG, None), QueryLimits()) as answer:
+                assert not answer.complete
+                (pid,) = endpoint.readers.answering
+            await until(lambda: not there(pid))
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def test_a_long_answer_comes_whole_and_in_pieces(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update(numbers())
+            async with endpoint.readers.answer(QueryQuestion(LONG, "text/csv"), QueryLimits()) as answer:
+                pieces = [answer.first] + [data async for data in answer.rest()]
+            assert max(map(len, pieces)) < 300_000
+            expected = endpoint.store.oxigraph.query(LONG)
+            assert b"".join(pieces).count(b"\n") == 1 + sum(1 for _ in expected)  # type: ignore[union-attr,misc]
+            (pid,) = {reader.pid for reader in endpoint.readers._idle if reader.snapshots}
+            assert there(pid)
+
+    run(main())
+
+
+def test_a_query_that_is_stopped_in_the_middle_of_its_answer_raises_there(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update(numbers())
+            question = QueryQuestion(ENDLESS, "text/csv")
+            async with endpoint.readers.answer(question, QueryLimits(seconds=2)) as answer:
+                with pytest.raises(QueryTimeout):
+                    async for _ in answer.rest():
+                        pass
+                assert not answer.complete
+
+    run(main())
+
+
+def test_an_answer_beyond_the_limit_of_bytes_is_refused_and_its_reader_kept(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update(numbers())
+            pids = [await endpoint.whole(ASK), *endpoint.readers.processes]
+            with pytest.raises(RelayedError, match="larger than 100 bytes") as caught:
+                await endpoint.whole("SELECT * { ?s ?p ?o }", QueryLimits(most_bytes=100))
+            assert (caught.value.status, caught.value.problem()["limit"]) == (422, 100)
+            async with endpoint.readers.answer(QueryQuestion(LONG, None), QueryLimits(most_bytes=10**6)) as answer:
+                with pytest.raises(RelayedError, match="larger than"):
+                    async for _ in answer.rest():
+                        pass
+            assert set(pids[1:]) <= set(endpoint.readers.processes)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("text", "accept", "status", "place"),
+    [
+        ("SELECT *\n{ ?s ?p }", None, 400, (2, 3)),
+        ("SELECT * { SERVICE <http://127.0.0.1:9/> {} }", None, 403, (1, 12)),
+        ("SELECT * {}", "image/png", 406, (None, None)),
+        ("SELECT * { FILTER(<http://ex/nofunction>(1)) }", None, 400, (None, None)),
+    ],
+)
+def test_errors_say_the_same_as_in_the_servers_own_process(
+    tmp_path: Path, text: str, accept: str | None, status: int, place: tuple[int | None, int | None]
+) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            with pytest.raises(RelayedError) as caught:
+                await endpoint.whole(QueryQuestion(text, accept))
+            assert caught.value.status == status
+            assert (caught.value.line, caught.value.column) == place
+
+    run(main())
+
+
+def test_what_cannot_be_written_is_refused_without_an_evaluation(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update(numbers())
+            with pytest.raises(RelayedError) as caught:
+                await endpoint.whole(QueryQuestion(RUNAWAY, "text/turtle"), QueryLimits(seconds=5))
+            assert caught.value.status == 406
+
+    run(main())
+
+
+def test_a_process_that_ends_fails_its_own_query_and_no_other(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 2) as endpoint:
+            endpoint.store.update(numbers())
+            failing = asyncio.ensure_future(endpoint.whole(RUNAWAY))
+            await until(lambda: endpoint.readers.answering)
+            (pid,) = endpoint.readers.answering
+            assert await endpoint.whole(ASK) == YES
+            os.kill(pid, signal.SIGSEGV)
+            with pytest.raises(ReaderEnded, match="SIGSEGV") as caught:
+                await failing
+            assert caught.value.status == 500
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def test_an_idle_process_that_ends_fails_nobody(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1) as endpoint:
+            assert await endpoint.whole(ASK) == YES
+            await until(lambda: len(endpoint.readers._idle) == 2)
+            for reader in list(endpoint.readers._idle):
+                os.kill(reader.pid, signal.SIGKILL)
+                os.waitid(os.P_PID, reader.pid, os.WEXITED | os.WNOWAIT)
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def test_the_deepest_query_let_through_is_answered(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            for text in ("ASK {" + "{" * 400 + "}" * 401, "ASK { FILTER(" + "!" * 30_000 + "1) }"):
+                assert await endpoint.whole(text) == YES
+
+    run(main())
+
+
+def test_a_graph_is_given_whole_and_one_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            endpoint.store.update("INSERT DATA { <http://ex/s> <http://ex/p> 1 GRAPH <http://ex/g> { <a:s> <a:p> 2 } }")
+            offers = {"application/n-triples": "application/n-triples", "text/turtle": "text/turtle"}
+            one = b'<http://ex/s> <http://ex/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+            assert await endpoint.whole(GraphQuestion(None, None, offers)) == one
+            assert b'"2"' in await endpoint.whole(GraphQuestion("http://ex/g", None, offers))
+            for iri, accept, status in (("http://ex/none", None, 404), ("http://ex/g", "text/csv", 406)):
+                with pytest.raises(RelayedError) as caught:
+                    await endpoint.whole(GraphQuestion(iri, accept, offers))
+                assert caught.value.status == status
+
+    run(main())
+
+
+def test_no_more_queries_run_at_once_than_the_pool_has_places_and_the_others_have_their_turn(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 2) as endpoint:
+            most = 0
+            pair = asyncio.Barrier(2)
+
+            async def one(endpoint: Asking) -> bytes:
+                nonlocal most
+                async with endpoint.readers.answer(QueryQuestion(ASK, "text/csv"), QueryLimits()) as answer:
+                    await pair.wait()
+                    most = max(most, len(endpoint.readers._lent))
+                    assert len(endpoint.readers.processes) <= 3
+                    return answer.first
+
+            assert await asyncio.gather(*(one(endpoint) for _ in range(20))) == [YES] * 20
+            assert most == 2
+            await until(lambda: not endpoint.readers._tasks)
+            assert len(endpoint.readers.processes) <= 3
+
+    run(main())
+
+
+def test_too_many_and_too_long_waits_are_turned_away(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, waiting_seconds=0.2, most_waiting=1) as endpoint:
+            await until(lambda: endpoint.readers._idle)
+            async with endpoint.readers.answer(QueryQuestion(ASK, None), QueryLimits()):
+                waiting = asyncio.ensure_future(endpoint.whole(ASK))
+                await until(lambda: endpoint.readers._waiting)
+                with pytest.raises(Overloaded, match="1 queries are waiting"):
+                    await endpoint.whole(ASK)
+                with pytest.raises(Overloaded, match=r"within 0\.2 s") as caught:
+                    await waiting
+                assert caught.value.status == 503
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def test_one_who_leaves_while_waiting_takes_nobodys_turn(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1) as endpoint:
+            async with endpoint.readers.answer(QueryQuestion(ASK, None), QueryLimits()):
+                leaving, staying = (asyncio.ensure_future(endpoint.whole(ASK)) for _ in range(2))
+                await until(lambda: len(endpoint.readers._waiting) == 2)
+                leaving.cancel()
+                await asyncio.gather(leaving, return_exceptions=True)
+            assert await staying == YES
+
+    run(main())
+
+
+def test_a_process_that_cannot_be_started_is_said_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(process, "_PROGRAM", "endpoint.readers.nowhere")
+            async with asking(tmp_path) as endpoint:
+                with pytest.raises(Unavailable, match="no process could be started"):
+                    await endpoint.whole(ASK)
+                assert "could not be started" in caplog.text
+                patched.undo()
+                assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def test_at_the_end_no_process_is_left_and_whoever_waits_is_told(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1) as endpoint:
+            endpoint.store.update(numbers())
+            asked = [asyncio.ensure_future(endpoint.whole(RUNAWAY)) for _ in range(2)]
+            await until(lambda: endpoint.readers.answering and len(endpoint.readers._idle) == 1)
+            pids = endpoint.readers.processes
+            assert len(pids) == 2
+            await endpoint.readers.stop()
+            assert not any(map(there, pids))
+            ended, told = await asyncio.gather(*asked, return_exceptions=True)
+            assert isinstance(ended, ReaderEnded)
+            assert isinstance(told, Unavailable)
+            with pytest.raises(Unavailable):
+                await endpoint.whole(ASK)
+
+    run(main())

@@ -1,0 +1,138 @@
+"""What a query that runs away does to others, and what becomes of it; over HTTP, without Spark."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from endpoint import result_stream
+from protocol.streams import StreamSettings
+from tests.endpoint.readers.asking import ENDLESS, RUNAWAY, numbers
+from tests.endpoint.running_server import Running, running_server
+from tests.server.server_process import ServerProcess
+
+pytestmark = pytest.mark.server
+
+LIMIT = 10.0
+HEARTBEAT = 0.2
+CONTINUOUS = (
+    "SELECT * FROM NAMED WINDOW <http://e/w> ON <http://e/s> [RANGE 10s] { WINDOW <http://e/w> { ?s ?p ?o } }"
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(result_stream, "HEARTBEAT_SECONDS", HEARTBEAT)
+        with running_server(query_timeout=LIMIT, readers=2) as running:
+            with httpx.Client(base_url=running.url) as client:
+                assert client.post("/sparql", data={"update": numbers()}).status_code == 204
+            yield running
+
+
+def ask(server: Running, query: str, **parameters: Any) -> httpx.Response:
+    return httpx.get(f"{server.url}/sparql", params={"query": query, **parameters}, timeout=30)
+
+
+def readers() -> set[int]:
+    """The process ids of the readers, which are this process's children as the server runs in it."""
+    return {
+        one.pid
+        for one in psutil.Process().children()
+        if one.status() != psutil.STATUS_ZOMBIE and "endpoint.readers.reader" in one.cmdline()
+    }
+
+
+def answering(server: Running) -> set[int]:
+    """Those that are answering a query right now."""
+    return set(server.app.state.readers.answering)
+
+
+def test_a_query_of_ten_seconds_delays_nobody_and_ends_at_its_limit(server: Running) -> None:
+    server.backend.create_stream("s", StreamSettings(iri="http://e/s"))
+    gaps: list[float] = []
+    with ThreadPoolExecutor(2) as others:
+        began = time.monotonic()
+        runaway = others.submit(ask, server, RUNAWAY)
+
+        def listen() -> None:
+            headers = {"Accept": "text/event-stream"}
+            with httpx.stream(
+                "GET", f"{server.url}/sparql", params={"query": CONTINUOUS}, headers=headers, timeout=10
+            ) as stream:
+                last = time.monotonic()
+                for _ in stream.iter_raw():
+                    now = time.monotonic()
+                    gaps.append(now - last)
+                    last = now
+                    if runaway.done():
+                        return
+
+        listening = others.submit(listen)
+        asks = []
+        while not runaway.done():
+            asked = time.monotonic()
+            assert ask(server, "ASK { <http://ex/7> <http://ex/n> 7 }").json()["boolean"] is True
+            asks.append(time.monotonic() - asked)
+        listening.result()
+        stopped = runaway.result()
+        took = time.monotonic() - began
+    assert stopped.status_code == 504
+    assert stopped.headers["content-type"] == "application/problem+json"
+    assert stopped.json()["limit"] == LIMIT
+    assert LIMIT <= took < LIMIT + 3
+    assert len(asks) > 50
+    assert max(asks) < 1.5
+    assert len(gaps) > LIMIT / HEARTBEAT / 2
+    assert max(gaps) < HEARTBEAT + 1
+    assert not answering(server)
+
+
+@pytest.mark.parametrize("query", [RUNAWAY, ENDLESS])
+def test_a_client_that_hangs_up_ends_its_query(server: Running, query: str) -> None:
+    url = httpx.URL(f"{server.url}/sparql", params={"query": query})
+    with socket.create_connection((url.host, url.port), timeout=10) as connection:
+        connection.sendall(f"GET {url.raw_path.decode()} HTTP/1.1\r\nHost: e\r\nAccept: text/csv\r\n\r\n".encode())
+        ServerProcess.wait(lambda: answering(server), 10)
+        running = answering(server)
+        if query is ENDLESS:
+            taken = sum(len(connection.recv(100_000)) for _ in range(100))
+            assert taken > 10**6
+        assert running == answering(server)
+        assert running < readers()
+    ServerProcess.wait(lambda: not running & readers(), 5)
+    assert ask(server, "ASK {}").status_code == 200
+
+
+def test_no_client_takes_an_answer_that_was_stopped_for_a_whole_one(server: Running) -> None:
+    with pytest.raises(httpx.RemoteProtocolError):
+        ask(server, ENDLESS, timeout=3)
+
+
+def test_a_process_that_is_killed_is_an_error_for_its_query_alone(server: Running) -> None:
+    with ThreadPoolExecutor(1) as other:
+        failing = other.submit(ask, server, RUNAWAY)
+        ServerProcess.wait(lambda: answering(server), 10)
+        (pid,) = answering(server)
+        assert ask(server, "ASK {}").status_code == 200
+        os.kill(pid, 11)
+        assert failing.result().status_code == 500
+        assert "SIGSEGV" in failing.result().json()["detail"]
+    assert ask(server, "ASK {}").status_code == 200
+
+
+def test_at_the_end_no_reader_is_left() -> None:
+    before = readers()
+    with running_server() as running:
+        assert ask(running, "ASK {}").status_code == 200
+        started = readers() - before
+        assert started
+    assert not started & readers()
