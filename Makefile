@@ -50,7 +50,7 @@ bench: install
 	$(BIN)/python tests/benchmarks/run.py
 
 conformance: install
-	$(BIN)/sparql-streams conformance
+	$(BIN)/sparql-streams conformance $(if $(SUITE),--suite-path "$(SUITE)")
 
 # The lock files name versions and hashes for every platform; needs uv (https://docs.astral.sh/uv/).
 COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-find-links \

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
+
+from endpoint.cli.options import option
+
+DEFAULT_SUITE_PATH = "../shared/w3c/sparql"
+SUITE_ADVICE = (
+    "clone https://github.com/w3c/rdf-tests and name its directory sparql with --suite-path"
+    " (or SPARQL_STREAMS_SUITE_PATH)"
+)
 
 
 @click.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE ...]")
-def conformance(suites: tuple[str, ...]) -> None:
-    """Run conformance suites, print a table, write EARL (not implemented yet)."""
-    click.echo("conformance is not implemented yet: this version has no suites to run", err=True)
-    sys.exit(2)
+@option(
+    "--suite-path", metavar="DIR", default=DEFAULT_SUITE_PATH, show_default=True, help="The suite's directory sparql."
+)
+@option("--url", metavar="URL", help="Test the endpoint that runs here; its graphs are dropped!")
+@click.option(
+    "--host",
+    type=click.Choice(["asgi", "flask"]),
+    default="asgi",
+    show_default=True,
+    envvar="SPARQL_STREAMS_CONFORMANCE_HOST",
+    show_envvar=True,
+    help="What the endpoint runs in that is started here.",
+)
+@option("--baseline", is_flag=True, help="Test Oxigraph called in process instead, for comparison.")
+@option(
+    "--earl",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write the outcomes as EARL (Turtle).",
+)
+@option("--list", "listing", is_flag=True, help="List the known failures and tests that pass by value only, too.")
+def conformance(
+    suites: tuple[str, ...],
+    suite_path: str,
+    url: str | None,
+    host: str,
+    baseline: bool,
+    earl: str | None,
+    listing: bool,
+) -> None:
+    """Run conformance suites against an endpoint, through HTTP; print a table.
+
+    SUITE is sparql10, sparql11, sparql12 or a directory such as sparql11/protocol; none means all. Ends with 1 if a
+    test fails that is not known to, or passes that is known to fail. sparql12, a draft, is only reported.
+    """
+    from conformance.command import run_command
+
+    run_command(suites, suite_path, url, host, baseline, earl, listing)

@@ -1,0 +1,109 @@
+"""The command: a run against an endpoint, started here or elsewhere, with its table, its list and its exit code."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import track
+
+from conformance.baseline import OxigraphEngine
+from conformance.endpoints import Endpoint
+from conformance.engine import Engine, EngineFailure
+from conformance.hosts import running_endpoint
+from conformance.http_engine import HttpEngine
+from conformance.known import Judgement, Known, read_known
+from conformance.manifest import ManifestError, Test
+from conformance.outcome import Verdict
+from conformance.report import Judged, print_table, write_earl
+from conformance.run import run, select, without_http
+from conformance.services import Services
+from endpoint.cli.conformance import SUITE_ADVICE
+
+_EVERY_ADDRESS = ("*",)
+
+
+def run_command(
+    suites: Sequence[str],
+    suite_path: str,
+    url: str | None,
+    host: str,
+    baseline: bool,
+    earl: str | None,
+    listing: bool,
+) -> None:
+    """See ``endpoint.cli.conformance``. Ends the process with 1 if the run is not as it should be."""
+    root = Path(suite_path)
+    if not root.is_dir():
+        raise click.UsageError(f"--suite-path: there is no directory {suite_path!r}: {SUITE_ADVICE}")
+    console = Console(highlight=False, soft_wrap=True)
+    try:
+        tests = select(root, suites)
+        known = {} if baseline else read_known()
+        tests = without_http(tests) if baseline else tests
+        with _engine(url, host, baseline) as engine:
+            judged = list(_watched(tests, engine, known))
+    except (ManifestError, EngineFailure, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    print_table(judged, console)
+    if earl is not None:
+        write_earl(judged, Path(earl), dt.datetime.now(dt.UTC))
+    if listing:
+        _print_known(judged, known, console)
+    if baseline:
+        return
+    bad = [one for one in judged if one.bad]
+    for one in bad:
+        console.print(f"{one.judgement.value}: {one.outcome.test.directory} <{one.outcome.test.iri}>", markup=False)
+        console.print(f"    {one.outcome.error or one.outcome.verdict.value}", markup=False)
+    counts = Counter(one.judgement for one in judged if one.counts)
+    console.print(_summary(counts), markup=False)
+    if bad:
+        sys.exit(1)
+
+
+@contextmanager
+def _engine(url: str | None, host: str, baseline: bool) -> Iterator[Engine]:
+    if baseline:
+        yield OxigraphEngine()
+        return
+    with Services() as services:
+        if url is not None:
+            with closing(HttpEngine(Endpoint(url), services)) as engine:
+                yield engine
+            return
+        # Every address: a SERVICE that is named by a variable is asked under no less. All that the tests name are
+        # stand-ins on the loopback interface.
+        with (
+            running_endpoint(host, _EVERY_ADDRESS) as endpoint,
+            closing(HttpEngine(endpoint, services)) as engine,
+        ):
+            yield engine
+
+
+def _watched(tests: Sequence[Test], engine: Engine, known: Mapping[str, Known]) -> Iterator[Judged]:
+    """The outcomes as they come, with a bar where a person is looking."""
+    terminal = Console(stderr=True)
+    outcomes = run(tests, engine, known)
+    return iter(
+        track(outcomes, "tests", total=len(tests), console=terminal, transient=True, disable=not terminal.is_terminal)
+    )
+
+
+def _print_known(judged: Sequence[Judged], known: Mapping[str, Known], console: Console) -> None:
+    for one in judged:
+        if one.outcome.verdict is Verdict.STRICT:
+            continue
+        entry = known.get(one.outcome.test.iri)
+        why = f" ({entry.owner.value}) {entry.reason}" if entry is not None else ""
+        console.print(f"{one.outcome.verdict.value}: {one.outcome.test.iri}{why}", markup=False)
+
+
+def _summary(counts: Mapping[Judgement, int]) -> str:
+    return ", ".join(f"{counts.get(one, 0)} {one.value}" for one in Judgement)

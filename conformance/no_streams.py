@@ -1,0 +1,77 @@
+"""A backend for an endpoint whose graphs alone are of interest: it has no streams, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn
+
+from protocol.errors import NotFound, Unavailable
+from protocol.evaluations import Evaluation, Health, Listener, QueryDescription
+from protocol.language.model import ContinuousQuery
+from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
+from protocol.time import Instant
+
+
+def _refuse() -> NoReturn:
+    raise Unavailable("this endpoint was started without streams, to run conformance tests on its graphs")
+
+
+class NoStreams:
+    """``endpoint.backend.Backend`` without streams and without continuous queries."""
+
+    def create_stream(self, name: str, settings: StreamSettings) -> bool:
+        _refuse()
+
+    def delete_stream(self, name: str) -> None:
+        raise NotFound(f"there is no stream {name}")
+
+    def streams(self) -> list[StreamDescription]:
+        return []
+
+    def stream(self, name: str) -> StreamDescription:
+        raise NotFound(f"there is no stream {name}")
+
+    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+        raise NotFound(f"there is no stream {name}")
+
+    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+        raise NotFound(f"there is no stream {name}")
+
+    def end_stream(self, name: str) -> StreamDescription:
+        raise NotFound(f"there is no stream {name}")
+
+    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+        _refuse()
+
+    def remove(self, name: str) -> None:
+        raise NotFound(f"there is no query {name}")
+
+    def queries(self) -> list[QueryDescription]:
+        return []
+
+    def query(self, name: str) -> QueryDescription:
+        raise NotFound(f"there is no query {name}")
+
+    def plan(self, name: str) -> str:
+        raise NotFound(f"there is no query {name}")
+
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+        raise NotFound(f"there is no query {name}")
+
+    def retained_from(self, name: str) -> Instant | None:
+        return None
+
+    def listen(self, listener: Listener) -> None:
+        """Nothing is ever told."""
+
+    def store_changed(self) -> None:
+        """No evaluation depends on it."""
+
+    def health(self) -> Health:
+        return Health("running", "without streams")
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
