@@ -51,6 +51,8 @@ bench: install
 
 conformance: install
 	$(BIN)/sparql-streams conformance $(if $(SUITE),--suite-path "$(SUITE)")
+	$(BIN)/sparql-streams conformance --host flask $(if $(SUITE),--suite-path "$(SUITE)") \
+		sparql11/protocol sparql11/graph-store-protocol sparql11/http-rdf-update sparql11/service-description
 
 # The lock files name versions and hashes for every platform; needs uv (https://docs.astral.sh/uv/).
 COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-find-links \
