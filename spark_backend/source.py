@@ -189,7 +189,8 @@ class EvaluationClock:
         if not self._catching_up:
             self._limit = _FEWEST
         elif taken < _SHORT_BATCH:
-            self._limit = min(2 * self._limit, _MOST)
+            # What is left grows while a batch runs: many small batches are mostly the batches' own cost.
+            self._limit = min((4 if taken < _SHORT_BATCH / 2 else 2) * self._limit, _MOST)
         elif taken > _LONG_BATCH:
             self._limit = max(self._limit // 2, _FEWEST)
         return self._limit

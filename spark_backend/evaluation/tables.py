@@ -17,6 +17,7 @@ from protocol.errors import NotFound, Unavailable
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import TimeWindow
+from spark_backend.evaluation.taking_part import Bounds, instants_of_rows
 from spark_backend.log.reader import LogReader
 
 WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
@@ -95,6 +96,8 @@ class EvaluationTables:
         bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
         rows = self.reader(log).scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds))
         name = self._fresh("window")
+        if len(bounds) > 1:
+            rows = rows.append_column("instants", instants_of_rows(rows, bounds))
         self._connection.register("slice", rows)
         try:
             distinct = len(bounds) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
@@ -142,7 +145,7 @@ class EvaluationTables:
             self._connection.execute(f"DROP TABLE {name}")
 
 
-def _content(bounds: Sequence[tuple[Instant, Instant, Instant]], *, distinct: bool) -> str:
+def _content(bounds: Sequence[Bounds], *, distinct: bool) -> str:
     """The SELECT of windows' contents from ``slice``, which may be known to have no triple twice (``distinct``).
 
     An element takes part at e only if seen < e (section 1).
@@ -153,10 +156,7 @@ def _content(bounds: Sequence[tuple[Instant, Instant, Instant]], *, distinct: bo
         instant = bounds[0][0]
         # The slice is that window: it holds what was there at the instant, and nothing else.
         return f"SELECT {instant}::BIGINT AS instant, {columns} FROM slice GROUP BY s, p, o"
-    rows = ", ".join(f"({instant}::BIGINT, {after}::BIGINT, {upto}::BIGINT)" for instant, after, upto in bounds)
-    joined = (
-        f"slice JOIN (VALUES {rows}) b(instant, lower, upper) ON time > lower AND time <= upper AND seen < instant"
-    )  # fmt: skip
     if distinct:
-        return f"SELECT instant, {WINDOW_COLUMNS} FROM {joined}"
-    return f"SELECT instant, {columns} FROM {joined} GROUP BY instant, s, p, o"
+        return f"SELECT unnest(instants) AS instant, {WINDOW_COLUMNS} FROM slice"
+    repeated = "SELECT unnest(instants) AS instant, s, p, o, k, n FROM slice"
+    return f"SELECT instant, {columns} FROM ({repeated}) GROUP BY instant, s, p, o"

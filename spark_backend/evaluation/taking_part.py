@@ -1,0 +1,34 @@
+"""At which of several instants a row of a slice is in the window (RSP-QL Definitions 12 and 14; contract section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+import pyarrow as pa
+
+from protocol.time import Instant
+
+Bounds = tuple[Instant, Instant, Instant]
+"""An instant and the window's (open, closed] there."""
+
+
+def instants_of_rows(rows: pa.Table, bounds: Sequence[Bounds]) -> pa.ListArray:
+    """For each row (columns ``time`` and ``seen``), the instants whose window it is in and that come after ``seen``.
+
+    ``bounds`` ascend with the instant at both ends, so that a row is in the windows of neighbours: finding these takes
+    two binary searches, where a join on inequalities would compare every row with every window.
+    """
+    instants, lower, upper = numpy.array(bounds, dtype=numpy.int64).T
+    time, seen = (rows.column(name).to_numpy() for name in ("time", "seen"))
+    first = numpy.searchsorted(upper, time, side="left")
+    count = numpy.maximum(numpy.searchsorted(lower, time, side="left") - first, 0)
+    start = numpy.concatenate(([0], numpy.cumsum(count)))
+    place = numpy.repeat(first - start[:-1], count) + numpy.arange(start[-1])
+    found = instants[place]
+    early = numpy.repeat(seen, count) < found
+    if not early.all():
+        row = numpy.repeat(numpy.arange(len(time)), count)[early]
+        found = found[early]
+        start = numpy.concatenate(([0], numpy.cumsum(numpy.bincount(row, minlength=len(time)))))
+    return pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), pa.array(found, pa.int64()))
