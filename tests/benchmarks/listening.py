@@ -119,6 +119,8 @@ def listening(client: Client, queries: Sequence[str], *, since: str | None = Non
         except Exception as error:
             listener.failed(error)
         finally:
+            left = asyncio.all_tasks(loop)
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             loop.close()
 
     thread = threading.Thread(target=run, name="listening", daemon=True)

@@ -62,8 +62,9 @@ def _figures(kind: str, count: int, ours: list[float], theirs: dict[str, list[fl
     title = f"{count} quer{'y' if count == 1 else 'ies'} joining {kind} of each window"
     for name, seconds in theirs.items():
         value, baseline = triples / median_of(ours), triples / median_of(seconds)
-        # The target is for many queries against pyoxigraph; the other figures are only told ahead or behind.
-        target = _NEEDED if count > 1 and name.startswith("pyoxigraph") else 1.0
+        # The target is for many queries, an average over three patterns, against pyoxigraph; the other figures, those
+        # of queries that join little of each window among them, are only told ahead or behind.
+        target = _NEEDED if count > 1 and kind == "all" and name.startswith("pyoxigraph") else 1.0
         details: dict[str, Any] = {"seconds": ours, "seconds_baseline": seconds, "window_triples": triples}
         figures.append(
             Figure("d", title, value, "window-triples/s", value / baseline, target, True, baseline, name, details)
