@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyoxigraph as ox
@@ -86,7 +87,7 @@ def query_case(test: Test) -> QueryCase:
         services.append((endpoint, tuple(_documents(test, service, QT["data"]))))
     text = test.suite.read(query).decode()
     lax = about.optional(test.node, MF["resultCardinality"]) == MF["LaxCardinality"]
-    named = _graphs_of_from(text, query)
+    named = dict.fromkeys(name for names in graphs_of_from(text, query) for name in names)
     if named:
         data = Dataset((), tuple((iri, Document(iri, test.suite)) for iri in named))
     else:
@@ -95,16 +96,19 @@ def query_case(test: Test) -> QueryCase:
     return QueryCase(text, query, data, Document(result, test.suite), lax, bool(named), tuple(services))
 
 
-def _graphs_of_from(text: str, base: str) -> list[str]:
-    """The IRIs that FROM and FROM NAMED name, resolved as the query's prologue says."""
+def graphs_of_from(text: str, base: str) -> tuple[list[str], list[str]]:
+    """The IRIs that FROM and those that FROM NAMED names, resolved as the query's prologue says, each once."""
     clauses = dataset_clauses(text)
-    names = dict.fromkeys([*clauses.default, *clauses.named])
-    if not names:
-        return []
-    query = f"BASE <{base}> {clauses.prologue} SELECT ?g {{ VALUES ?g {{ {' '.join(names)} }} }}"
-    found = ox.Store().query(query)
-    assert isinstance(found, ox.QuerySolutions)
-    return list(dict.fromkeys(one.value for (one,) in found if isinstance(one, ox.NamedNode)))
+
+    def resolved(names: Sequence[str]) -> list[str]:
+        if not names:
+            return []
+        query = f"BASE <{base}> {clauses.prologue} SELECT ?g {{ VALUES ?g {{ {' '.join(names)} }} }}"
+        found = ox.Store().query(query)
+        assert isinstance(found, ox.QuerySolutions)
+        return list(dict.fromkeys(one.value for (one,) in found if isinstance(one, ox.NamedNode)))
+
+    return resolved(clauses.default), resolved(clauses.named)
 
 
 def update_case(test: Test) -> UpdateCase:

@@ -16,14 +16,15 @@ from rich.progress import track
 from conformance.baseline import OxigraphEngine
 from conformance.endpoints import Endpoint
 from conformance.engine import Engine, EngineFailure
-from conformance.hosts import running_endpoint
+from conformance.hosts import WITH_SPARK, running_endpoint
 from conformance.http_engine import HttpEngine
-from conformance.known import Judgement, Known, read_known
+from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, read_known
 from conformance.manifest import ManifestError, Test
 from conformance.outcome import Verdict
 from conformance.report import Judged, print_table, write_earl
-from conformance.run import run, select, without_http
+from conformance.run import query_evaluations, run, select, without_http
 from conformance.services import Services
+from conformance.windows_engine import WindowsEngine
 from endpoint.cli.conformance import SUITE_ADVICE
 
 _EVERY_ADDRESS = ("*",)
@@ -35,6 +36,7 @@ def run_command(
     url: str | None,
     host: str,
     baseline: bool,
+    through_windows: bool,
     earl: str | None,
     listing: bool,
 ) -> None:
@@ -45,9 +47,9 @@ def run_command(
     console = Console(highlight=False, soft_wrap=True)
     try:
         tests = select(root, suites)
-        known = {} if baseline else read_known()
-        tests = without_http(tests) if baseline else tests
-        with _engine(url, host, baseline) as engine:
+        known = {} if baseline else read_known(THROUGH_WINDOWS if through_windows else FILE)
+        tests = without_http(tests) if baseline else query_evaluations(tests) if through_windows else tests
+        with _engine(url, host, baseline, through_windows) as engine:
             judged = list(_watched(tests, engine, known))
     except (ManifestError, EngineFailure, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
@@ -69,9 +71,13 @@ def run_command(
 
 
 @contextmanager
-def _engine(url: str | None, host: str, baseline: bool) -> Iterator[Engine]:
+def _engine(url: str | None, host: str, baseline: bool, through_windows: bool) -> Iterator[Engine]:
     if baseline:
         yield OxigraphEngine()
+        return
+    if through_windows:
+        with _endpoint(url) as endpoint, closing(WindowsEngine(endpoint)) as windows:
+            yield windows
         return
     with Services() as services:
         if url is not None:
@@ -85,6 +91,15 @@ def _engine(url: str | None, host: str, baseline: bool) -> Iterator[Engine]:
             closing(HttpEngine(endpoint, services)) as engine,
         ):
             yield engine
+
+
+@contextmanager
+def _endpoint(url: str | None) -> Iterator[Endpoint]:
+    if url is not None:
+        yield Endpoint(url)
+        return
+    with running_endpoint(WITH_SPARK, ()) as endpoint:
+        yield endpoint
 
 
 def _watched(tests: Sequence[Test], engine: Engine, known: Mapping[str, Known]) -> Iterator[Judged]:

@@ -1,12 +1,14 @@
-"""Endpoints that the runner starts itself: a child process, on a free port of the loopback interface, without Spark."""
+"""Endpoints that the runner starts itself: a child process, on a free port of the loopback interface."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,8 +16,11 @@ from conformance.endpoints import Endpoint
 from conformance.services import ADDRESS
 
 HOSTS = ("asgi", "flask")
+WITH_SPARK = "spark"
+"""The one whose endpoint answers continuous queries; it is an ``asgi`` one."""
 _FLASK_PREFIX = "/sparql-streams"
 _START_SECONDS = 60.0
+_READY_SECONDS = 180.0
 
 
 @contextmanager
@@ -42,7 +47,10 @@ def running_endpoint(host: str, allow_fetch: Sequence[str]) -> Iterator[Endpoint
         watch.cancel()
         if not url:
             raise OSError(f"the endpoint under {host} did not start; see above")
-        yield Endpoint(url)
+        endpoint = Endpoint(url)
+        if host == WITH_SPARK:
+            _wait_until_ready(endpoint)
+        yield endpoint
     finally:
         watch.cancel()
         # The child ends when its input does, so that it also ends with a runner that is killed.
@@ -55,7 +63,15 @@ def running_endpoint(host: str, allow_fetch: Sequence[str]) -> Iterator[Endpoint
         process.stdout.close()
 
 
-def _serve_asgi() -> None:
+def _wait_until_ready(endpoint: Endpoint) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not json.loads(endpoint.exchange("GET", endpoint.path("/health")).body)["ready"]:
+        if time.monotonic() > deadline:
+            raise OSError(f"Spark did not come up within {_READY_SECONDS:g} s")
+        time.sleep(0.2)
+
+
+def _serve_asgi(*, with_spark: bool = False) -> None:
     from conformance.no_streams import NoStreams
     from endpoint.app import create_app
     from endpoint.cli.listening import close, listen, with_port
@@ -64,7 +80,7 @@ def _serve_asgi() -> None:
 
     sockets = listen(ADDRESS, 0)
     settings = with_port(Settings.from_environment(host=ADDRESS, port=0), sockets)
-    app = create_app(settings, backend=NoStreams())
+    app = create_app(settings, backend=None if with_spark else NoStreams())
     server = Server(app, on_ready=lambda: print(settings.base_url, flush=True))
 
     def stop_at_end_of_input() -> None:
@@ -105,4 +121,7 @@ def _serve_flask() -> None:
 
 
 if __name__ == "__main__":
-    {"asgi": _serve_asgi, "flask": _serve_flask}[sys.argv[1]]()
+    if sys.argv[1] == "flask":
+        _serve_flask()
+    else:
+        _serve_asgi(with_spark=sys.argv[1] == WITH_SPARK)

@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.outcome import Outcome, Verdict
 
 FILE = Path(__file__).with_name("known_failures.toml")
+THROUGH_WINDOWS = Path(__file__).with_name("known_failures_through_windows.toml")
 
 
 class Owner(Enum):

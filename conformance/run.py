@@ -11,6 +11,7 @@ from conformance.known import Known, judge
 from conformance.manifest import ManifestError, Suite, Test
 from conformance.outcome import Outcome, Verdict
 from conformance.report import Judged
+from conformance.vocabulary import MF
 
 MANIFESTS: dict[str, tuple[str, ...]] = {
     "sparql10": ("sparql10/manifest.ttl",),
@@ -21,6 +22,9 @@ MANIFESTS: dict[str, tuple[str, ...]] = {
 
 LEFT_OUT = frozenset({"sparql11/entailment"})
 """Entailment regimes are not implemented, and the endpoint's description names none."""
+
+NOT_OF_WINDOWS = frozenset({"sparql11/service"})
+"""SERVICE is refused in continuous queries."""
 
 REPORTED_ONLY = frozenset({"sparql12"})
 """A draft: what fails there is shown and makes no run fail."""
@@ -58,6 +62,18 @@ def run(tests: Sequence[Test], engine: Engine, known: Mapping[str, Known]) -> It
 def without_http(tests: Sequence[Test]) -> list[Test]:
     """Those that an engine without HTTP can take."""
     return [test for test in tests if not HTTP_TESTS.intersection(test.types)]
+
+
+def query_evaluations(tests: Sequence[Test]) -> list[Test]:
+    """Those that can be asked of windows: a query's answer over graphs, without endpoints elsewhere."""
+    wanted = (MF["QueryEvaluationTest"].value, MF["CSVResultFormatTest"].value)
+    return [
+        test
+        for test in tests
+        if any(kind in wanted for kind in test.types)
+        and test.directory.partition("/")[0] not in REPORTED_ONLY
+        and test.directory not in NOT_OF_WINDOWS
+    ]
 
 
 def _outcome(test: Test, engine: Engine) -> Outcome:

@@ -28,6 +28,11 @@ SUITE_ADVICE = (
     show_envvar=True,
     help="What the endpoint runs in that is started here.",
 )
+@option(
+    "--through-windows",
+    is_flag=True,
+    help="Ask the query evaluation tests as continuous queries over windows; starts Spark.",
+)
 @option("--baseline", is_flag=True, help="Test Oxigraph called in process instead, for comparison.")
 @option(
     "--earl",
@@ -42,6 +47,7 @@ def conformance(
     url: str | None,
     host: str,
     baseline: bool,
+    through_windows: bool,
     earl: str | None,
     listing: bool,
 ) -> None:
@@ -52,4 +58,4 @@ def conformance(
     """
     from conformance.command import run_command
 
-    run_command(suites, suite_path, url, host, baseline, earl, listing)
+    run_command(suites, suite_path, url, host, baseline, through_windows, earl, listing)
