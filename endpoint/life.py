@@ -86,7 +86,13 @@ class Life:
             )
             try:
                 # Beside the store, because snapshots are hard links into it.
-                app.state.readers = ReaderPool(store, data / "snapshots", self._settings.readers)
+                app.state.readers = ReaderPool(
+                    store,
+                    data / "snapshots",
+                    self._settings.readers,
+                    most=self._settings.max_readers,
+                    memory_quads=self._settings.memory_quads,
+                )
                 app.state.backend = self._make_backend(data, store, self._settings)
                 app.state.hub = Hub(app.state.backend)
                 app.state.threads = WorkerThreads(self._settings.threads)

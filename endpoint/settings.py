@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from endpoint.readers.limits import MEMORY_QUADS
 from protocol.access import EVERYTHING_OPEN, Tokens, parse_tokens
 from protocol.formats.allow_list import NOTHING, AllowList
 
@@ -26,6 +27,10 @@ def _default_readers() -> int:
     return max(2, os.cpu_count() or 1)
 
 
+def _default_max_readers() -> int:
+    return 4 * _default_readers()
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of one endpoint. Each wrong one raises a ValueError that names it and what would be right.
@@ -33,7 +38,9 @@ class Settings:
     ``data`` None keeps everything in a temporary directory, removed at exit. ``base_url`` is the public
     URL of the application's root ("" makes it ``http://HOST:PORT``); the IRIs of streams begin with it.
     ``threads`` bounds how many requests are worked on at once, ``readers`` how many one-shot queries are evaluated
-    at once, each in a process; ``query_timeout`` (seconds of evaluation) and ``max_result_bytes`` bound one of them.
+    at once, each in a process, and ``max_readers`` how many together with those that have run for a second (never
+    fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory when it has not
+    changed for a second (0: never). ``query_timeout`` (seconds of evaluation) and ``max_result_bytes`` bound one query.
 
     ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
     the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
@@ -50,6 +57,8 @@ class Settings:
     cors_origins: tuple[str, ...] = ("*",)
     threads: int = field(default_factory=_default_threads)
     readers: int = field(default_factory=_default_readers)
+    max_readers: int = field(default_factory=_default_max_readers)
+    memory_quads: int = MEMORY_QUADS
     query_timeout: float = 60.0
     max_result_bytes: int = 2**30
     allow_fetch: AllowList = NOTHING
@@ -216,6 +225,8 @@ _READERS: dict[str, Any] = {
     "cors_origins": _origins,
     "threads": lambda value: _number("threads", value, 1, 1000),
     "readers": lambda value: _number("readers", value, 1, 1000),
+    "max_readers": lambda value: _number("max_readers", value, 1, 1000),
+    "memory_quads": lambda value: _number("memory_quads", value, 0, 100_000_000),
     "query_timeout": lambda value: _seconds("query_timeout", value),
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),
     "allow_fetch": _allow_list,

@@ -60,6 +60,8 @@ def settings_options(command: Command) -> Command:
             setting("--cors-origins", metavar="ORIGINS", help="Who may ask from web pages: *, or origins with commas."),
             setting("--threads", metavar="N", help="How many requests are worked on at once."),
             setting("--readers", metavar="N", help="How many one-shot queries are evaluated at once."),
+            setting("--max-readers", metavar="N", help="How many, with those that take longer than a second."),
+            setting("--memory-quads", metavar="N", help="Stores up to this size are read in memory (500000; 0: none)."),
             setting("--query-timeout", metavar="SECONDS", help="How long a one-shot query is evaluated (60)."),
             setting("--max-result-bytes", metavar="N", help="How long the answer of one may be (1073741824)."),
             setting(

@@ -101,11 +101,22 @@ class Release:
     """Let go of the snapshot. Answered with an empty ``LAST``."""
 
 
-Question = QueryQuestion | GraphQuestion | Release
-_KINDS: dict[str, type[QueryQuestion] | type[GraphQuestion] | type[Release]] = {
+COPIED = b"copied"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copy the snapshot into memory. Answered with ``COPIED``, or nothing if it has more quads than ``most_quads``."""
+
+    most_quads: int
+
+
+Question = QueryQuestion | GraphQuestion | Release | Copy
+_KINDS: dict[str, type[QueryQuestion] | type[GraphQuestion] | type[Release] | type[Copy]] = {
     "query": QueryQuestion,
     "graph": GraphQuestion,
     "release": Release,
+    "copy": Copy,
 }
 
 

@@ -16,6 +16,18 @@ WAITING_SECONDS = 30.0
 MOST_WAITING = 256
 """As many queries may wait for their turn."""
 
+LONG_SECONDS = 1.0
+"""A query that has run for so long gives up its place among the short ones, and goes on."""
+
+MEMORY_QUADS = 500_000
+"""A store with at most so many quads is copied into the memory of each reader in use: some 0.4 KB a quad."""
+
+SETTLED_SECONDS = 1.0
+"""A store is copied into memory when nothing has changed it for so long."""
+
+REST = 5
+"""A store is not copied before it has been unchanged for so many times as long as the last copy took."""
+
 
 @dataclass(frozen=True)
 class QueryLimits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import AsyncGenerator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,16 @@ import anyio.to_thread
 
 from endpoint.readers.answer import Answer
 from endpoint.readers.errors import Overloaded
-from endpoint.readers.exchange import Asked, Kind, Question, Release
-from endpoint.readers.limits import MOST_WAITING, WAITING_SECONDS, QueryLimits
+from endpoint.readers.exchange import COPIED, Asked, Copy, Frame, Kind, Question, Release
+from endpoint.readers.limits import (
+    LONG_SECONDS,
+    MEMORY_QUADS,
+    MOST_WAITING,
+    REST,
+    SETTLED_SECONDS,
+    WAITING_SECONDS,
+    QueryLimits,
+)
 from endpoint.readers.process import ReaderProcess
 from endpoint.readers.snapshot import Snapshot, Snapshots
 from endpoint.store import GraphStore
@@ -25,12 +34,19 @@ from protocol.errors import ProtocolError, Unavailable
 logger = logging.getLogger(__name__)
 
 _START_SECONDS = 60.0
+_COPY_SECONDS = 60.0
 
 
 class ReaderPool:
     """At most ``size`` queries are evaluated at once; further ones wait in turn.
 
-    Processes are started as they are needed, with always one in reserve, so that there are at most ``size`` + 1.
+    A query that has run for a second counts no more, so that a few long ones do not keep all others waiting; with
+    these, there are at most ``most`` at once. Processes are started as they are needed, with always one in reserve,
+    so that there are at most ``most`` + 1, and few more than ``size`` are kept.
+
+    A store that is small and has not changed for a second is copied into the memory of the readers in use, one at a
+    time, while the reserve stands in for the one that copies: no query waits for it.
+
     Belongs to the event loop that calls ``start``; ``end`` is for when that loop is gone.
     """
 
@@ -40,18 +56,35 @@ class ReaderPool:
         directory: Path,
         size: int,
         *,
+        most: int | None = None,
+        long_seconds: float = LONG_SECONDS,
+        memory_quads: int = MEMORY_QUADS,
+        settled_seconds: float = SETTLED_SECONDS,
         waiting_seconds: float = WAITING_SECONDS,
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        """``directory`` is for the snapshots, see Snapshots."""
+        """``directory`` is for the snapshots, see Snapshots. ``most`` None is ``size``."""
         self._executor = ThreadPoolExecutor(2, "readers")
         self._snapshots = Snapshots(store, directory, self._executor)
+        self._store = store
         self._size = size
+        self._most = size if most is None else max(size, most)
+        self._long_seconds = long_seconds
+        self._memory_quads = memory_quads
+        self._settled_seconds = settled_seconds
         self._waiting_seconds = waiting_seconds
         self._most_waiting = most_waiting
         self._waiting: deque[asyncio.Future[ReaderProcess]] = deque()
         self._idle: list[ReaderProcess] = []
         self._lent: set[ReaderProcess] = set()
+        # Those of the lent that have been so for long, and for the others, what will count them among these.
+        self._long: set[ReaderProcess] = set()
+        self._until_long: dict[ReaderProcess, asyncio.TimerHandle] = {}
+        # The snapshot that may be copied, from which time of the loop on, and the reader that is copying now.
+        self._settling: Snapshot | None = None
+        self._settled_at = math.inf
+        self._copying: ReaderProcess | None = None
+        self._copy_took = 0.0
         self._coming = 0
         self._tasks: set[asyncio.Task[None]] = set()
         # Every process that has not been reaped; also added to from the executor's threads.
@@ -112,6 +145,7 @@ class ReaderPool:
         try:
             snapshot = await self._snapshots.newest()
             self._free_old(snapshot)
+            self._await_settling(snapshot)
             if snapshot not in reader.snapshots:
                 self._snapshots.use(snapshot)
                 reader.snapshots.append(snapshot)
@@ -146,7 +180,11 @@ class ReaderPool:
 
     def _give_back(self, reader: ReaderProcess) -> None:
         self._lent.discard(reader)
-        if reader.idle and not self._ended:
+        self._long.discard(reader)
+        if (timer := self._until_long.pop(reader, None)) is not None:
+            timer.cancel()
+        # As many as may be needed at once, the reserve, and one that copies; not all that long queries needed.
+        if reader.idle and not self._ended and self._there <= self._size + len(self._long) + 1:
             # It has closed what it had open before it opened the last one.
             self._let_go(reader, 1)
             self._idle.append(reader)
@@ -173,7 +211,9 @@ class ReaderPool:
     # Supply
 
     def _dispatch(self) -> None:
-        while self._waiting and self._idle and len(self._lent) < self._size:
+        # First, for where there is always someone who waits it would never have its turn.
+        self._copy_if_settled()
+        while self._waiting and self._idle and self._places > 0:
             waiting = self._waiting.popleft()
             if waiting.done():
                 continue
@@ -184,20 +224,31 @@ class ReaderPool:
                 self._dismiss(reader)
                 continue
             self._lent.add(reader)
+            self._until_long[reader] = asyncio.get_running_loop().call_later(self._long_seconds, self._is_long, reader)
             waiting.set_result(reader)
         self._replenish()
 
+    @property
+    def _places(self) -> int:
+        """How many more queries may be evaluated now."""
+        return min(self._size - len(self._lent) + len(self._long), self._most - len(self._lent))
+
+    def _is_long(self, reader: ReaderProcess) -> None:
+        del self._until_long[reader]
+        self._long.add(reader)
+        self._dispatch()
+
     def _replenish(self) -> None:
         """Start what those who wait and may go on need, and one in reserve."""
-        wanted = min(len(self._waiting), self._size - len(self._lent)) + 1
-        missing = min(wanted - len(self._idle) - self._coming, self._size + 1 - self._there)
+        wanted = min(len(self._waiting), self._places) + 1
+        missing = min(wanted - len(self._idle) - self._coming, self._most + 1 - self._there)
         for _ in range(0 if self._ended else missing):
             self._coming += 1
             self._run(self._supply())
 
     @property
     def _there(self) -> int:
-        return len(self._lent) + len(self._idle) + self._coming
+        return len(self._lent) + len(self._idle) + self._coming + (self._copying is not None)
 
     async def _supply(self) -> None:
         reader: ReaderProcess | None = None
@@ -251,6 +302,61 @@ class ReaderPool:
             self._let_go(reader, 0)
             # Behind those that have a snapshot open.
             self._idle.insert(0, reader)
+        self._dispatch()
+
+    # Copies in memory
+
+    def _await_settling(self, newest: Snapshot) -> None:
+        """A snapshot is being used: if it is a new one, see about copying it when it has been the newest for long."""
+        if newest is self._settling or not self._memory_quads:
+            return
+        loop = asyncio.get_running_loop()
+        wait = max(self._settled_seconds, REST * self._copy_took)
+        self._settling, self._settled_at = newest, loop.time() + wait
+        # A little later than that: timers may be early by the clock's resolution.
+        loop.call_later(wait + 0.01, self._dispatch)
+
+    def _copy_if_settled(self) -> None:
+        """Let an idle reader that has the newest snapshot open copy it, if others stand ready for queries."""
+        settled = self._settling
+        if (
+            settled is None
+            or self._ended
+            or self._copying is not None
+            or len(self._idle) <= max(1, min(len(self._waiting), self._places))
+            or settled.version != self._store.version
+            or asyncio.get_running_loop().time() < self._settled_at
+        ):
+            return
+        for reader in reversed(self._idle):
+            if settled in reader.snapshots and reader.copied is not settled:
+                self._idle.remove(reader)
+                self._copying = reader
+                self._run(self._copied(reader, settled))
+                return
+
+    async def _copied(self, reader: ReaderProcess, snapshot: Snapshot) -> None:
+        began = asyncio.get_running_loop().time()
+        answer: Frame | None = None
+        try:
+            async with asyncio.timeout(_COPY_SECONDS):
+                await reader.ask(Asked(Copy(self._memory_quads), str(snapshot.directory), _COPY_SECONDS, 100))
+                answer = await reader.receive()
+        except (ProtocolError, TimeoutError) as error:
+            logger.warning("a store was not copied into memory: %s", str(error) or type(error).__name__)
+        self._copy_took = asyncio.get_running_loop().time() - began
+        self._copying = None
+        if answer is None or answer.kind is not Kind.LAST:
+            self._settled_at = math.inf
+            self._dismiss(reader)
+        else:
+            if answer.content == COPIED:
+                reader.copied = snapshot
+            elif snapshot is self._settling:
+                # It is too large, for the others as well.
+                self._settled_at = math.inf
+            # At the end: the next query is for the one that has the copy.
+            self._idle.append(reader)
         self._dispatch()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

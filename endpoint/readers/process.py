@@ -23,7 +23,8 @@ _RECEIVED_BYTES = 256 * 1024
 class ReaderProcess:
     """A running reader. Belongs to the event loop, but for the constructor, ``kill`` and ``reap``, which may block.
 
-    ``snapshots`` are those it may have open, the last one it was told to open at the end.
+    ``snapshots`` are those it may have open, the last one it was told to open at the end; ``copied`` is the last one
+    it has copied into memory.
     """
 
     def __init__(self) -> None:
@@ -49,6 +50,7 @@ class ReaderProcess:
         self._decoder = FrameDecoder()
         self._asked = True
         self.snapshots: list[Snapshot] = []
+        self.copied: Snapshot | None = None
 
     @property
     def pid(self) -> int:

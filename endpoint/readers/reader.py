@@ -19,10 +19,12 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from endpoint.dataset import dataset_over, one_shot
+from endpoint.dataset import one_shot
 from endpoint.oxigraph_processor import GRAPH_SYNTAX
 from endpoint.readers.exchange import (
+    COPIED,
     Asked,
+    Copy,
     FrameDecoder,
     GraphQuestion,
     Kind,
@@ -31,30 +33,18 @@ from endpoint.readers.exchange import (
     frame,
     json_frame,
 )
+from endpoint.readers.opened import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from endpoint.stack import large_stacks
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, GraphFormat
 from protocol.formats.negotiation import choose
+from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.formats.sparql_form import answers_with_a_graph
 
 RECEIVED_BYTES = 256 * 1024
 GRACE_SECONDS = 10.0
-
-
-class OpenSnapshot:
-    """A snapshot, opened read-only, as the endpoint's dataset."""
-
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self.oxigraph = ox.Store.read_only(directory)
-        self.dataset = dataset_over(self.oxigraph)
-
-    def close(self) -> None:
-        # As in GraphStore.close: Oxigraph closes when nothing refers to it, and rdflib's cycles would.
-        self.dataset.close()
-        del self.oxigraph
 
 
 class Reader:
@@ -103,6 +93,9 @@ class Reader:
         writer = AnswerWriter(self._send, asked.most_bytes)
         if isinstance(question, Release):
             self._let_go()
+        elif isinstance(question, Copy):
+            if self._opened(asked.snapshot).copy(question.most_quads):
+                writer.write(COPIED)
         elif isinstance(question, QueryQuestion):
             self._answer_query(self._opened(asked.snapshot), question, writer)
         else:
@@ -125,7 +118,7 @@ class Reader:
         offers: dict[str, Any] = {**(GRAPH_OFFERS if answers_with_a_graph(question.text) else SOLUTIONS_OFFERS)}
         media_type = choose(question.accept, offers)
         result = one_shot(
-            snapshot.dataset,
+            snapshot.dataset(question.text),
             question.text,
             base=question.base,
             default_graphs=question.default_graphs,
@@ -142,8 +135,12 @@ class Reader:
             raise NotFound(f"there is no graph <{question.iri}>")
         media_type = choose(question.accept, question.offers)
         self._send(json_frame(Kind.HEADER, {"media_type": media_type}))
-        syntax = GRAPH_SYNTAX[GraphFormat(question.offers[media_type])]
-        snapshot.oxigraph.dump(writer, syntax, from_graph=graph)  # type: ignore[arg-type]
+        syntax = GraphFormat(question.offers[media_type])
+        if syntax is GraphFormat.RDF_XML:
+            quads = snapshot.oxigraph.quads_for_pattern(None, None, None, graph)
+            write_rdf_xml((quad.triple for quad in quads), writer)
+            return
+        snapshot.oxigraph.dump(writer, GRAPH_SYNTAX[syntax], from_graph=graph)  # type: ignore[arg-type]
 
 
 def _bound_processor_time(seconds: float) -> None:

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ingest
 import latency
+import one_shot
 import replay
 import standing
 from aarhus import NoData
@@ -33,6 +34,7 @@ def main() -> int:
         "b": ("latency", lambda: latency.measure(quick=options.quick)),
         "c": ("standing queries in real time", lambda: standing.measure(quick=options.quick)),
         "d": ("a replay, against loops", lambda: replay.measure(quick=options.quick)),
+        "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=options.quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:
@@ -68,7 +70,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d,e")
     parser.add_argument("--quick", action="store_true", help="smaller and shorter: for a look, not for a record")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="where aarhus/ is")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")

@@ -71,7 +71,7 @@ class Client:
 @contextlib.contextmanager
 def running_server() -> Iterator[Client]:
     """``sparql-streams serve`` on a free port, ready to evaluate; ended, with all its processes, at the end."""
-    port = _free_port()
+    port = free_port()
     command = [str(Path(sys.executable).with_name("sparql-streams")), "serve", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
     with tempfile.TemporaryDirectory(prefix="sparql-streams-bench-") as directory:
@@ -113,7 +113,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

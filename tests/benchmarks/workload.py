@@ -47,7 +47,7 @@ def _query(pattern: str, number: int, *, dataset: str, window: str) -> str:
     )
 
 
-def _observation(subject: str, chance: random.Random) -> str:
+def observation(subject: str, chance: random.Random) -> str:
     return (
         f"{subject} <{_TYPE}> <{_SOSA}Observation> .\n"
         f"{subject} <{_SOSA}madeBySensor> <http://example.org/s/{chance.randrange(_SENSORS)}> .\n"
@@ -68,7 +68,7 @@ def lines(second: int) -> tuple[tuple[Instant, str], ...]:
         observations.append(
             (
                 time,
-                _observation(subject, chance),
+                observation(subject, chance),
             )
         )
     return tuple(observations)

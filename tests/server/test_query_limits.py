@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from statistics import median
 from typing import Any
 
 import httpx
@@ -88,12 +89,29 @@ def test_a_query_of_ten_seconds_delays_nobody_and_ends_at_its_limit(server: Runn
     assert stopped.status_code == 504
     assert stopped.headers["content-type"] == "application/problem+json"
     assert stopped.json()["limit"] == LIMIT
-    assert LIMIT <= took < LIMIT + 3
-    assert len(asks) > 50
-    assert max(asks) < 1.5
-    assert len(gaps) > LIMIT / HEARTBEAT / 2
-    assert max(gaps) < HEARTBEAT + 1
+    # Far from the seconds that waiting for the long query would take, and wide enough for a machine that has much to do.
+    assert LIMIT <= took < LIMIT + 5
+    assert len(asks) > 20
+    assert median(asks) < LIMIT / 10
+    assert max(asks) < LIMIT / 2
+    assert len(gaps) > LIMIT / HEARTBEAT / 3
+    assert max(gaps) < HEARTBEAT + LIMIT / 3
     assert not answering(server)
+
+
+def test_more_queries_of_ten_seconds_than_there_are_readers_do_not_keep_others_waiting(server: Running) -> None:
+    with ThreadPoolExecutor(4) as others:
+        runaways = [others.submit(ask, server, RUNAWAY) for _ in range(4)]
+        ServerProcess.wait(lambda: len(answering(server)) == 4, 8)
+        took = []
+        for _ in range(5):
+            asked = time.monotonic()
+            assert ask(server, "ASK { <http://ex/7> <http://ex/n> 7 }").json()["boolean"] is True
+            took.append(time.monotonic() - asked)
+        # The first may have to wait until the last of the four has run for a second.
+        assert max(took) < 4
+        assert sorted(took)[2] < 1
+        assert [one.result().status_code for one in runaways] == [504] * 4
 
 
 @pytest.mark.parametrize("query", [RUNAWAY, ENDLESS])

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,7 @@ def test_a_long_answer_comes_whole_and_in_pieces(tmp_path: Path) -> None:
             assert max(map(len, pieces)) < 300_000
             expected = endpoint.store.oxigraph.query(LONG)
             assert b"".join(pieces).count(b"\n") == 1 + sum(1 for _ in expected)  # type: ignore[union-attr,misc]
-            (pid,) = {reader.pid for reader in endpoint.readers._idle if reader.snapshots}
+            (pid,) = {reader.pid for reader in endpoint.readers._processes if reader.snapshots}
             assert there(pid)
 
     run(main())
@@ -293,6 +294,131 @@ def test_no_more_queries_run_at_once_than_the_pool_has_places_and_the_others_hav
             assert most == 2
             await until(lambda: not endpoint.readers._tasks)
             assert len(endpoint.readers.processes) <= 3
+
+    run(main())
+
+
+def test_queries_that_take_long_leave_their_place_to_others(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, most=3, long_seconds=0.1) as endpoint:
+            endpoint.store.update(numbers())
+            running = [asyncio.ensure_future(endpoint.whole(RUNAWAY)) for _ in range(2)]
+            await until(lambda: len(endpoint.readers.answering) == 2)
+            for _ in range(3):
+                assert await endpoint.whole(ASK) == YES
+            assert len(endpoint.readers.processes) <= 4
+            # A third one takes the last place there is, and whoever comes then waits until one of the three ends.
+            running.append(asyncio.ensure_future(endpoint.whole(RUNAWAY)))
+            await until(lambda: len(endpoint.readers.answering) == 3)
+            await until(lambda: len(endpoint.readers._long) == 3)
+            waiting = asyncio.ensure_future(endpoint.whole(ASK))
+            await until(lambda: endpoint.readers._waiting)
+            running[0].cancel()
+            assert await waiting == YES
+            for one in running:
+                one.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            assert not endpoint.readers._long
+            assert not endpoint.readers._until_long
+
+    run(main())
+
+
+def test_processes_that_only_long_queries_needed_are_ended(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, most=5, long_seconds=0.05) as endpoint:
+            endpoint.store.update(numbers())
+            async with AsyncExitStack() as answers:
+                for _ in range(5):
+                    answer = endpoint.readers.answer(QueryQuestion(ASK, None), QueryLimits())
+                    await answers.enter_async_context(answer)
+                await until(lambda: len(endpoint.readers.processes) == 6)
+            await until(lambda: len(endpoint.readers.processes) <= 3)
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
+def copies(endpoint: Asking) -> int:
+    """How many readers have a copy of the newest snapshot in memory."""
+    newest = endpoint.readers._settling
+    return sum(reader.copied is newest for reader in endpoint.readers._processes if newest is not None)
+
+
+def test_a_store_that_has_settled_is_copied_into_memory_and_answers_follow_its_changes(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, settled_seconds=0.05) as endpoint:
+            for count in (10, 20, 30):
+                endpoint.store.update(numbers(count))
+                assert await endpoint.count() == count
+                await until(lambda: copies(endpoint) == 1 and len(endpoint.readers._idle) == 2)
+                assert await endpoint.count() == count
+                assert endpoint.readers._idle[-1].copied is endpoint.readers._settling
+
+    run(main())
+
+
+async def stopped_in_a_copy(endpoint: Asking) -> int:
+    """As if the store had settled now: the process id of the reader that is to copy it, and stands still."""
+    readers = endpoint.readers
+    await until(lambda: len(readers._idle) == 2)
+    (reader,) = (one for one in readers._idle if one.snapshots)
+    assert readers._copying is None
+    assert reader.copied is None
+    os.kill(reader.pid, signal.SIGSTOP)
+    readers._settled_at = 0
+    readers._dispatch()
+    assert readers._copying is reader
+    return reader.pid
+
+
+def test_no_query_waits_for_a_copy(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, settled_seconds=3600) as endpoint:
+            endpoint.store.update(numbers())
+            assert await endpoint.count() == 400
+            copying = await stopped_in_a_copy(endpoint)
+            try:
+                for _ in range(3):
+                    assert await endpoint.count() == 400
+                endpoint.store.update(numbers(500))
+                assert await endpoint.count() == 500
+            finally:
+                os.kill(copying, signal.SIGCONT)
+            await until(lambda: endpoint.readers._copying is None)
+            assert await endpoint.count() == 500
+
+    run(main())
+
+
+def test_a_process_that_ends_while_it_copies_fails_nobody(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, settled_seconds=3600) as endpoint:
+            endpoint.store.update(numbers())
+            assert await endpoint.count() == 400
+            copying = await stopped_in_a_copy(endpoint)
+            os.kill(copying, signal.SIGKILL)
+            await until(lambda: not endpoint.readers._copying)
+            assert await endpoint.count() == 400
+            endpoint.store.update(numbers(500))
+            assert await endpoint.count() == 500
+
+    run(main())
+
+
+@pytest.mark.parametrize("most", [0, 399])
+def test_a_store_that_is_too_large_is_not_copied(tmp_path: Path, most: int) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 1, settled_seconds=0.05, memory_quads=most) as endpoint:
+            endpoint.store.update(numbers())
+            assert await endpoint.count() == 400
+            if most:
+                # It is tried once.
+                await until(lambda: endpoint.readers._copy_took)
+                await until(lambda: len(endpoint.readers._idle) == 2)
+            assert await endpoint.count() == 400
+            assert endpoint.readers._copying is None
+            assert all(reader.copied is None for reader in endpoint.readers._processes)
 
     run(main())
 
