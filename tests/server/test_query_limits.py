@@ -89,7 +89,7 @@ def test_a_query_of_ten_seconds_delays_nobody_and_ends_at_its_limit(server: Runn
     assert stopped.status_code == 504
     assert stopped.headers["content-type"] == "application/problem+json"
     assert stopped.json()["limit"] == LIMIT
-    # Far from the seconds that waiting for the long query would take, and wide enough for a machine that has much to do.
+    # Far from the seconds that waiting for the long query would take, and wide enough for a busy machine.
     assert LIMIT <= took < LIMIT + 5
     assert len(asks) > 20
     assert median(asks) < LIMIT / 10
