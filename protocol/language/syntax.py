@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pyoxigraph
 
+from protocol.formats.sparql_corrections import lower_case_booleans
 from protocol.language.iris import is_absolute
 from protocol.language.tokens import Kind, Token, tokenize
 
@@ -46,6 +47,7 @@ class _NeverEvaluate:
 
 def find_fault(text: str) -> Fault | None:
     """The first fault of a text as a SPARQL query, or None. Nothing is evaluated or fetched."""
+    text = lower_case_booleans(text)  # keywords have no case (Query section 19.8), and the parser knows these in one
     message = _parse(text)
     if message is None:
         return None
