@@ -13,6 +13,7 @@ import pyoxigraph as ox
 from endpoint.syntax_errors import require_update
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import RDF_BODY_TYPES, GraphFormat
 from protocol.formats.sparql_load import loads
 
@@ -87,6 +88,7 @@ class Fetching:
                 "an RDF syntax"
             )
         try:
+            check_document(body, syntax)
             parsed = ox.parse(
                 body, format=_SYNTAX[syntax], base_iri=found, without_named_graphs=True, rename_blank_nodes=True
             )  # fmt: skip

@@ -20,6 +20,7 @@ from endpoint.request_body import read_body
 from endpoint.store import GraphStore
 from endpoint.threads import WorkerThreads
 from protocol.errors import InvalidMessage, NotFound, ProtocolError
+from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_BODY_TYPES, GraphFormat
 from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
 from protocol.formats.sparql_dataset import require_absolute
@@ -193,6 +194,7 @@ def _documents(content_type: str | None, body: bytes) -> list[tuple[GraphFormat,
 def _triples(body: bytes, syntax: GraphFormat, base: str | None) -> list[ox.Triple]:
     """The body's triples, with blank nodes of their own; base is the graph's own IRI (section 4.1)."""
     try:
+        check_document(body, syntax)
         parsed = ox.parse(
             body, format=GRAPH_SYNTAX[syntax], base_iri=base, without_named_graphs=True, rename_blank_nodes=True
         )  # fmt: skip

@@ -8,7 +8,8 @@ Python whatever it declines; here nothing is declined.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, Protocol, cast
+from io import BytesIO
+from typing import IO, Any, cast
 
 import pyoxigraph as ox
 from oxrdflib._converter import from_ox
@@ -20,10 +21,13 @@ from endpoint.corrections import error_in_original, rewritten
 from endpoint.syntax_errors import syntax_error
 from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.formats.csv_solutions import write_csv
 from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.formats.sparql_dataset import dataset_clauses
 from protocol.formats.sparql_guard import permitted_query, refuse_excess, refuse_services
 from protocol.formats.sparql_load import loads, with_data
+from protocol.formats.xml_text import Output, XmlOutput
 
 NAME = "oxigraph"
 
@@ -53,14 +57,6 @@ class ServiceFailed(ProtocolError):
 
     status = 502
     title = "A service failed"
-
-
-class Output(Protocol):
-    """What Oxigraph's serializers need of a binary file."""
-
-    def write(self, data: bytes, /) -> int: ...
-
-    def flush(self) -> None: ...
 
 
 class OxigraphResult(Result):
@@ -102,14 +98,27 @@ class OxigraphResult(Result):
         self._graph = graph
 
     def written(self, syntax: SolutionsFormat | GraphFormat, output: Output | None = None) -> bytes:
-        """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet."""
-        file = cast("IO[bytes] | None", output)
+        """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet.
+
+        Raises NotExpressible for what the format has no way to write.
+        """
+        if output is None:
+            document = BytesIO()
+            self.written(syntax, document)
+            return document.getvalue()
+        file = cast("IO[bytes]", XmlOutput(output) if syntax is SolutionsFormat.XML else output)
         try:
             if isinstance(self.answer, ox.QueryTriples):
                 assert isinstance(syntax, GraphFormat)
+                if syntax is GraphFormat.RDF_XML:
+                    write_rdf_xml(self.answer, output)
+                    return b""
                 return self.answer.serialize(file, GRAPH_SYNTAX[syntax]) or b""
             assert self.answer is not None
             assert isinstance(syntax, SolutionsFormat)
+            if syntax is SolutionsFormat.CSV and isinstance(self.answer, ox.QuerySolutions):
+                write_csv(self.answer, output)
+                return b""
             return self.answer.serialize(file, SOLUTIONS_SYNTAX[syntax]) or b""
         except (RuntimeError, OSError) as error:
             problem = _problem_of(error, self._services)

@@ -8,10 +8,10 @@ from http import HTTPStatus
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, shortened
 from protocol.formats.media_types import PROBLEM
 
 
@@ -61,8 +61,13 @@ def http_exception(request: Request, error: Exception) -> Response:
         detail = f"there is nothing at {request.url.path}"
     elif status is HTTPStatus.METHOD_NOT_ALLOWED and detail == status.phrase:
         detail = f"{request.method} is not for {request.url.path}"
-    document = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+    document = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": shortened(detail)}
     return problem_response(document, headers)
+
+
+def client_left(request: Request, error: Exception) -> Response:
+    """The connection was closed before the body was whole: nothing is wrong here, and nobody reads the answer."""
+    return Response(status_code=499)
 
 
 def unexpected_error(request: Request, error: Exception) -> Response:
@@ -79,6 +84,7 @@ def unexpected_error(request: Request, error: Exception) -> Response:
 EXCEPTION_HANDLERS: Mapping[Any, Any] = {
     ProtocolError: protocol_error,
     HTTPException: http_exception,
+    ClientDisconnect: client_left,
     Exception: unexpected_error,
 }
 """For ``Starlette(exception_handlers=…)``."""

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+_LONGEST_DETAIL = 2000
+
+
+def shortened(text: str) -> str:
+    """The text, or where it is very long (it may quote what a client sent) its beginning and its end."""
+    half = _LONGEST_DETAIL // 2
+    return text if len(text) <= _LONGEST_DETAIL else f"{text[:half]} […] {text[-half:]}"
+
 
 class ProtocolError(Exception):
     """An error a client can act on; rendered as ``application/problem+json``.
@@ -37,7 +45,7 @@ class ProtocolError(Exception):
             "type": "about:blank",
             "title": self.title,
             "status": self.status,
-            "detail": self.detail,
+            "detail": shortened(self.detail),
         }
         if self.line is not None:
             document["line"] = self.line

@@ -43,12 +43,23 @@ UNITS: dict[str, Milliseconds] = {
 """Unit names of contract section 3, lower case, in milliseconds."""
 
 
+_LONGEST = 200
+"""Characters: Python reads no number of some thousands of digits, and says so in words of its own."""
+
+
+def _of_readable_length(text: str, what: str) -> str:
+    text = text.strip()
+    if len(text) > _LONGEST:
+        raise ValueError(f"'{text[:40]}…' is not {what}: it has {len(text)} characters")
+    return text
+
+
 def parse_instant(text: str) -> Instant:
     """An ``xsd:dateTime`` (no zone means UTC) or an integer of milliseconds.
 
     Fractions of a second beyond milliseconds are cut off. Raises ValueError, saying what would be right.
     """
-    text = text.strip()
+    text = _of_readable_length(text, "a time")
     if _INTEGER.match(text):
         return int(text)
     match = _DATE_TIME.match(text)
@@ -67,7 +78,7 @@ def parse_instant(text: str) -> Instant:
             int(match["year"]), int(match["month"]), int(match["day"]),
             hour, int(match["minute"]), int(match["second"]), tzinfo=UTC,
         )  # fmt: skip
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is not a time: {error}") from None
     milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1) + day_shift * _DAY
     if match["fraction"]:
@@ -95,7 +106,7 @@ def parse_duration(text: str) -> Milliseconds:
 
     Raises ValueError for anything else; years and months have no fixed length and are refused.
     """
-    text = text.strip()
+    text = _of_readable_length(text, "a duration")
     match = _XSD_DURATION.match(text)
     if match is not None and any(value is not None for value in match.groups()) and not text.upper().endswith("T"):
         if match["years"] or match["months"]:

@@ -6,11 +6,15 @@ An evaluation is serialised once, as SPARQL JSON or N-Triples; an ordinary respo
 from __future__ import annotations
 
 import json
-from typing import Any
+from io import BytesIO
+from typing import IO, Any, cast
 
-from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results, serialize
+from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, parse_query_results, serialize
 
+from protocol.formats.csv_solutions import write_csv
 from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.rdf_xml import write_rdf_xml
+from protocol.formats.xml_text import XmlOutput
 
 _RESULTS = {
     SolutionsFormat.XML: QueryResultsFormat.XML,
@@ -20,7 +24,6 @@ _RESULTS = {
 _GRAPHS = {
     GraphFormat.TURTLE: RdfFormat.TURTLE,
     GraphFormat.JSON_LD: RdfFormat.JSON_LD,
-    GraphFormat.RDF_XML: RdfFormat.RDF_XML,
     GraphFormat.TRIG: RdfFormat.TRIG,
     GraphFormat.N_QUADS: RdfFormat.N_QUADS,
 }
@@ -30,21 +33,38 @@ def solutions_as(document: bytes, target: SolutionsFormat) -> bytes:
     """A SPARQL JSON document (SELECT, ASK) in another format; as JSON it is passed on as it is.
 
     Variables, the order of solutions and their multiplicities are kept; members beyond the standard's are not.
+    Raises NotExpressible for a character that XML does not have.
     """
     if target is SolutionsFormat.JSON:
         return document
     # pyoxigraph refuses members it does not know after the results, `evaluation` among them.
     parsed: dict[str, Any] = json.loads(document)
     standard = json.dumps({member: parsed[member] for member in ("head", "boolean", "results") if member in parsed})
-    converted = parse_query_results(standard, QueryResultsFormat.JSON).serialize(format=_RESULTS[target])
+    results = parse_query_results(standard, QueryResultsFormat.JSON)
+    written = BytesIO()
+    if target is SolutionsFormat.CSV and isinstance(results, QuerySolutions):
+        write_csv(results, written)
+        return written.getvalue()
+    if target is SolutionsFormat.XML:
+        results.serialize(cast("IO[bytes]", XmlOutput(written)), format=_RESULTS[target])
+        return written.getvalue()
+    converted = results.serialize(format=_RESULTS[target])
     assert converted is not None, "None only when it is written to a file"
     return converted
 
 
 def graph_as(triples: bytes, target: GraphFormat) -> bytes:
-    """N-Triples (CONSTRUCT, DESCRIBE) in another syntax, with the same blank node labels: same answer, same bytes."""
+    """N-Triples (CONSTRUCT, DESCRIBE) in another syntax, with the same blank node labels: same answer, same bytes.
+
+    Raises NotExpressible for what RDF/XML has no way to write.
+    """
     if target is GraphFormat.N_TRIPLES:
         return triples
-    converted = serialize(parse(triples, RdfFormat.N_TRIPLES), format=_GRAPHS[target])
+    parsed = parse(triples, RdfFormat.N_TRIPLES)
+    if target is GraphFormat.RDF_XML:
+        written = BytesIO()
+        write_rdf_xml((quad.triple for quad in parsed), written)
+        return written.getvalue()
+    converted = serialize(parsed, format=_GRAPHS[target])
     assert converted is not None, "None only when it is written to a file"
     return converted

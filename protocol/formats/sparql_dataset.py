@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyoxigraph import NamedNode
+
 from protocol.errors import ProtocolError
 from protocol.formats.sparql_tokens import Kind, Token, place, tokens
 
@@ -53,6 +55,10 @@ def require_absolute(parameter: str, iri: str) -> str:
     """The IRI itself; DatasetConflict, naming the parameter, unless it is absolute (RFC 3987)."""
     if not _IRI.match(iri):
         raise DatasetConflict(f"{parameter}={iri!r} is not an absolute IRI: write one such as http://example.org/graph")
+    try:
+        NamedNode(iri)
+    except ValueError as error:
+        raise DatasetConflict(f"{parameter}={iri!r} is not an absolute IRI: {error}") from None
     return iri
 
 

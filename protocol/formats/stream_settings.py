@@ -7,7 +7,9 @@ import re
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from pyoxigraph import NamedNode
+
+from protocol.errors import ProtocolError
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
 
@@ -27,15 +29,15 @@ class InvalidSettings(ProtocolError):
 def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     """The settings in ``body``, defaults filled in; an empty body asks for all of them.
 
-    Raises InvalidSettings, which names the member (or line and column of what is not JSON), and
-    UnsupportedFeature for ``idleTimeout``.
+    Raises InvalidSettings, which names the member (or line and column of what is not JSON).
     """
     members = _members(body)
     for name in members:
         if name not in MEMBERS:
-            _wrong(f"there is no setting {name!r}: the settings are {', '.join(MEMBERS)}")
-    if members.get("idleTimeout") is not None:
-        raise UnsupportedFeature("idleTimeout is not implemented yet: advance the watermark, or leave it out")
+            _wrong(f"there is no setting {_shown(name)}: the settings are {', '.join(MEMBERS)}")
+    idle_timeout = None if members.get("idleTimeout") is None else _duration(members, "idleTimeout", 0)
+    if idle_timeout == 0:
+        _wrong("idleTimeout must be longer than zero; leave it out to wait for ever")
     retention = _duration(members, "retention", DEFAULT_RETENTION)
     if retention == 0:
         _wrong("retention must be longer than zero")
@@ -45,6 +47,7 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         timestamp_path=_path(members.get("timestampPath")),
         allowed_lateness=_duration(members, "allowedLateness", 0),
         retention=retention,
+        idle_timeout=idle_timeout,
     )
 
 
@@ -56,6 +59,7 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         "timestampPath": list(settings.timestamp_path),
         "allowedLateness": format_duration(settings.allowed_lateness),
         "retention": format_duration(settings.retention),
+        **({} if settings.idle_timeout is None else {"idleTimeout": format_duration(settings.idle_timeout)}),
     }
 
 
@@ -79,7 +83,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         twice = next(name for index, (name, _) in enumerate(pairs) if name in (earlier for earlier, _ in pairs[:index]))
-        _wrong(f"{twice!r} is there twice")
+        _wrong(f"{_shown(twice)} is there twice")
     return members
 
 
@@ -89,11 +93,15 @@ def _iri(member: str, value: object) -> str:
     try:
         scheme = urlsplit(value).scheme
     except ValueError as error:
-        _wrong(f"{member}: {value!r} is not an IRI: {error}")
+        _wrong(f"{member}: {_shown(value)} is not an IRI: {error}")
     if not scheme or value == scheme + ":":
-        _wrong(f"{member}: {value!r} is not an absolute IRI, such as http://example.org/stream")
+        _wrong(f"{member}: {_shown(value)} is not an absolute IRI, such as http://example.org/stream")
     if forbidden := _NOT_IN_IRIS.search(value):
-        _wrong(f"{member}: {value!r} is not an IRI: {forbidden[0]!r} must be percent-encoded")
+        _wrong(f"{member}: {_shown(value)} is not an IRI: {forbidden[0]!r} must be percent-encoded")
+    try:
+        NamedNode(value)
+    except ValueError as error:
+        _wrong(f"{member}: {_shown(value)} is not an IRI: {error}")
     return value
 
 

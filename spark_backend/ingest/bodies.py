@@ -6,10 +6,10 @@ import json
 
 from protocol.errors import InvalidMessage
 from protocol.formats.messages import BodyType, Grouping, MessageFormat
+from protocol.formats.xml_documents import without_encoding
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.markers import read_marked
 from spark_backend.ingest.statements import LINES, Statements, canonical_statements, quads_of, syntax_error
-from spark_backend.ingest.xml_documents import without_encoding
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import pyoxigraph
 
 from protocol.errors import InvalidMessage
+from protocol.formats.json_depth import check_json_depth
 from protocol.formats.messages import MessageFormat
+from protocol.formats.xml_documents import check_xml
 from spark_backend.ingest.quads import Quads, split_statements
 from spark_backend.ingest.rdf_1_2 import check_no_triple_terms
-from spark_backend.ingest.xml_documents import check_xml
 
 RDF_FORMATS = {
     MessageFormat.TURTLE: pyoxigraph.RdfFormat.TURTLE,
@@ -61,7 +62,9 @@ def canonical_statements(document: bytes, format: MessageFormat, base: str) -> b
     """The document's statements as N-Quads. Raises SyntaxError for what is not RDF 1.1, with line and column."""
     if format is MessageFormat.RDF_XML:
         check_xml(document)
-    elif format is not MessageFormat.JSON_LD:
+    elif format is MessageFormat.JSON_LD:
+        check_json_depth(document)
+    else:
         check_no_triple_terms(document)
     return canonical_flat_statements(document, format, base)
 

@@ -230,3 +230,40 @@ def test_a_graph_named_by_its_path_is_the_one_of_the_whole_path_as_it_was_sent(c
     assert client.put(f"/graphs/{path}", content=TRIPLE, headers=TURTLE).status_code == 201
     assert len(lines(client, {"graph": f"http://ex/graphs/{path}"})) == 1
     assert client.get(f"/graphs/{path}").status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST", "DELETE"])
+@pytest.mark.parametrize("target", ["/graphs?graph=http://ex/%252", "/graphs/%2", "/graphs?graph=http://ex/%25zz"])
+def test_a_graph_whose_name_is_no_iri_is_refused(client: TestClient, method: str, target: str) -> None:
+    response = client.request(method, target, content=TRIPLE if method in ("PUT", "POST") else None, headers=TURTLE)
+    assert (response.status_code, response.headers["content-type"]) == (400, "application/problem+json")
+
+
+LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha ha ha">' + "".join(
+    f'<!ENTITY {name} "{f"&{before};" * 100}">' for before, name in zip("abcdef", "bcdefg", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "said"),
+    [
+        ("application/ld+json", '{"@graph":[' * 30_000 + "]}" * 30_000, "nested deeper"),
+        ("application/ld+json", '{"http://ex/a":{"@list":[' * 4000 + "]}}" * 4000, "nested deeper"),
+        ("application/rdf+xml", "<a>" * 30_000 + "</a>" * 30_000, "nested deeper"),
+        ("application/rdf+xml", f"{LAUGHS}]><r>&g;</r>", "expand too far"),
+        (
+            "application/rdf+xml",
+            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">',
+            "no element found",
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+def test_a_document_that_a_parser_would_not_get_done_with_is_refused(
+    client: TestClient, method: str, content_type: str, body: str, said: str
+) -> None:
+    response = client.request(method, "/graphs?default", content=body, headers={"Content-Type": content_type})
+    document = assert_problem(response, 400)
+    assert said in document["detail"]
+    assert document["line"] == 1
+    assert lines(client, DEFAULT) == []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -56,7 +56,25 @@ def test_unknown_addresses_and_methods_are_problems_too() -> None:
     assert (other.status_code, other.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
+def test_a_problem_document_is_short_whatever_it_quotes() -> None:
+    quoting = raised(QuerySyntaxError(f"unexpected {'x' * 100_000}: write SELECT")).json()["detail"]  # type: ignore[attr-defined]
+    assert quoting.startswith("unexpected xxx")
+    assert quoting.endswith("xxx: write SELECT")
+    missing = raised(ValueError(), path=f"/{'x' * 30_000}").json()["detail"]  # type: ignore[attr-defined]
+    assert len(quoting) < 2100
+    assert len(missing) < 2100
+
+
 def test_the_unforeseen_gives_nothing_away() -> None:
     response = raised(RuntimeError("password"))
     assert response.status_code == 500
     assert "password" not in response.text  # type: ignore[attr-defined]
+
+
+def test_a_client_that_left_before_its_request_was_whole_is_no_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    async def read(request: Request) -> Response:
+        raise ClientDisconnect
+
+    app = Starlette(routes=[Route("/", read)], exception_handlers=EXCEPTION_HANDLERS)
+    assert TestClient(app).get("/").status_code == 499
+    assert not caplog.records

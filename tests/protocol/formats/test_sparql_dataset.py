@@ -70,7 +70,9 @@ def test_using_in_both_places_is_a_conflict(update: str, place: tuple[int, int])
     assert with_using(update, [], []) == update
 
 
-@pytest.mark.parametrize("iri", ["", "g", "/g", "//ex/g", "http://ex/a b", "http://ex/<", "1:a"])
+@pytest.mark.parametrize(
+    "iri", ["", "g", "/g", "//ex/g", "http://ex/a b", "http://ex/<", "1:a", "http://ex/%2/", "http://ex/%zz"]
+)
 def test_relative_and_broken_iris_are_refused_by_name(iri: str) -> None:
     with pytest.raises(DatasetConflict, match="graph="):
         require_absolute("graph", iri)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.errors import ProtocolError
 from protocol.formats.stream_settings import InvalidSettings, parse_stream_settings, stream_settings_document
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
 
@@ -51,9 +51,13 @@ def test_what_is_shown_can_be_sent_back(settings: StreamSettings) -> None:
     assert parsed(stream_settings_document(settings)) == settings
 
 
-def test_an_idle_timeout_is_said_not_to_be_there_yet() -> None:
-    with pytest.raises(UnsupportedFeature, match="idleTimeout"):
-        parsed({"idleTimeout": "PT30S"})
+def test_an_idle_timeout_is_a_duration_longer_than_zero() -> None:
+    assert parsed({"idleTimeout": "PT30S"}).idle_timeout == 30_000
+    assert parsed({"idleTimeout": 5}).idle_timeout == 5
+    with pytest.raises(InvalidSettings, match="idleTimeout must be longer than zero"):
+        parsed({"idleTimeout": "PT0S"})
+    with pytest.raises(InvalidSettings, match="idleTimeout"):
+        parsed({"idleTimeout": "soon"})
 
 
 @pytest.mark.parametrize(
@@ -65,6 +69,7 @@ def test_an_idle_timeout_is_said_not_to_be_there_yet() -> None:
         ({"iri": "streams/s"}, "iri"),
         ({"iri": "http://e/a b"}, "iri"),
         ({"iri": "http://[e"}, "iri"),
+        ({"iri": "http://e/%zz"}, "iri"),
         ({"iri": ""}, "iri"),
         ({"iri": 5}, "iri"),
         ({"timestampPath": "http://e/p"}, "timestampPath"),

@@ -1,0 +1,15 @@
+"""What is looked at in an RDF document before Oxigraph's parsers may have it."""
+
+from __future__ import annotations
+
+from protocol.formats.json_depth import check_json_depth
+from protocol.formats.media_types import GraphFormat
+from protocol.formats.xml_documents import check_xml
+
+
+def check_document(document: bytes, syntax: GraphFormat) -> None:
+    """Raise SyntaxError, with line and column, for a document that the parser of its syntax would not get done with."""
+    if syntax is GraphFormat.RDF_XML:
+        check_xml(document)
+    elif syntax is GraphFormat.JSON_LD:
+        check_json_depth(document)

@@ -1,0 +1,36 @@
+"""What JSON-LD documents must satisfy before the JSON-LD parser may have them.
+
+That parser needs memory and time quadratic in the depth of a document: 400 kB of brackets cost it 10 GB.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MAX_DEPTH = 200
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def check_json_depth(document: bytes) -> None:
+    """Raise SyntaxError, with line and column, if arrays and objects are nested deeper than is ordinary."""
+    if document.count(b"[") + document.count(b"{") <= _MAX_DEPTH:
+        return
+    # Only brackets are left, and none of them in a string, so that Python looks at few bytes one by one.
+    depth = 0
+    for bracket in _STRING.sub(b"", document).translate(None, _NO_BRACKETS):
+        depth += _STEP[bracket]
+        if depth > _MAX_DEPTH:
+            raise _too_deep(document)
+
+
+def _too_deep(document: bytes) -> SyntaxError:
+    depth = 0
+    for match in re.finditer(_STRING.pattern + rb"|[\[\]{}]", document, re.DOTALL):
+        depth += _STEP.get(match[0][0], 0)
+        if depth > _MAX_DEPTH:
+            break
+    line = document.count(b"\n", 0, match.start()) + 1
+    column = match.start() - document.rfind(b"\n", 0, match.start())
+    return SyntaxError(f"arrays and objects are nested deeper than {_MAX_DEPTH}", (None, line, column, None))

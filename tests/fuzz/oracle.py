@@ -1,0 +1,59 @@
+"""What a response must be, whatever the request was."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+from tests.fuzz.wire import Answered, FuzzedRequest
+
+PROBLEM = "application/problem+json"
+_BY_DESIGN = (501, 503, 504)
+_REFUSED_BY_THE_SERVER = b"Invalid HTTP request received."
+
+
+def complaint(request: FuzzedRequest, answered: Answered) -> str | None:
+    """What is wrong with the response; None: nothing."""
+    if answered.status == 0:
+        return None if request.cut is not None or not request.is_http else f"no response: {answered.failure}"
+    if not request.is_http and answered.status == 400 and answered.media_type == "text/plain":
+        # What is no HTTP is uvicorn's to refuse, in its own words.
+        said = b"" if request.method == "HEAD" else _REFUSED_BY_THE_SERVER
+        return None if answered.body == said else "a 400 that is text/plain"
+    if answered.status >= 500 and answered.status not in _BY_DESIGN:
+        return f"a {answered.status}"
+    if answered.status >= 400:
+        return _problem(request, answered)
+    if request.method == "HEAD" or answered.status in (204, 304):
+        return "a body where none may be" if answered.body else None
+    return None if answered.open else _document(answered)
+
+
+def _problem(request: FuzzedRequest, answered: Answered) -> str | None:
+    if answered.media_type != PROBLEM:
+        return f"a {answered.status} that is {answered.media_type or 'of no type'}"
+    if request.method == "HEAD":
+        return None
+    try:
+        document = json.loads(answered.body)
+    except ValueError as error:
+        return f"a problem document that is no JSON: {error}"
+    if document.get("status") != answered.status or not document.get("title") or not document.get("detail"):
+        return "a problem document without status, title or detail"
+    if "Traceback" in str(document) or 'File "/' in str(document):
+        return "a problem document with a stack trace"
+    if len(answered.body) > 20_000:
+        return f"a problem document of {len(answered.body)} bytes"
+    return None
+
+
+def _document(answered: Answered) -> str | None:
+    """Responses of these types must at least be well-formed."""
+    try:
+        if answered.media_type.endswith("json"):
+            json.loads(answered.body)
+        elif answered.media_type.endswith("xml"):
+            ElementTree.fromstring(answered.body)
+    except (ValueError, ElementTree.ParseError) as error:
+        return f"an ill-formed {answered.media_type}: {error}"
+    return None

@@ -1,0 +1,208 @@
+"""One run: so many requests, drawn from a seed, and everything that was wrong."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from tests.fuzz.mutations import Mutations
+from tests.fuzz.oracle import complaint
+from tests.fuzz.seeds import Known, Seeds
+from tests.fuzz.served import READERS, Served, served
+from tests.fuzz.wire import Answered, Connection, FuzzedRequest
+
+DIGESTS = 0.05
+"""The share of requests around which the state is compared."""
+
+HELD = 0.3
+"""The share of result streams that stay open, unread, while requests go on."""
+
+MOST_GROWTH = 600 * 2**20
+"""Bytes that server and readers together may be larger at the end than after the first requests."""
+
+_WARM = 200
+_TOO_MUCH = 2 * 2**30
+_MOST_HELD = 5
+_CHANGING = ("POST", "PUT", "DELETE", "PATCH")
+_QUADS = "SELECT ?g ?s ?p ?o { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } } ORDER BY ?g STR(?s) ?p STR(?o)"
+
+
+@dataclass
+class Findings:
+    """``wrong``: a complaint, its request and what came back, each complaint once with its first request."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    wrong: dict[str, str] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    digests: int = 0
+    seconds: float = 0.0
+    memory: int = 0
+    growth: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, what: str, request: FuzzedRequest | None = None, answered: Answered | None = None) -> None:
+        with self.lock:
+            self.counts[what] += 1
+        self.wrong.setdefault(
+            what, "" if request is None else f"{request.notes} {request.encoded()[:3000]!r} -> {answered}"[:6000]
+        )
+
+    def report(self) -> str:
+        lines = [
+            f"{self.statuses.total()} requests in {self.seconds:.0f} s",
+            f"state compared around {self.digests} refused ones; memory grew by {self.growth / 2**20:.0f} MiB",
+            "statuses: " + ", ".join(f"{status}: {count}" for status, count in sorted(self.statuses.items())),
+        ]
+        lines += [f"WRONG ({self.counts[what]} times): {what}\n    {first}" for what, first in self.wrong.items()]
+        return "\n".join(lines)
+
+
+def fuzz(backend: str, requests: int, seed: int, directory: Path, *, clients: int = 1) -> Findings:
+    """Send the requests of this seed to a server of their own; ``directory`` is to be empty.
+
+    Several ``clients`` send at the same time, in an order that no seed tells; the state is not looked at then.
+    """
+    findings = Findings()
+    began = time.monotonic()
+    with served(backend, directory) as server:
+        with ThreadPoolExecutor(clients) as pool:
+            share = DIGESTS if clients == 1 else 0.0
+            sending = [
+                pool.submit(_send, Random(f"{seed} {number}"), requests // clients, server, findings, share)
+                for number in range(clients)
+            ]
+        for one in sending:
+            one.result()
+        findings.growth = _memory(server.process) - findings.memory
+        if findings.growth > MOST_GROWTH:
+            findings.add(f"memory grew by {findings.growth // 2**20} MiB")
+        _alive(server, findings)
+    findings.seconds = time.monotonic() - began
+    read_log(server.log, findings)
+    return findings
+
+
+def _send(random: Random, requests: int, server: Served, findings: Findings, share: float) -> None:
+    known = Known()
+    seeds, mutations = Seeds(random, known), Mutations(random)
+    connections = [Connection(server.port) for _ in range(3)]
+    watching = Connection(server.port)
+    for number in range(requests):
+        if number == min(_WARM, requests // 2):
+            findings.memory = _memory(server.process)
+        request = mutations.apply(seeds.draw(), seeds.draw())
+        look = random.random() < share and request.method in _CHANGING
+        state = _state(watching) if look else None
+        connection = random.choice(connections)
+        connection.keep_open = random.random() < HELD
+        answered = connection.ask(request)
+        if len(connection.held) > _MOST_HELD:
+            connection.held.pop(random.randrange(len(connection.held))).close()
+        with findings.lock:
+            findings.statuses[answered.status] += 1
+        wrong = complaint(request, answered)
+        if wrong is not None:
+            findings.add(wrong, request, answered)
+        if state is not None and 400 <= answered.status < 500:
+            findings.digests += 1
+            after = _state(watching)
+            if after != state:
+                findings.add(f"a {answered.status} that changed something", request, answered)
+        if number > _WARM and number % 50 == 0 and _memory(server.process) > findings.memory + _TOO_MUCH:
+            findings.add("the server took all memory", request, answered)
+            return
+        if not server.process.is_running() or server.process.status() == psutil.STATUS_ZOMBIE:
+            findings.add("the server ended", request, answered)
+            return
+    for connection in (*connections, watching):
+        connection.close()
+        for listening in connection.held:
+            listening.close()
+
+
+def _state(connection: Connection) -> dict[str, object]:
+    """What a refused request must not change: graphs, streams and queries, without what time changes."""
+    quads = connection.ask(
+        FuzzedRequest(
+            "POST", "/sparql", (("Content-Type", "application/sparql-query"), ("Accept", "text/csv")), _QUADS.encode()
+        )
+    )
+    streams = json.loads(connection.ask(FuzzedRequest("GET", "/streams")).body)["streams"]
+    queries = json.loads(connection.ask(FuzzedRequest("GET", "/queries")).body)["queries"]
+    kept = (
+        "name",
+        "iri",
+        "time",
+        "timestampPath",
+        "allowedLateness",
+        "retention",
+        "elements",
+        "triples",
+        "late",
+        "ended",
+        "first",
+        "last",
+    )
+    event = [
+        {**{key: one[key] for key in kept}, "watermark": one["time"] == "event" and one["watermark"]} for one in streams
+    ]
+    return {
+        "graphs": sorted(quads.body.splitlines()),
+        "streams": event,
+        "queries": [(one["name"], one["text"], one["start"]) for one in queries],
+    }
+
+
+def _memory(process: psutil.Process) -> int:
+    total: int = process.memory_info().rss
+    for child in process.children(recursive=True):
+        try:
+            total += child.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def _alive(server: Served, findings: Findings) -> None:
+    """The server answers, has its readers and threads, and no more of them than it should."""
+    connection = Connection(server.port)
+    for target in ("/health", "/metrics", "/streams", "/queries", "/sparql?query=ASK%20%7B%7D", "/graphs?default"):
+        answered = connection.ask(FuzzedRequest("GET", target))
+        if answered.status != 200:
+            findings.add(f"at the end {target} gives {answered.status} {answered.failure}")
+    # Updates go through the worker threads: as many at once as there are all have to be served.
+    for _ in range(8):
+        update = FuzzedRequest(
+            "POST", "/sparql", (("Content-Type", "application/sparql-update"),), b"INSERT DATA { <urn:a> <urn:b> 1 }"
+        )
+        if connection.ask(update).status != 204:
+            findings.add("at the end an update fails")
+    connection.close()
+    threads = server.process.num_threads()
+    if threads > 100:
+        findings.add(f"at the end there are {threads} threads")
+    deadline = time.monotonic() + 20
+    while not 1 <= len(server.process.children()) <= READERS + 2:
+        if time.monotonic() > deadline:
+            findings.add(f"at the end there are {len(server.process.children())} child processes")
+            return
+        time.sleep(0.1)
+
+
+def read_log(log: Path, findings: Findings) -> None:
+    text = log.read_text("utf-8", "replace").replace("WARNING uvicorn.error Invalid HTTP request received.\n", "")
+    traces = text.split("Traceback (most recent call last)")
+    for before, trace in pairwise(traces):
+        end = trace.strip().splitlines()
+        last = next((line for line in end[1:] if line and not line.startswith((" ", "\t"))), "?")
+        findings.counts[f"a stack trace in the log: {last[:120]}"] += 1
+        findings.wrong.setdefault(f"a stack trace in the log: {last[:120]}", (before[-300:] + trace[:6000]))

@@ -1,0 +1,169 @@
+"""The server that is fuzzed, a process of its own: ``python -m tests.fuzz.served none|engine DIRECTORY``.
+
+``none`` evaluates no streams (the fake backend); ``engine`` is the real log, compiler and evaluator, which a thread
+steps instead of Spark. Ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from starlette.applications import Starlette
+
+from endpoint import create_app
+from endpoint.backend import Backend
+from endpoint.cli.listening import listen, with_port
+from endpoint.cli.server import Server
+from endpoint.settings import Settings
+from endpoint.store import GraphStore
+from protocol.time import Instant
+from spark_backend.engine import SparkBackend
+from spark_backend.evaluation.answer import Answer
+from spark_backend.layout import Layout
+from spark_backend.pipeline import Receive
+from tests.endpoint.fake_backend import FakeBackend
+from tests.spark_backend.stepped_backend import SteppedPipeline
+
+logger = logging.getLogger(__name__)
+
+ROOT = Path(__file__).resolve().parents[2]
+BASE_URL = "http://fuzz.example"
+READERS = 2
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Served:
+    port: int
+    process: psutil.Process
+    log: Path
+
+
+@contextmanager
+def served(backend: str, directory: Path) -> Iterator[Served]:
+    """A running server over the directory, which is to be empty."""
+    log = directory / "server.log"
+    command = [sys.executable, "-m", "tests.fuzz.served", backend, str(directory / "data")]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=ROOT) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, log.read_text()
+            yield Served(int(line), psutil.Process(process.pid), log)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+
+
+class _SelfStepping(SteppedPipeline):
+    """Takes batches by itself, one after another, as Spark would."""
+
+    def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
+        super().__init__(layout, master, receive)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
+        self._evaluating = threading.Lock()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
+
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
+        with self._evaluating:
+            yield from list(super().answers(key, prepared, instants))
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                with self._evaluating:
+                    more = self.step()
+            except Exception:
+                logger.exception("a batch failed")
+                more = False
+            if not more:
+                time.sleep(0.01)
+
+
+class _Graphs:
+    """The application's store, which is made when the application starts."""
+
+    def __init__(self) -> None:
+        self.app: Starlette | None = None
+
+    @property
+    def _store(self) -> GraphStore:
+        assert self.app is not None
+        store: GraphStore = self.app.state.store
+        return store
+
+    @property
+    def version(self) -> int:
+        return self._store.version
+
+    def named_graphs(self) -> list[str]:
+        return self._store.named_graphs()
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+    ) -> Iterator[tuple[str, str, str, str]]:
+        return self._store.quads(subject, predicate, object, graph)
+
+
+def _application(kind: str, data: Path, settings: Settings) -> Starlette:
+    graphs = _Graphs()
+    backend: Backend = FakeBackend()
+    if kind == "engine":
+        backend = SparkBackend(data / "engine", graphs, base_iri=settings.base_url, make_pipeline=_SelfStepping)
+    graphs.app = app = create_app(settings, backend=backend)
+    app.state.answer_timeout = 0.3
+    return app
+
+
+def main() -> None:
+    """Serve, print the port, and end with the input."""
+    kind, data = sys.argv[1], Path(sys.argv[2])
+    data.mkdir(parents=True)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    sockets = listen("127.0.0.1", 0)
+    settings = with_port(
+        Settings(
+            port=0, data=data, base_url=BASE_URL, threads=4, readers=READERS, query_timeout=2, max_request_bytes=2**20,
+            max_result_bytes=2**22, max_live_queries=20, max_listeners=50,
+        ),
+        sockets,
+    )  # fmt: skip
+    server = Server(_application(kind, data, settings))
+
+    def end_with_input() -> None:
+        sys.stdin.read()
+        server.should_exit = True
+
+    threading.Thread(target=end_with_input, daemon=True).start()
+    print(sockets[0].getsockname()[1], flush=True)
+    asyncio.run(server.serve_until_stopped(sockets))
+
+
+if __name__ == "__main__":
+    main()

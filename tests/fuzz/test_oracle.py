@@ -1,0 +1,71 @@
+"""The oracle complains of what it should, so that its silence means something."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.fuzz.oracle import complaint
+from tests.fuzz.run import Findings, read_log
+from tests.fuzz.wire import Answered, FuzzedRequest
+
+GET = FuzzedRequest("GET", "/")
+HEAD = FuzzedRequest("HEAD", "/")
+MANGLED = FuzzedRequest("GET", "/\x01")
+PROBLEM = {"content-type": "application/problem+json"}
+
+
+def problem(status: int, **more: object) -> Answered:
+    document: dict[str, object] = {"status": status, "title": "Bad", "detail": "it is bad", **more}
+    return Answered(status, PROBLEM, json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("request_", "answered"),
+    [
+        (GET, problem(500)),
+        (GET, problem(502)),
+        (GET, Answered(503, {"content-type": "text/plain"}, b"busy")),
+        (GET, Answered(400, {"content-type": "text/plain"}, b"no")),
+        (GET, Answered(400, {"content-type": "text/plain"}, b"Invalid HTTP request received.")),
+        (GET, Answered(400, PROBLEM, b"{")),
+        (GET, Answered(400, PROBLEM, b'{"status": 404, "title": "x", "detail": "y"}')),
+        (GET, problem(400, detail="")),
+        (GET, problem(400, detail='Traceback: File "/x.py"')),
+        (GET, problem(400, detail="x" * 30_000)),
+        (GET, Answered(200, {"content-type": "application/json"}, b"{]")),
+        (GET, Answered(200, {"content-type": "application/rdf+xml"}, b"<a>\x01</a>")),
+        (GET, Answered(0, failure="timeout")),
+        (HEAD, Answered(404, {"content-type": "text/plain"})),
+    ],
+)
+def test_what_is_wrong_is_complained_of(request_: FuzzedRequest, answered: Answered) -> None:
+    assert complaint(request_, answered) is not None
+
+
+@pytest.mark.parametrize(
+    ("request_", "answered"),
+    [
+        (GET, problem(400)),
+        (GET, problem(501)),
+        (GET, problem(504)),
+        (HEAD, Answered(404, PROBLEM)),
+        (GET, Answered(200, {"content-type": "text/event-stream"}, b": heartbeat\n\n", open=True)),
+        (GET, Answered(200, {"content-type": "application/json"}, b"{}")),
+        (MANGLED, Answered(400, {"content-type": "text/plain; charset=utf-8"}, b"Invalid HTTP request received.")),
+        (MANGLED, Answered(0, failure="timeout")),
+    ],
+)
+def test_what_is_right_is_not(request_: FuzzedRequest, answered: Answered) -> None:
+    assert complaint(request_, answered) is None
+
+
+def test_stack_traces_in_the_log_are_found(tmp_path_factory: pytest.TempPathFactory) -> None:
+    log = tmp_path_factory.mktemp("log") / "server.log"
+    log.write_text(
+        'ERROR x\nTraceback (most recent call last):\n  File "x.py", line 1\n    f()\nValueError: no\nINFO y\n'
+    )
+    findings = Findings()
+    read_log(log, findings)
+    assert list(findings.wrong) == ["a stack trace in the log: ValueError: no"]
