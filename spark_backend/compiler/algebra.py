@@ -5,7 +5,8 @@ Operators are those of SPARQL 1.1 Query section 18.2; terms are canonical N-Trip
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 
 # --- expressions -----------------------------------------------------------------------------
 
@@ -41,7 +42,14 @@ class Call:
     arguments: tuple[Expression, ...]
 
 
-Expression = Variable | Term | Parameter | Call
+@dataclass(frozen=True)
+class Exists:
+    """EXISTS, while a query is being translated: then ``Marked`` takes its place."""
+
+    pattern: Pattern
+
+
+Expression = Variable | Term | Parameter | Call | Exists
 
 # --- graph patterns --------------------------------------------------------------------------
 
@@ -64,6 +72,32 @@ class BGP:
     triples: tuple[TriplePattern, ...]
 
 
+PathEnd = Variable | Term | Parameter
+
+
+@dataclass(frozen=True)
+class Closure:
+    """``subject path? object``, ``path*`` or ``path+`` (section 18.4): a set of pairs, each of them once.
+
+    ``step`` is the path once, a pattern from the variable ``source`` to the variable ``target``. ``zero``: also of
+    length zero; ``many``: of any length. ``nodes`` has as ``source`` all nodes of the active graph, where a path of
+    length zero has a variable at either end; None elsewhere.
+    """
+
+    subject: PathEnd
+    object: PathEnd
+    step: Pattern
+    source: Variable
+    target: Variable
+    zero: bool
+    many: bool
+    nodes: Pattern | None = None
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        return tuple(dict.fromkeys(part for part in (self.subject, self.object) if isinstance(part, Variable)))
+
+
 @dataclass(frozen=True)
 class Join:
     left: Pattern
@@ -72,9 +106,12 @@ class Join:
 
 @dataclass(frozen=True)
 class LeftJoin:
+    """OPTIONAL. ``asked``: variables of the condition that tell of EXISTS, and the patterns that are to exist."""
+
     left: Pattern
     right: Pattern
     condition: Expression | None
+    asked: tuple[tuple[Variable, Pattern], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +130,27 @@ class Minus:
 class Filter:
     pattern: Pattern
     condition: Expression
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The solutions of a pattern, and in ``variable`` whether EXISTS of another pattern is true of each (18.6)."""
+
+    pattern: Pattern
+    variable: Variable
+    exists: Pattern
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The solutions of a pattern, and in ``variable`` of each what its random terms are drawn from.
+
+    ``identity`` is the query's, a parameter once it is known.
+    """
+
+    pattern: Pattern
+    variable: Variable
+    identity: Parameter | None = None
 
 
 @dataclass(frozen=True)
@@ -173,11 +231,14 @@ class Slice:
 
 Pattern = (
     BGP
+    | Closure
     | Join
     | LeftJoin
     | Union
     | Minus
     | Filter
+    | Marked
+    | Drawn
     | Extend
     | Graph
     | Values
@@ -191,11 +252,15 @@ Pattern = (
 
 @dataclass(frozen=True)
 class Query:
-    """A query form over a pattern. ``template`` belongs to CONSTRUCT; its blank nodes start with ``_:``."""
+    """A query form over a pattern. ``template`` belongs to CONSTRUCT; its blank nodes start with ``_:``.
+
+    ``base`` is the base IRI that the query declares.
+    """
 
     pattern: Pattern
     variables: tuple[Variable, ...]
     template: tuple[tuple[Variable | Term, Variable | Term, Variable | Term], ...] | None = None
+    base: str | None = None
 
 
 def expression_variables(expression: Expression) -> frozenset[Variable]:
@@ -216,23 +281,43 @@ def expression_parameters(expression: Expression) -> frozenset[Parameter]:
     return frozenset()
 
 
+def nodes(value: object) -> Iterator[object]:
+    """A pattern or expression and all that it is made of."""
+    yield value
+    if isinstance(value, tuple):
+        for part in value:
+            yield from nodes(part)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from nodes(getattr(value, field.name))
+
+
+def mentioned(pattern: Pattern | Expression) -> frozenset[Variable]:
+    """All variables that are written in a pattern, in scope after it or not."""
+    return frozenset(node for node in nodes(pattern) if isinstance(node, Variable))
+
+
 def in_scope(pattern: Pattern) -> frozenset[Variable]:
     """The variables in scope after a pattern (18.2.1): what SELECT * selects, blank nodes aside."""
     match pattern:
         case BGP(triples):
             found = frozenset(variable for triple in triples for variable in triple.variables)
             return frozenset(variable for variable in found if not variable.name.startswith("_:"))
+        case Closure():
+            return frozenset(variable for variable in pattern.variables if not variable.name.startswith("_:"))
         case Join(left, right) | LeftJoin(left, right, _) | Union(left, right):
             return in_scope(left) | in_scope(right)
         case Minus(left, _):
             return in_scope(left)
-        case Filter(inner, _) | OrderBy(inner, _) | Distinct(inner) | Slice(inner, _, _):
+        case Filter(inner, _) | Marked(inner, _, _) | Drawn(inner, _, _) | OrderBy(inner, _):
+            return in_scope(inner)
+        case Distinct(inner) | Slice(inner, _, _):
             return in_scope(inner)
         case Extend(inner, variable, _):
             return in_scope(inner) | {variable}
         case Graph(name, inner, _):
             return in_scope(inner) | ({name} if isinstance(name, Variable) else frozenset())
         case Values(variables, _) | Project(_, variables):
-            return frozenset(variables)
+            return frozenset(variable for variable in variables if not variable.name.startswith("_:"))
         case Group(_, keys, aggregates):
             return frozenset(keys or ()) | {aggregate.result for aggregate in aggregates}

@@ -16,6 +16,8 @@ from spark_backend.compiler import algebra as a
 from spark_backend.compiler.accessors import ACCESSORS
 from spark_backend.compiler.arithmetic import arithmetic
 from spark_backend.compiler.comparison import ORDERINGS, equality, ordering, string_equality
+from spark_backend.compiler.draws import drawn, is_drawn
+from spark_backend.compiler.marks import is_mark
 from spark_backend.compiler.relation import Names, Relation
 from spark_backend.compiler.sparql_text import expression_text
 from spark_backend.compiler.values import FALSE, TRUE, UNBOUND, Value, constant, of_term, of_truth
@@ -97,6 +99,10 @@ class ExpressionCompiler:
             if expression.name == "!":
                 return f"(NOT {truths[0]})"
             return f"({(' AND ' if expression.name == '&&' else ' OR ').join(truths)})"
+        if isinstance(expression, a.Call) and expression.name == "IF" and len(expression.arguments) == 3:
+            # Not by the term that IF gives: DuckDB 2.0 fails to plan what is asked of a choice among constants.
+            condition, yes, no = map(self.truth, expression.arguments)
+            return f"(CASE {condition} WHEN TRUE THEN {yes} WHEN FALSE THEN {no} END)"
         value = self.value(expression)
         if value.truth is not None:
             return f"({value.truth})"
@@ -122,6 +128,8 @@ class ExpressionCompiler:
                 return self.parameters[expression]
             case a.Call("NOW", ()):
                 return Value(self._now, f"{TermKind.DATE_TIME_ZONED:d}", f"({self.instant})::DOUBLE")
+            case a.Call() if is_drawn(expression):
+                return drawn(expression, self.value)
             case a.Call("BOUND", (variable,)):
                 return of_truth(f"({self.value(variable).term} IS NOT NULL)")
             case a.Call("SAMETERM", (left, right)):
@@ -210,6 +218,10 @@ class ExpressionCompiler:
             case a.Call("NOW", ()):
                 taken[NOW] = self._now
                 return NOW
+            case a.Call() if is_drawn(expression):
+                draw = a.Variable(f"__draw {len(taken)}")
+                taken[draw] = self.value(expression).term
+                return draw
             case a.Call("STR" | "LANG" | "DATATYPE" as name, (a.Variable() as variable,)):
                 taken[a.Variable(f"__{name} {variable.name}")] = self.value(expression).term
                 return a.Variable(f"__{name} {variable.name}")
@@ -316,8 +328,14 @@ def _values(relation: Relation, parameters: Iterable[a.Parameter]) -> dict[a.Par
 
 def bindings(relation: Relation, names: Names) -> dict[a.Variable, Value]:
     """The Value of each variable of a relation."""
-    found = {}
-    for variable in relation.variables:
-        columns = [relation.columns[name] for name in names.columns(variable)]
-        found[variable] = of_term(columns[0]) if len(columns) == 1 else Value(columns[0], columns[1], columns[2])
-    return found
+    return {
+        variable: value_of(variable, [relation.columns[name] for name in names.columns(variable)])
+        for variable in relation.variables
+    }
+
+
+def value_of(variable: a.Variable, columns: Sequence[str]) -> Value:
+    """The Value of a variable, given its columns in SQL."""
+    if is_mark(variable):
+        return of_truth(f"({columns[0]} = '{TRUE}')")
+    return of_term(columns[0]) if len(columns) == 1 else Value(columns[0], columns[1], columns[2])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from spark_backend.compiler import algebra as a
@@ -17,30 +15,26 @@ def faceted_variables(query: a.Query) -> frozenset[a.Variable]:
     A variable bound by BIND to one of them by name is followed through; the facets of other computed
     values are made where they are computed.
     """
-    found = frozenset(variable for node in _nodes(query.pattern) for variable in _read_by_value(node))
-    aliases = {
-        node.variable: node.expression
-        for node in _nodes(query.pattern)
+    found = frozenset(variable for node in a.nodes(query.pattern) for variable in _read_by_value(node))
+    aliases = [
+        (node.variable, source)
+        for node in a.nodes(query.pattern)
         if isinstance(node, a.Extend) and not isinstance(node.expression, a.Term)
-    }
+        for source in a.expression_variables(node.expression)
+    ]
+    # The ends of a path are nodes that its steps come to.
+    aliases += [
+        (end, step)
+        for node in a.nodes(query.pattern)
+        if isinstance(node, a.Closure)
+        for end in (*node.variables, node.source, node.target)
+        for step in (node.source, node.target)
+    ]
     while True:
-        more = frozenset(
-            source
-            for variable, expression in aliases.items()
-            if variable in found
-            for source in a.expression_variables(expression)
-        )
+        more = frozenset(source for variable, source in aliases if variable in found)
         if more <= found:
             return found
         found |= more
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    yield node
-    for field in fields(node):
-        child = getattr(node, field.name)
-        if is_dataclass(child) and not isinstance(child, a.Variable | a.Term | a.Call):
-            yield from _nodes(child)
 
 
 def _read_by_value(node: Any) -> frozenset[a.Variable]:

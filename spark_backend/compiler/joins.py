@@ -45,9 +45,18 @@ def left_join(
     return Relation(columns, (table,), _either(left, right), left.certain)
 
 
-def minus(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
-    """Minus(l, r): the solutions of l that no solution of r is compatible with and shares a variable with."""
-    shared = [variable for variable in left.variables if variable in right.variables]
+def minus(
+    left: Relation,
+    right: Relation,
+    keys: tuple[str, ...],
+    names: Names,
+    substituted: frozenset[Variable] = frozenset(),
+) -> Relation:
+    """Minus(l, r): the solutions of l that no solution of r is compatible with and shares a variable with.
+
+    ``substituted`` variables stand for terms (18.6, substitute): they are not shared.
+    """
+    shared = [variable for variable in left.variables if variable in right.variables and variable not in substituted]
     if not shared:  # disjoint domains: nothing is removed (8.3.3)
         return left
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
@@ -59,6 +68,31 @@ def minus(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) 
         )
         on.append(f"({' OR '.join(together)})")
     return replace(left, tables=(f"{left.tables[0]} ANTI JOIN {right.tables[0]} ON {' AND '.join(on)}",))
+
+
+def existing(left: Relation, right: Relation, keys: tuple[str, ...], names: Names, *, exist: bool) -> Relation:
+    """The solutions of l that some solution of r is compatible with, or, unless ``exist``, that none is."""
+    left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
+    on = " AND ".join(_compatible(left, right, keys, names))
+    return replace(left, tables=(f"{left.tables[0]} {'SEMI' if exist else 'ANTI'} JOIN {right.tables[0]} ON {on}",))
+
+
+def beside(outer: Relation, inner: Relation, names: Names) -> Relation:
+    """Join(i, o), where the keys of either need not be those of the other: it has those of both."""
+    outer, inner = names.opened(outer), names.opened(inner)
+    if len(outer.tables) + len(inner.tables) > MOST_TABLES:
+        inner = inner.within(names.fresh("q"))
+    of_variables = {*names.all_columns(inner.variables), *names.all_columns(outer.variables)}
+    keys = {name: column for name, column in inner.columns.items() if name not in of_variables}
+    keys |= {name: column for name, column in outer.columns.items() if name not in of_variables}
+    shared = tuple(key for key in keys if key in inner.columns and key in outer.columns and key != MEMBER)
+    return Relation(
+        {**_merged(outer, inner, shared, names), **keys},
+        (*outer.tables, *inner.tables),
+        _either(outer, inner),
+        outer.certain | inner.certain,
+        (*outer.conditions, *inner.conditions, *_compatible(outer, inner, shared, names)),
+    )
 
 
 def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relation:

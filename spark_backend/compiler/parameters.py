@@ -8,7 +8,8 @@ numbers, what a function is called with); what is lifted is only ever compared.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 from protocol.terms import TermKind, facets
 from spark_backend.compiler import algebra as a
@@ -20,14 +21,22 @@ _EQUALITIES = frozenset({"=", "!="})
 
 @dataclass
 class Lifting:
-    """Lifts the constants of one query; ``terms`` are those lifted so far, by the number of their parameter."""
+    """Lifts the constants of one query; ``terms`` are those lifted so far, by the number of their parameter.
+
+    ``identity`` is the query's own, one more constant where random terms are drawn from it.
+    """
 
     dataset: QueryDataset
+    identity: str
     terms: list[str] = field(default_factory=list)
 
     def query(self, query: a.Query) -> a.Query:
         """The query with parameters for its subjects, objects and compared values, where only streams are matched."""
-        return replace(query, pattern=self._pattern(query.pattern, DEFAULT_GRAPH))
+        pattern = self._pattern(query.pattern, DEFAULT_GRAPH)
+        if any(isinstance(node, a.Drawn) for node in a.nodes(pattern)):
+            self.terms.append(f'"{self.identity}"')
+            pattern = _drawn_by(pattern, a.Parameter(len(self.terms) - 1, int(TermKind.STRING)))
+        return replace(query, pattern=pattern)
 
     def _pattern(self, pattern: a.Pattern, graph: ActiveGraph) -> a.Pattern:
         match pattern:
@@ -42,8 +51,14 @@ class Lifting:
                 return a.Filter(self._pattern(inner, graph), self._condition(condition))
             case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.Minus(left, right):
                 return replace(pattern, left=self._pattern(left, graph), right=self._pattern(right, graph))
+            case a.Closure(subject, object_):
+                if not self.dataset.only_streams(graph):
+                    return pattern
+                return replace(pattern, subject=self._lifted(subject), object=self._lifted(object_))
             case a.Values():
                 return pattern
+            case a.Marked(inner, _, exists):
+                return replace(pattern, pattern=self._pattern(inner, graph), exists=self._pattern(exists, graph))
         return replace(pattern, pattern=self._pattern(pattern.pattern, graph))
 
     def _triple(self, triple: a.TriplePattern) -> a.TriplePattern:
@@ -74,3 +89,13 @@ class Lifting:
         kind, _ = facets(part.text)
         self.terms.append(part.text)
         return a.Parameter(len(self.terms) - 1, int(kind))
+
+
+def _drawn_by(node: Any, identity: a.Parameter) -> Any:
+    """The pattern, all random terms in it drawn from the query's identity."""
+    if isinstance(node, tuple):
+        return tuple(_drawn_by(part, identity) for part in node)
+    if not is_dataclass(node) or isinstance(node, type | a.Variable | a.Term):
+        return node
+    rest = {field.name: _drawn_by(getattr(node, field.name), identity) for field in fields(node)}
+    return replace(node, **(rest | {"identity": identity} if isinstance(node, a.Drawn) else rest))

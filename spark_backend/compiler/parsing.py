@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import urljoin
 
 import rdflib
+from pyparsing import Suppress
 from rdflib.plugins.sparql import algebra, parser
-from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.parserutils import Comp, CompValue, Param
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from spark_backend.compiler.order_of_appearance import mentions
@@ -29,7 +33,23 @@ _RULES = frozenset(
 )
 _one_at_a_time = threading.Lock()
 
+# rdflib's grammar forgets the IRI of ^iri in a negated property set.
+_one_in_set: Any = parser.PathOneInPropertySet
+_one_in_set.exprs[-1] = Comp("InversePath", Suppress("^") + Param("part", parser.iri | parser.A))
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ExistsGroup:
+    """The group of an EXISTS, in rdflib's algebra, where rdflib does not look for it.
+
+    It translates one in a FILTER or BIND only, and takes variables in HAVING's for keys of the group.
+    """
+
+    algebra: CompValue
+    name: str = "EXISTS"
+    translated: bool = True
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -73,14 +93,26 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
     reordered, algebra.reorderTriples = algebra.reorderTriples, _as_written
     try:
         parsed = parser.parseQuery(text)
+        current = base or ""
+        for node in parsed[0]:
+            if node.name == "Base":  # each is resolved against the one before (4.1.1.2), which rdflib leaves undone
+                node["iri"] = rdflib.URIRef(current := urljoin(current, node.iri))
+        exists = []
         for node in _nodes(parsed[1]):
+            if node.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+                exists.append(node)
             if node.name in ("InlineData", "ValuesClause") and not node.var and node.value:
-                raise UnsupportedFeature("VALUES without a variable is not evaluated over windows yet")
+                # Empty solutions, which rdflib forgets: so many of a variable that nobody can name, unbound.
+                node["var"], node["value"] = [rdflib.Variable("_:nothing")], ["UNDEF"] * len(node.value)
+            if node.name == "DescribeQuery" and not node.var:  # DESCRIBE *
+                node["var"] = []
             if node.name == "ServiceGraphPattern":
                 raise UnsupportedFeature(_SERVICE)
             if node.name == "Filter" and _is_literal(_innermost(node.expr)):
                 # rdflib leaves out a filter whose expression is a false value of Python: FILTER(false), FILTER(0).
                 node["expr"] = CompValue("Builtin_COALESCE", arg=[_innermost(node.expr)])
+        for node in reversed(exists):  # those inside first
+            node["graph"] = ExistsGroup(_group_algebra(node.graph, parsed[0], base))
         return parsed, algebra.translateQuery(parsed, base=base).algebra
     except (RecursionError, ProtocolError):
         raise
@@ -90,6 +122,16 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
         raise QuerySyntaxError(f"rdflib's parser refuses the query: {error}") from error
     finally:
         rdflib.NORMALIZE_LITERALS, parser.neg, algebra.reorderTriples = normalised, negated, reordered
+
+
+def _group_algebra(group: CompValue, prologue: Any, base: str | None) -> CompValue:
+    """rdflib's algebra of a group by itself, by the steps of its ``translateQuery``."""
+    names = partial(algebra.translatePName, prologue=algebra.translatePrologue(prologue, base))
+    group = algebra.traverse(group, visitPost=names)
+    algebra._traverse(group, algebra._simplifyFilters)
+    group = algebra.translateGroupGraphPattern(algebra.traverse(group, visitPost=algebra.translatePath))
+    simplified: CompValue = algebra.traverse(group, visitPost=algebra.simplify)
+    return simplified
 
 
 def _negated(literal: rdflib.Literal) -> rdflib.Literal:

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
+from protocol.errors import UnsupportedFeature
 from protocol.terms import TermKind, facets
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler import modifiers
+from spark_backend.compiler.closures import BEGIN, END, node_columns, paths_from
 from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
-from spark_backend.compiler.expressions import ExpressionCompiler, Prelude, computed, parameter_columns
+from spark_backend.compiler.draws import with_draws
+from spark_backend.compiler.expressions import ExpressionCompiler, Prelude, computed, parameter_columns, value_of
 from spark_backend.compiler.grouping import group
-from spark_backend.compiler.joins import MOST_TABLES, Condition, join, left_join, minus, union
+from spark_backend.compiler.joins import MOST_TABLES, Condition, existing, join, left_join, minus, union
+from spark_backend.compiler.marks import joins_alike
+from spark_backend.compiler.outer import Outer
 from spark_backend.compiler.relation import MEMBER, Names, Relation, facet_type, quoted, unbound_column
 from spark_backend.compiler.unfinished import UnfinishedSums
-from spark_backend.compiler.values import Value, number_sql, of_term
+from spark_backend.compiler.values import Value, constant, number_sql, of_truth
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a pattern is evaluated: its active graph, and the key columns its relation carries."""
+    """Where a pattern is evaluated: its active graph, the key columns its relation carries, what EXISTS is asked of."""
 
     graph: ActiveGraph = DEFAULT_GRAPH
     keys: tuple[str, ...] = ("instant",)
+    outer: Outer | None = None
+
+    @property
+    def leaf(self) -> Scope:
+        """The scope of a pattern that is matched in the active graph, and nothing else."""
+        return Scope(self.graph, ("instant",) if self.graph.column is None else ("instant", self.graph.column))
 
 
 @dataclass(frozen=True)
@@ -42,9 +54,13 @@ class PatternCompiler:
         keys, names = scope.keys, self.names
         match pattern:
             case a.BGP(triples):
-                return self._bgp(triples, scope)
+                return self._inside(self._bgp(triples, scope.leaf), scope)
+            case a.Closure():
+                return self._inside(self._closure(pattern, scope), scope)
             case a.Join(left, right):
                 return join(self.compile(left, scope), self.compile(right, scope), keys, names)
+            case a.LeftJoin() if pattern.asked:
+                return self._asking_join(pattern, scope)
             case a.LeftJoin(left, right, condition):
                 one, other = self._alike(self.compile(left, scope), self.compile(right, scope))
                 return left_join(one, other, self._condition(condition, one, other), keys, names)
@@ -52,15 +68,22 @@ class PatternCompiler:
                 return union(self._alike(*(self.compile(part, scope) for part in _alternatives(pattern))), keys, names)
             case a.Minus(left, right):
                 one, other = self._alike(self.compile(left, scope), self.compile(right, scope))
-                return minus(one, other, keys, names)
+                return minus(one, other, keys, names, self._substituted(pattern, scope))
             case a.Filter(inner, condition):
-                return self._filter(self.compile(inner, scope), condition)
+                return self._filtered(inner, conjuncts(condition), scope)
+            case a.Marked(inner, variable, exists):
+                return self._marked(self.compile(inner, scope), variable, exists, scope)
+            case a.Drawn(inner, variable, identity):
+                assert identity is not None, "lifted"
+                relation, members = self._members(self.compile(inner, scope))
+                drawn_from = f"{members}.{self.dataset.parameter(parameter_columns(identity)[0])}"
+                return with_draws(relation, variable, drawn_from, ("instant", MEMBER), keys[1:], names)
             case a.Extend(inner, variable, expression):
                 return self._extend(self.compile(inner, scope), variable, expression)
             case a.Graph(name, inner, windows_only):
                 return self._graph(name, inner, windows_only, scope)
             case a.Values(variables, rows):
-                return self._values(variables, rows, scope)
+                return self._inside(self._values(variables, rows, scope.leaf), scope)
             case a.Group(inner):
                 relation, unit = self.compile(inner, scope), self._unit(scope)
                 if MEMBER in relation.columns:
@@ -69,6 +92,8 @@ class PatternCompiler:
             case a.OrderBy(inner, conditions):
                 return modifiers.order_by(self.compile(inner, scope), conditions, keys, names, self.prelude)
             case a.Project(inner, variables):
+                if scope.outer is not None:
+                    scope = replace(scope, outer=scope.outer.seeing(variables))
                 return modifiers.project(self.compile(inner, scope), variables, keys, names)
             case a.Distinct(inner):
                 return modifiers.distinct(self.compile(inner, scope), keys, names)
@@ -105,7 +130,14 @@ class PatternCompiler:
         """One empty solution for each key."""
         alias = self.names.fresh("u")
         table = self.dataset.instants if scope.graph.column is None else f"({self.dataset.graph_names(scope.graph)})"
-        return Relation({key: f"{alias}.{key}" for key in scope.keys}, (f"{table} {alias}",))
+        unit = Relation({key: f"{alias}.{key}" for key in scope.leaf.keys}, (f"{table} {alias}",))
+        if scope.outer is None:
+            return unit
+        return scope.outer.seeing(()).with_solutions(unit, self.names).within(self.names.fresh("q"))
+
+    def _inside(self, relation: Relation, scope: Scope) -> Relation:
+        """What is matched in the active graph, inside of EXISTS for each of the solutions it is asked of."""
+        return relation if scope.outer is None else scope.outer.with_solutions(relation, self.names)
 
     def _bgp(self, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
         if len(triples) <= MOST_TABLES:
@@ -163,6 +195,66 @@ class PatternCompiler:
             tuple(conditions),
         )
 
+    def _closure(self, pattern: a.Closure, scope: Scope) -> Relation:
+        names = self.names
+        substituted = frozenset() if scope.outer is None else scope.outer.certain
+        free = set(pattern.variables) - substituted
+        backwards = pattern.subject in free and pattern.object not in free
+        start, end = (pattern.object, pattern.subject) if backwards else (pattern.subject, pattern.object)
+        starts = self._starts(pattern, start, scope, known=start not in free)
+        step = self.compile(pattern.step, scope.leaf)
+        found = paths_from(starts, pattern, step, scope.leaf.keys, names, backwards=backwards)
+        if isinstance(end, a.Term):
+            found = found.where(f"{found.columns[END]} = {quoted(end.text)}")
+        elif isinstance(end, a.Parameter):
+            found, members = self._members(found)
+            found = found.where(f"{found.columns[END]} = {members}.{self.dataset.parameter(parameter_columns(end)[0])}")
+        elif end == start and start in free:
+            found = found.where(f"{found.columns[BEGIN]} = {found.columns[END]}")
+        ends = {
+            part: node
+            for part, node in ((start, BEGIN), (end, END))
+            if isinstance(part, a.Variable) and (node == END or part in free)
+        }
+        kept = {name: column for name, column in found.columns.items() if not name.startswith((BEGIN, END))}
+        for part, node in ends.items():
+            listed = node_columns(node, part, names)
+            kept |= zip(names.columns(part), (found.columns[name] for name in listed), strict=True)
+        return replace(found, columns=kept, variables=tuple(ends), certain=frozenset(ends))
+
+    def _starts(self, pattern: a.Closure, start: a.PathEnd, scope: Scope, *, known: bool) -> Relation | None:
+        """The nodes that paths begin at; None where they begin at all nodes that a step goes from."""
+        names = self.names
+        ends = node_columns(END, pattern.source, names)
+        if not known:
+            if pattern.nodes is None:
+                return None
+            nodes = self.compile(pattern.nodes, scope.leaf).within(names.fresh("q"))
+            node = [nodes.columns[name] for name in names.columns(pattern.source)]
+            begins = node_columns(BEGIN, pattern.source, names)
+            kept = {key: nodes.columns[key] for key in scope.leaf.keys}
+            return replace(nodes, columns={**kept, **dict(zip((*begins, *ends), (*node, *node), strict=True))})
+        if not isinstance(start, a.Variable):
+            return self._constant_node(start, ends, scope.leaf)
+        assert scope.outer is not None
+        outer = scope.outer.seeing((start,)).with_solutions(self._unit(scope.leaf), names)
+        term, *facets_of_it = (outer.columns[name] for name in names.columns(start))
+        parts = [term, *(facets_of_it or (f"facet_k({term})", f"facet_n({term})"))]
+        kept = {name: column for name, column in outer.columns.items() if name not in names.columns(start)}
+        return replace(outer, columns={**kept, **dict(zip(ends, parts, strict=False))})
+
+    def _constant_node(self, node: a.Term | a.Parameter, columns: Sequence[str], scope: Scope) -> Relation:
+        """The node for each key, also where it is not in the graph (18.4, ZeroLengthPath)."""
+        relation = self._unit(scope)
+        if isinstance(node, a.Parameter):
+            relation, members = self._members(relation)
+            term, number = (f"{members}.{self.dataset.parameter(column)}" for column in parameter_columns(node))
+            value = [term, str(node.kind), number]
+        else:
+            value = _parts(constant(node.text))
+        typed = {name: f"({part})::{facet_type(name)}" for name, part in zip(columns, value, strict=False)}
+        return replace(relation, columns={**relation.columns, **typed})
+
     def _columns(self, places: dict[a.Variable, str], objects: dict[a.Variable, str]) -> dict[str, str]:
         columns = {}
         for variable, place in places.items():
@@ -210,11 +302,15 @@ class PatternCompiler:
 
     def _graph(self, name: a.Variable | a.Term, inner: a.Pattern, windows_only: bool, scope: Scope) -> Relation:
         if isinstance(name, a.Term):
-            relation = self.compile(inner, Scope(ActiveGraph(iri=name.text[1:-1])))
+            active = ActiveGraph(iri=name.text[1:-1])
+            if scope.outer is not None:
+                return self.compile(inner, replace(scope, graph=active))
+            relation = self.compile(inner, Scope(active))
             # Inside GRAPH ?g another graph is active: its solutions go with every graph that ?g ranges over.
             return relation if scope.keys == ("instant",) else self._for_each_key(relation, scope)
         column = self.names.fresh("g")
-        ranging = Scope(ActiveGraph(column=column, windows_only=windows_only), ("instant", column))
+        keys = ("instant",) if scope.outer is None else scope.keys
+        ranging = Scope(ActiveGraph(column=column, windows_only=windows_only), (*keys, column), scope.outer)
         unit = self._unit(ranging)
         target = self.names.column(name)
         facet_columns = {f"{target}_k": f"{TermKind.IRI:d}::UTINYINT", f"{target}_n": "NULL::DOUBLE"}
@@ -243,9 +339,9 @@ class PatternCompiler:
                 variables=(*relation.variables, name),
                 certain=relation.certain | {name},
             )
-        listed = [*relation.keys(("instant",)), *self.names.all_columns(relation.variables)]
+        listed = [*relation.keys(keys), *self.names.all_columns(relation.variables)]
         relation = replace(relation, columns={key: relation.columns[key] for key in listed}, ranked=False, order=())
-        return relation if scope.keys == ("instant",) else self._for_each_key(relation, scope)
+        return relation if scope.keys == keys else self._for_each_key(relation, scope)
 
     def _for_each_key(self, relation: Relation, scope: Scope) -> Relation:
         relation, unit = self.names.opened(relation), self._unit(scope)
@@ -257,6 +353,102 @@ class PatternCompiler:
             tables=(*relation.tables, *unit.tables),
             conditions=(*relation.conditions, condition),
         )
+
+    def _filtered(self, inner: a.Pattern, conditions: list[a.Expression], scope: Scope) -> Relation:
+        """Filters on EXISTS alone are joins; the others come before."""
+        if isinstance(inner, a.Marked):
+            negated = a.Call("!", (inner.variable,))
+            others = [condition for condition in conditions if condition not in (inner.variable, negated)]
+            if len(others) + 1 == len(conditions) and not any(inner.variable in a.mentioned(one) for one in others):
+                relation = self._filtered(inner.pattern, others, scope)
+                return self._existing(relation, inner.exists, scope, exist=negated not in conditions)
+        relation = self.compile(inner, scope)
+        if not conditions:
+            return relation
+        return self._filter(relation, reduce(lambda left, right: a.Call("&&", (left, right)), conditions))
+
+    def _existing(self, relation: Relation, exists: a.Pattern, scope: Scope, *, exist: bool) -> Relation:
+        if joins_alike(exists, frozenset(relation.variables)):
+            one, other = self._alike(relation, self.compile(exists, scope))
+            return existing(one, other, scope.keys, self.names, exist=exist)
+        relation, found = self._asked(relation, exists, scope)
+        return relation.where(found if exist else f"NOT {found}")
+
+    def _marked(self, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: Scope) -> Relation:
+        relation, found = self._asked(relation, exists, scope)
+        columns = dict(zip(self.names.columns(variable), _parts(of_truth(found)), strict=False))
+        columns = {name: f"({column})::{facet_type(name)}" for name, column in columns.items()}
+        return replace(
+            relation,
+            columns={**relation.columns, **columns},
+            variables=(*relation.variables, variable),
+            certain=relation.certain | {variable},
+        ).within(self.names.fresh("q"))
+
+    def _asked(self, relation: Relation, exists: a.Pattern, scope: Scope) -> tuple[Relation, str]:
+        """A relation, and whether the pattern has a solution with the terms of each of its solutions (18.6)."""
+        names = self.names
+        if any(isinstance(node, a.Parameter) for node in a.nodes(exists)):
+            relation = self.of_members(relation)
+        relation = relation.within(names.fresh("q"))
+        row, table = names.fresh("d"), names.fresh("w")
+        shared = tuple(variable for variable in relation.variables if variable in a.mentioned(exists))
+        columns = (*relation.keys(scope.keys), row)
+        outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
+        numbered = replace(relation, columns={**relation.columns, row: "row_number() OVER ()"})
+        if joins_alike(exists, frozenset(relation.variables)):
+            inner = outer.with_solutions(self.compile(exists, scope), names)
+        else:
+            inner = self.compile(exists, Scope(scope.graph, (*scope.keys, row), outer))
+        inner = inner.within(names.fresh("q"))
+        found = replace(inner, columns={row: inner.columns[row]})
+        listed = ", ".join(f"{table}.{name}" for name in relation.columns)
+        flag, alias = names.fresh("f"), names.fresh("q")
+        asked = f"SELECT {listed}, {table}.{row} IN ({found.sql}) AS {flag} FROM {table}"
+        sql = f"(WITH {table} AS MATERIALIZED ({numbered.sql}) {asked}) {alias}"
+        told = {name: f"{alias}.{name}" for name in relation.columns}
+        return replace(relation, columns=told, tables=(sql,)), f"{alias}.{flag}"
+
+    def _asking_join(self, pattern: a.LeftJoin, scope: Scope) -> Relation:
+        """LeftJoin with EXISTS in its condition: the merges that pass, by the row of the left side they are of."""
+        names = self.names
+        left, right = self._alike(self.compile(pattern.left, scope), self.compile(pattern.right, scope))
+        if any(isinstance(node, a.Parameter) for node in a.nodes(pattern.asked)):
+            left = self.of_members(left)
+        left = left.within(names.fresh("q"))
+        row, table = names.fresh("d"), names.fresh("w")
+        rows = Outer(table, row, (*left.keys(scope.keys), row), left.variables, left.certain)
+        merged = rows.with_solutions(right, names)
+        for variable, exists in pattern.asked:
+            merged = self._marked(merged, variable, exists, scope)
+        assert pattern.condition is not None
+        passed = self._filter(merged, pattern.condition).within(names.fresh("q"))
+        first = rows.relation(names)
+        columns = {key: first.columns[key] for key in rows.columns if key != row}
+        variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
+        for variable in variables:
+            for name in names.columns(variable):
+                one, other = first.columns.get(name), passed.columns[name]
+                columns[name] = other if one is None else f"COALESCE({one}, {other})"
+        table_sql = f"{first.tables[0]} LEFT JOIN {passed.tables[0]} ON {passed.columns[row]} = {first.columns[row]}"
+        numbered = replace(left, columns={**left.columns, row: "row_number() OVER ()"}).sql
+        joined = Relation(columns, (table_sql,), variables, left.certain)
+        alias = names.fresh("q")
+        told = {name: f"{alias}.{name}" for name in columns}
+        return replace(
+            joined, columns=told, tables=(f"(WITH {table} AS MATERIALIZED ({numbered}) {joined.sql}) {alias}",)
+        )
+
+    def _substituted(self, pattern: a.Minus, scope: Scope) -> frozenset[a.Variable]:
+        if scope.outer is None:
+            return frozenset()
+        both = a.in_scope(pattern.left) & a.in_scope(pattern.right) & frozenset(scope.outer.variables)
+        for variable in sorted(both - scope.outer.certain, key=lambda variable: variable.name):
+            raise UnsupportedFeature(
+                f"MINUS inside of EXISTS over ?{variable.name}, which may be unbound outside, "
+                f"is not evaluated over windows"
+            )
+        return frozenset(scope.outer.variables)
 
     def _filter(self, relation: Relation, condition: a.Expression) -> Relation:
         parameters = sorted(a.expression_parameters(condition), key=lambda parameter: parameter.number)
@@ -278,10 +470,10 @@ class PatternCompiler:
         variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
 
         def written(columns: Mapping[str, str]) -> str:
-            found = {}
-            for variable in variables:
-                parts = [columns[name] for name in self.names.columns(variable)]
-                found[variable] = of_term(parts[0]) if len(parts) == 1 else Value(parts[0], parts[1], parts[2])
+            found = {
+                variable: value_of(variable, [columns[name] for name in self.names.columns(variable)])
+                for variable in variables
+            }
             return ExpressionCompiler(found, self.prelude, columns["instant"]).truth(condition)
 
         return written
@@ -312,6 +504,13 @@ class PatternCompiler:
             variables=(*(v for v in relation.variables if v != variable), variable),
             certain=relation.certain - {variable} | ({variable} if certain else frozenset()),
         )
+
+
+def conjuncts(condition: a.Expression) -> list[a.Expression]:
+    """What is all to be true for a condition to be."""
+    if isinstance(condition, a.Call) and condition.name == "&&":
+        return [conjunct for operand in condition.arguments for conjunct in conjuncts(operand)]
+    return [condition]
 
 
 def _parts(value: Value) -> list[str]:

@@ -116,12 +116,14 @@ def compile_query(
 
 def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[StaticPattern], bool]) -> Plan:
     asked = translated(query.standard, query.form, base)
+    base = asked.base or base
     template = None
     if asked.template is not None:
         template = tuple((_written(s), _written(p), _written(o)) for s, p, o in asked.template)
     if query.form is Form.ASK and query.operator is R2S.RSTREAM:  # whether there is a solution, whichever
         asked = a.Query(a.Distinct(a.Project(asked.pattern, ())), ())
-    lifting = Lifting(QueryDataset(query, present))
+    identity = hashlib.sha256(query.text.encode()).hexdigest()[:16]
+    lifting = Lifting(QueryDataset(query, present), identity)
     lifted = lifting.query(asked)
     mark = _mark(lifted, query, base)
     statement = _known.get(mark)
@@ -133,7 +135,7 @@ def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[Stati
     return Plan(
         form=query.form,
         operator=query.operator,
-        identity=hashlib.sha256(query.text.encode()).hexdigest()[:16],
+        identity=identity,
         variables=tuple(variable.name for variable in asked.variables),
         sql=statement.sql,
         mark=mark,

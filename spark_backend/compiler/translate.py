@@ -6,6 +6,8 @@ What the compiler cannot evaluate is refused here, naming the construct, before 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import pyoxigraph
@@ -16,14 +18,16 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from protocol.errors import UnsupportedFeature
 from protocol.language.model import WINDOW_VARIABLE_PREFIX, Form
 from spark_backend.compiler import algebra as a
+from spark_backend.compiler.describe import described
+from spark_backend.compiler.marks import marked, numbered, optional
 from spark_backend.compiler.order_of_appearance import variables_in_order
 from spark_backend.compiler.parsing import parsed_query
+from spark_backend.compiler.property_paths import matched_by, path_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 CASTS = frozenset(
     f"<{XSD}{name}>" for name in ("boolean", "integer", "decimal", "float", "double", "string", "dateTime")
 )
-DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 _AGGREGATES = {"Count", "Sum", "Avg", "Min", "Max", "Sample", "GroupConcat"}
 
 
@@ -32,10 +36,15 @@ def translate(text: str, form: Form, base: str | None = None) -> a.Query:
 
     Raises QuerySyntaxError where rdflib's parser fails, UnsupportedFeature naming what is not compiled.
     """
-    if form is Form.DESCRIBE:
-        raise UnsupportedFeature("DESCRIBE is not evaluated over windows yet: use CONSTRUCT")
     parsed, query = parsed_query(text, base)
-    pattern = _pattern(query.p)
+    bases = [str(node.iri) for node in parsed[0] if node.name == "Base"]
+    return replace(_translated(text, form, parsed, query), base=bases[-1] if bases else None)
+
+
+def _translated(text: str, form: Form, parsed: Any, query: CompValue) -> a.Query:
+    if form is Form.DESCRIBE:
+        return _described(parsed[1], query.p)
+    pattern = numbered(_pattern(query.p))
     if form is Form.CONSTRUCT:
         template = query.template
         if getattr(parsed[1].where, "name", "") == "FakeGroupGraphPatten":  # CONSTRUCT WHERE {…} (16.2.4)
@@ -57,6 +66,20 @@ def translate(text: str, form: Form, base: str | None = None) -> a.Query:
         scope = a.in_scope(_projected(pattern))
         variables = tuple(sorted(scope, key=lambda variable: (place.get(variable.name, len(place)), variable.name)))
     return a.Query(_reprojected(pattern, variables), variables)
+
+
+def _described(parsed: Any, node: CompValue | None) -> a.Query:
+    resources = tuple(dict.fromkeys(map(_part, parsed.var)))
+    if node is None:
+        return described(None, resources)
+    pattern = numbered(_pattern(node))
+    names = tuple(sorted(a.in_scope(_projected(pattern)), key=lambda variable: variable.name))
+    # rdflib makes it DISTINCT, under LIMIT and OFFSET: those are of the solutions as they are.
+    cut = pattern if isinstance(pattern, a.Slice) else None
+    pattern = a.Project(_projected(pattern), names)
+    if cut is not None:
+        pattern = a.Slice(pattern, cut.offset, cut.limit)
+    return described(pattern, resources or names)  # DESCRIBE *
 
 
 def _projected(pattern: a.Pattern) -> a.Pattern:
@@ -106,18 +129,27 @@ _PATTERN_NAMES = {"ServiceGraphPattern": "SERVICE", "Minus": "MINUS"}
 
 
 def _bgp(node: CompValue) -> a.Pattern:
-    for _, predicate, _ in node.triples:
-        if isinstance(predicate, Path):
-            raise UnsupportedFeature(
-                f"the property path {predicate.n3()} is not evaluated over windows yet: only plain triple patterns are"
-            )
-    return a.BGP(tuple(a.TriplePattern(_part(s), _part(p), _part(o)) for s, p, o in node.triples))
+    links: list[a.TriplePattern] = []
+    others: list[a.Pattern] = []
+    for subject, predicate, object_ in node.triples:
+        if not isinstance(predicate, Path):
+            links.append(a.TriplePattern(_part(subject), _part(predicate), _part(object_)))
+            continue
+        for pattern in matched_by(path_of(predicate), _part(subject), _part(object_)):
+            if isinstance(pattern, a.BGP):
+                links += pattern.triples
+            else:
+                others.append(pattern)
+    parts = [a.BGP(tuple(links)), *others] if links or not others else others
+    return reduce(a.Join, parts)
 
 
 def _left_join(node: CompValue) -> a.Pattern:
     unconditional = isinstance(node.expr, CompValue) and node.expr.name == "TrueFilter"
-    condition = None if unconditional else _expression(node.expr)
-    return a.LeftJoin(_pattern(node.p1), _pattern(node.p2), condition)
+    left, right = _pattern(node.p1), _pattern(node.p2)
+    if unconditional:
+        return a.LeftJoin(left, right, None)
+    return optional(left, right, _expression(node.expr))
 
 
 def _extend(node: CompValue) -> a.Pattern:
@@ -125,11 +157,21 @@ def _extend(node: CompValue) -> a.Pattern:
     variable, expression = _variable(node.var), _expression(node.expr)
     if variable in _group_keys(inner):  # rdflib projects a key as SAMPLE of itself; the key is there already
         return inner
-    return a.Extend(inner, variable, expression)
+    return _extended(inner, variable, expression)
+
+
+def _extended(pattern: a.Pattern, variable: a.Variable, expression: a.Expression) -> a.Pattern:
+    pattern, (expression,) = marked(pattern, [expression])
+    return a.Extend(pattern, variable, expression)
+
+
+def _filter(node: CompValue) -> a.Pattern:
+    pattern, (condition,) = marked(_pattern(node.p), [_expression(node.expr)])
+    return a.Filter(pattern, condition)
 
 
 def _group_keys(pattern: a.Pattern) -> tuple[a.Variable, ...]:
-    while isinstance(pattern, a.Extend):
+    while isinstance(pattern, a.Extend | a.Filter | a.Marked | a.Drawn):
         pattern = pattern.pattern
     return pattern.keys or () if isinstance(pattern, a.Group) else ()
 
@@ -171,9 +213,13 @@ def _aggregate_join(node: CompValue) -> a.Pattern:
                 keys.append(_variable(expression))
             else:  # GROUP BY STR(?x) without AS: a key nobody can name
                 key = a.Variable(f"__key_{number}")
-                inner = a.Extend(inner, key, _expression(expression))
+                inner = _extended(inner, key, _expression(expression))
                 keys.append(key)
     aggregates = tuple(map(_aggregate, node.A))
+    with_arguments = [one for one in aggregates if one.argument is not None]
+    inner, arguments = marked(inner, [one.argument for one in with_arguments if one.argument is not None])
+    told = dict(zip(with_arguments, arguments, strict=True))
+    aggregates = tuple(replace(one, argument=told[one]) if one in told else one for one in aggregates)
     # rdflib writes a key that is used above the group as a SAMPLE of it: the key itself will do.
     samples = [one for one in aggregates if one.function == "SAMPLE" and one.argument in (keys or ())]
     pattern: a.Pattern = a.Group(
@@ -201,10 +247,9 @@ def _aggregate(node: CompValue) -> a.Aggregate:
 
 
 def _order_by(node: CompValue) -> a.Pattern:
-    conditions = tuple(
-        a.OrderCondition(_expression(condition.expr), condition.order == "DESC") for condition in node.expr
-    )
-    return a.OrderBy(_pattern(node.p), conditions)
+    pattern, keys = marked(_pattern(node.p), [_expression(condition.expr) for condition in node.expr])
+    descending = [condition.order == "DESC" for condition in node.expr]
+    return a.OrderBy(pattern, tuple(map(a.OrderCondition, keys, descending)))
 
 
 def _slice(node: CompValue) -> a.Pattern:
@@ -217,7 +262,7 @@ _PATTERNS = {
     "LeftJoin": _left_join,
     "Union": lambda node: a.Union(_pattern(node.p1), _pattern(node.p2)),
     "Minus": lambda node: a.Minus(_pattern(node.p1), _pattern(node.p2)),
-    "Filter": lambda node: a.Filter(_pattern(node.p), _expression(node.expr)),
+    "Filter": _filter,
     "Extend": _extend,
     "Graph": _graph,
     "values": _values,
@@ -286,11 +331,10 @@ def _expression(node: Any) -> a.Expression:
             raise UnsupportedFeature(f"the function {iri} is not known to continuous queries")
         return a.Call(iri, tuple(map(_expression, _flat([node.expr]))))
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
-        raise UnsupportedFeature("EXISTS and NOT EXISTS are not evaluated over windows yet")
+        exists = a.Exists(_pattern(node.graph.algebra))
+        return exists if name == "Builtin_EXISTS" else a.Call("!", (exists,))
     if name.startswith("Builtin_"):
         function = name.removeprefix("Builtin_").upper()
-        if function in DRAWING:
-            raise UnsupportedFeature(f"{function}() is not evaluated in continuous queries yet")
         # rdflib writes an empty list of arguments as rdf:nil, one of rdf:nil as a list.
         arguments = _flat(v for key, v in node.items() if key != "_vars" and (key != "arg" or v != rdflib.RDF.nil))
         return a.Call(function, tuple(map(_expression, arguments)))

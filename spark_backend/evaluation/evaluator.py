@@ -22,7 +22,7 @@ from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.rows import finished
-from spark_backend.evaluation.solutions import BindingWriter, instantiate
+from spark_backend.evaluation.solutions import BindingWriter, descriptions, instantiate
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
@@ -149,6 +149,8 @@ class Evaluator:
     def _answers(
         self, members: Sequence[_Member], instants: tuple[Instant, ...], rows: Sequence[tuple[Any, ...]]
     ) -> list[tuple[str, Answer]]:
+        if members[0].query.plan.form is Form.DESCRIBE:
+            return _described(members, instants, rows)
         # The rows of an answer are neighbours.
         sizes = Counter((row[0], row[1]) for row in rows)
         columns = list(zip(*rows, strict=True))[2:] if rows else []
@@ -167,6 +169,20 @@ class Evaluator:
             for place, member in enumerate(members)
             for instant in instants
         ]
+
+
+def _described(
+    members: Sequence[_Member], instants: tuple[Instant, ...], rows: Sequence[tuple[Any, ...]]
+) -> list[tuple[str, Answer]]:
+    """Answers whose solutions are resources: several rows, a triple each, are one."""
+    of: dict[tuple[Instant, int], list[tuple[Any, ...]]] = {}
+    for instant, member, *triple in rows:
+        of.setdefault((instant, member), []).append(tuple(triple))
+    return [
+        (member.key, Answer(instant, *descriptions(of.get((instant, place), []))))
+        for place, member in enumerate(members)
+        for instant in instants
+    ]
 
 
 def _triples(plan: Plan, instant: Instant, rows: Sequence[tuple[Any, ...]]) -> list[str]:

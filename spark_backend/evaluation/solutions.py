@@ -1,4 +1,4 @@
-"""Rows of terms to solutions as text: SPARQL JSON bindings, and the triples of a CONSTRUCT template.
+"""Rows of terms to solutions as text: SPARQL JSON bindings, and the triples of CONSTRUCT and DESCRIBE.
 
 Serialised once, here: the sink and the listeners pass these strings on.
 """
@@ -59,6 +59,24 @@ def _written(term: str) -> str:
         if typed and term[0] == '"':
             return f'{{"type":"literal","value":"{lexical}","datatype":"{datatype}"}}'
     return json.dumps(term_to_json(term), ensure_ascii=False, separators=(",", ":"))
+
+
+def descriptions(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], list[str]]:
+    """The solutions of a DESCRIBE and the triples of each, from rows (resource, subject, predicate, object).
+
+    A solution is a resource and a digest of its description, as a JSON object: one whose description has changed
+    is another solution to ISTREAM and DSTREAM (contract section 2, R2S). Its triples are N-Triples lines, in order.
+    """
+    by_resource: dict[str, list[str]] = {}
+    for resource, *triple in rows:
+        by_resource.setdefault(str(resource), []).append(f"{' '.join(map(str, triple))} .")
+    triples = ["\n".join(sorted(lines)) for lines in by_resource.values()]
+    digests = (hashlib.sha256(text.encode()).hexdigest()[:32] for text in triples)
+    solutions = [
+        f'{{"resource":{_written(resource)},"description":"{digest}"}}'
+        for resource, digest in zip(by_resource, digests, strict=True)
+    ]
+    return solutions, triples
 
 
 def instantiate(

@@ -51,7 +51,18 @@ _patterns = st.tuples(
     st.one_of(st.sampled_from(PREDICATES), st.sampled_from(PREDICATES), _variables),
     st.one_of(_variables, _variables, _variables, _constants),
 ).map(" ".join)
-_blocks = st.lists(_patterns, min_size=1, max_size=3).map(" . ".join)
+# Where Oxigraph follows the standard: alternatives in sets only, no constant at the end of a path of length zero.
+_sets = st.sampled_from((":p+", "(:p|:q)+", "(:p/:q)+", "(^:p)+", "(:p|^:r)+", "(!:p)+", "(:p/(:q|:r)+)+"))
+_paths = st.one_of(
+    st.tuples(
+        _variables,
+        st.one_of(_sets, st.sampled_from((":p/:q", "^:p/:q", ":p/^:p", "!:p", "!(:p|:q)", "!^:r", ":p+/:q"))),
+        st.one_of(_variables, _constants),
+    ),
+    st.tuples(st.sampled_from((":x", ":y")), _sets, _variables),
+    st.tuples(_variables, st.sampled_from((":p*", "(:p|:q)*", "^:p?", "(:p/:q)?", "(!:r)*", ":p*/:q")), _variables),
+).map(" ".join)
+_blocks = st.lists(st.one_of(_patterns, _patterns, _patterns, _paths), min_size=1, max_size=3).map(" . ".join)
 
 
 def _expression_tree(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -125,6 +136,20 @@ def _sub_select(group: str, variables: list[str], modifier: str, aggregate: str,
             return f"SELECT {modifier} {' '.join(variables) or '?a'} {{ {group} }}"
 
 
+# Inside of EXISTS Oxigraph departs from the standard in MINUS and in paths of length zero (test_exists.py).
+_inside = st.one_of(
+    st.lists(_patterns, min_size=1, max_size=2).map(" . ".join),
+    st.builds("{} FILTER({})".format, _patterns, expressions),
+    st.builds("{} OPTIONAL {{ {} }}".format, _patterns, _patterns),
+    st.builds("{} OPTIONAL {{ {} FILTER({}) }}".format, _patterns, _patterns, expressions),
+    st.builds("{{ {} }} UNION {{ {} FILTER({}) }}".format, _patterns, _patterns, expressions),
+    st.builds("GRAPH :w1 {{ {} FILTER({}) }}".format, _patterns, expressions),
+    st.builds("{} FILTER NOT EXISTS {{ {} FILTER({}) }}".format, _patterns, _patterns, expressions),
+    st.tuples(_variables, _sets, _variables).map(" ".join),
+)
+_exists = st.builds("{} {{ {} }}".format, st.sampled_from(("EXISTS", "NOT EXISTS")), _inside)
+
+
 def _groups(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     nested = children.map(lambda group: f"{{ {group} }}")
     return st.one_of(
@@ -141,6 +166,11 @@ def _groups(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("{} MINUS {}".format, children, nested),
         st.builds("{} FILTER({})".format, children, expressions),
         st.builds("{{ {} }} BIND({} AS ?d)".format, children, expressions),
+        st.builds("{{ {} FILTER {} }}".format, children, _exists),
+        st.builds(
+            "{{ {} FILTER({} {} {}) }}".format, children, _exists, st.sampled_from(("||", "&&", "=")), expressions
+        ),
+        st.builds("{{ {} }} BIND({} AS ?d)".format, children, _exists),
         st.builds("GRAPH {} {}".format, st.sampled_from(GRAPHS), nested),
         st.builds("GRAPH ?g {{ {} }}".format, children),
         st.builds(

@@ -1,7 +1,8 @@
 """Where Oxigraph departs from the text of SPARQL 1.1 Query, and which of the two a continuous query follows.
 
 It follows Oxigraph, so that a query means the same over a window as one-shot, except where that would
-make windows useless (GRAPH ?g).
+make windows useless (GRAPH ?g), and in property paths and EXISTS, where it follows the standard
+(test_property_paths.py, test_exists.py).
 """
 
 from __future__ import annotations

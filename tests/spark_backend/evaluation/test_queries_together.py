@@ -11,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol.language.model import Form
+from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
 from protocol.windows.spec import TimeWindow
+from spark_backend.compiler.plan import compile_query
 from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.registry import PreparedQuery
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -33,6 +35,12 @@ SHAPES = (
     "SELECT DISTINCT ?v {{ GRAPH <http://ex/w> {{ ?s ?p ?v MINUS {{ ?s <http://ex/q> {v} }} }} }}",
     "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v FILTER(?v = {v} || ?s != {s} && ?v < {n}) }} }} ORDER BY ?s",
     "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v {{ SELECT ?s {{ ?s ?q {n} }} LIMIT 1 }} }} }}",
+    "SELECT * {{ GRAPH <http://ex/w> {{ {s} (<http://ex/p>|<http://ex/q>)+ ?v }} }}",
+    "SELECT * {{ GRAPH <http://ex/w> {{ ?s (<http://ex/p>|^<http://ex/q>)* {v} }} }}",
+    "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v FILTER EXISTS {{ ?s <http://ex/q> {v} }} }} }}",
+    "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v FILTER(?v > {n} || EXISTS {{ {s} ?q ?y FILTER(?y = ?v) }}) }} }}",
+    "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v OPTIONAL {{ {s} ?q ?w FILTER NOT EXISTS {{ ?v ?y ?w }} }} }} }}",
+    "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v BIND(RAND() AS ?r) FILTER(?r > 0.3 && ?v != {v}) }} }}",
     "SELECT * {{ GRAPH <http://ex/w> {{ ?s ?p ?v BIND(?v + 1 AS ?w) FILTER(?w > {n}) }} }}",
 )
 
@@ -167,3 +175,24 @@ def test_the_blank_nodes_of_two_queries_of_one_shape_are_different(site: Site) -
     names = [site.prepare(f"q{n}", text.format(n=n), TimeWindow(10, 10, 0), Form.CONSTRUCT) for n in range(2)]
     answers = together(site, [(f"q{n}", name, [10]) for n, name in enumerate(names)])
     assert len({answers[key][0].triples[0] for key in answers}) == 2
+
+
+def test_described_resources_are_solutions_with_their_descriptions(site: Site) -> None:
+    # A window that is the default graph: DESCRIBE looks nowhere else.
+    window = TimeWindow(10, 10, 0)
+    member = StreamWindow("s", window, None, False)
+    due = []
+    for key, predicate in (("one", "p"), ("other", "q")):
+        text = f"DESCRIBE ?s {{ ?s <http://ex/{predicate}> ?v FILTER(?v > 0) }}"
+        plan = compile_query(
+            ContinuousQuery(text, text, Form.DESCRIBE, R2S.RSTREAM, (member,)), present=lambda _: False
+        )
+        due.append((key, site.registry.write_prepared(key, PreparedQuery(plan, (member,), {})), [10, 20]))
+    a, b = SUBJECTS[:2]
+    triples = [(a, "<http://ex/p>", NUMBERS[1]), (a, "<http://ex/q>", b), (b, "<http://ex/p>", NUMBERS[2])]
+    site.append([(3, triples), (12, [(b, "<http://ex/q>", NUMBERS[3])])])
+    answers = together(site, due)
+    lines = [" ".join(triple) + " ." for triple in triples]
+    assert [answer.triples for answer in answers["one"]] == [["\n".join(lines[:2]), lines[2]], []]
+    assert [len(answer.solutions) for answer in answers["one"]] == [2, 0]
+    assert [answer.triples for answer in answers["other"]] == [[], [f"{b} <http://ex/q> {NUMBERS[3]} ."]]
