@@ -148,20 +148,13 @@ def _concatenation(aggregate: a.Aggregate, argument: Argument, name: str, errors
     value = argument.value
     strings = f"{value.kind} IN ({TermKind.STRING:d}, {_LANGUAGE})"
     every = "" if argument.once is None else f" FILTER (WHERE {argument.once})"
-    tag = f"CASE WHEN {value.kind} = {_LANGUAGE} THEN regexp_extract({value.term}, '@[^\"]*$') ELSE '' END"
     raw = {
         **errors,
         f"{name}_b": f"count(*) FILTER (WHERE NOT ({strings}))",
         f"{name}_g": f"string_agg(lexical({value.term}), {quoted(aggregate.separator)} ORDER BY {value.term}){every}",
-        # Strings of one language give one of that language.
-        f"{name}_l": f"min({tag})",
-        f"{name}_h": f"max({tag})",
     }
     fine = _fine(raw, *errors, f"{name}_b")
-    language = f"CASE WHEN {name}_l = {name}_h THEN {name}_l ELSE '' END"
-    term = f"(CASE WHEN {fine} THEN string_term(COALESCE({name}_g, '')) || {language} END)"
-    kind = (
-        f"(CASE WHEN {fine} THEN CASE WHEN {name}_l = {name}_h AND {name}_l <> '' "
-        f"THEN {_LANGUAGE} ELSE {TermKind.STRING:d} END END)"
-    )
+    # A simple literal (18.5.1.7), also of strings that have a language in common.
+    term = f"(CASE WHEN {fine} THEN string_term(COALESCE({name}_g, '')) END)"
+    kind = f"(CASE WHEN {fine} THEN {TermKind.STRING:d} END)"
     return CompiledAggregate(raw, term, kind, "NULL::DOUBLE")

@@ -321,3 +321,23 @@ def in_scope(pattern: Pattern) -> frozenset[Variable]:
             return frozenset(variable for variable in variables if not variable.name.startswith("_:"))
         case Group(_, keys, aggregates):
             return frozenset(keys or ()) | {aggregate.result for aggregate in aggregates}
+
+
+def needs_a_triple(pattern: Pattern) -> bool:
+    """Whether a pattern surely has no solution in an empty graph."""
+    match pattern:
+        case BGP(triples):
+            return bool(triples)
+        case Join(left, right):
+            return needs_a_triple(left) or needs_a_triple(right)
+        case Union(left, right):
+            return needs_a_triple(left) and needs_a_triple(right)
+        case LeftJoin(left, _, _) | Minus(left, _):
+            return needs_a_triple(left)
+        case Filter(inner, _) | Extend(inner, _, _) | OrderBy(inner, _) | Project(inner, _) | Distinct(inner):
+            return needs_a_triple(inner)
+        case Slice(inner, _, _):
+            return needs_a_triple(inner)
+        case Group(inner, keys, _):
+            return keys is not None and needs_a_triple(inner)
+    return False

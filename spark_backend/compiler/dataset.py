@@ -140,6 +140,16 @@ class QueryDataset:
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
         return Source(f"({' UNION '.join(selects)}) {alias}", (), keys)
 
+    def has_graph(self, iri: str) -> str:
+        """A condition: whether the dataset has this named graph, be it empty. "TRUE" where it surely has."""
+        if iri in self._window_graphs:
+            return "TRUE"
+        named = self._named_graphs()
+        if named is not None:
+            return "TRUE" if iri in named else "FALSE"
+        names = self._use(StaticPattern("names", None, without=self._window_graphs))
+        return "FALSE" if names is None else f"EXISTS (SELECT 1 FROM {names} x WHERE x.g = {quoted(f'<{iri}>')})"
+
     def graph_names(self, graph: ActiveGraph) -> str:
         """A SELECT of the keys for each named graph an active graph ranges over."""
         selects = [

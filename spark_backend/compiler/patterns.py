@@ -300,12 +300,17 @@ class PatternCompiler:
                 yield "NULL::UTINYINT" if kind is None else f"{int(kind)}::UTINYINT"
                 yield number_sql(number)
 
+    def _if_there(self, relation: Relation, name: a.Term, inner: a.Pattern) -> Relation:
+        """Nothing is in a graph that the dataset does not have (18.6), not even the solution of the empty pattern."""
+        there = "TRUE" if a.needs_a_triple(inner) else self.dataset.has_graph(name.text[1:-1])
+        return relation if there == "TRUE" else self.names.opened(relation).where(there)
+
     def _graph(self, name: a.Variable | a.Term, inner: a.Pattern, windows_only: bool, scope: Scope) -> Relation:
         if isinstance(name, a.Term):
             active = ActiveGraph(iri=name.text[1:-1])
             if scope.outer is not None:
-                return self.compile(inner, replace(scope, graph=active))
-            relation = self.compile(inner, Scope(active))
+                return self._if_there(self.compile(inner, replace(scope, graph=active)), name, inner)
+            relation = self._if_there(self.compile(inner, Scope(active)), name, inner)
             # Inside GRAPH ?g another graph is active: its solutions go with every graph that ?g ranges over.
             return relation if scope.keys == ("instant",) else self._for_each_key(relation, scope)
         column = self.names.fresh("g")

@@ -78,3 +78,27 @@ def test_a_sub_select_in_any_graph_is_one_for_each_graph_as_the_standard_has_it(
     assert expected(text, content, ["g", "n"]) == [(None, f'"3"{integer}')]
     _, answers = evaluated(text, content)
     assert answers[INSTANT] == [("<http://ex/w1>", f'"1"{integer}'), ("<http://ex/w2>", f'"2"{integer}')]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * {GRAPH <http://ex/none> {}}",
+        "SELECT * {GRAPH <http://ex/none> {BIND(1 AS ?x)}}",
+        "SELECT (COUNT(*) AS ?n) {GRAPH <http://ex/none> {?s ?p ?o}}",
+        "SELECT * {GRAPH <http://ex/g> {}}",
+        "SELECT * {GRAPH <http://ex/w> {}}",
+        "SELECT * FROM NAMED <http://ex/g> {GRAPH <http://ex/g> {}}",
+    ],
+)
+def test_a_graph_that_is_not_there_has_not_even_the_empty_solution(text: str) -> None:
+    assert_same_solutions(text, Content({"http://ex/w": ":a :p 1 ."}, {"http://ex/g": ":x :p 2 .", None: ":d :p 3 ."}))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["{SELECT (COUNT(*) AS ?x) {?s ?p ?o}}", "VALUES ?x {1}", "OPTIONAL {?s ?p ?o} BIND(1 AS ?x)"]
+)
+def test_nothing_is_in_a_graph_that_is_not_there_as_the_standard_has_it(pattern: str) -> None:
+    """18.6: eval(D(G), Graph(IRI, P)) is the empty multiset if IRI names no graph of D."""
+    _, answers = evaluated(f"SELECT ?x {{GRAPH <http://ex/none> {{{pattern}}}}}", Content({"http://ex/w": ":a :p 1 ."}))
+    assert answers[INSTANT] == []
