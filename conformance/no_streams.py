@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NoReturn
 
+from endpoint.backend import StreamFollower
 from protocol.errors import NotFound, Unavailable
 from protocol.evaluations import Evaluation, Health, Listener, QueryDescription
 from protocol.language.model import ContinuousQuery
@@ -29,6 +30,9 @@ class NoStreams:
         return []
 
     def stream(self, name: str) -> StreamDescription:
+        raise NotFound(f"there is no stream {name}")
+
+    def follow(self, name: str, after: int | None) -> StreamFollower:
         raise NotFound(f"there is no stream {name}")
 
     def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
 from protocol.language.model import ContinuousQuery
-from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
+from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamGap, StreamSettings
 from protocol.time import Instant
 
 __all__ = [
@@ -25,6 +25,20 @@ __all__ = [
     "Progress",
     "QueryDescription",
 ]
+
+
+class StreamFollower(Protocol):
+    """A stream's elements in the order in which they came. Its methods may block."""
+
+    watermark: Instant
+    """The stream's, as of the last ``take``."""
+    ended: bool
+    """Whether nothing comes after what was taken."""
+
+    def take(self) -> list[StreamElement | StreamGap]:
+        """What comes next, some at once; none if there is none yet. NotFound when the stream is deleted."""
+
+    def close(self) -> None: ...
 
 
 class Backend(Protocol):
@@ -50,6 +64,9 @@ class Backend(Protocol):
 
     def end_stream(self, name: str) -> StreamDescription:
         """Nothing at all is coming: every window closes."""
+
+    def follow(self, name: str, after: int | None) -> StreamFollower:
+        """The stream's elements after the one with this number (-1: all that are held); None: those that come next."""
 
     # Queries
     def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:

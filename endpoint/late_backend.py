@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 
-from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription
+from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription, StreamFollower
 from protocol.errors import Unavailable
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -114,6 +114,9 @@ class LateBackend:
 
     def end_stream(self, name: str) -> StreamDescription:
         return self._there().end_stream(name)
+
+    def follow(self, name: str, after: int | None) -> StreamFollower:
+        return self._there().follow(name, after)
 
     # Queries
 

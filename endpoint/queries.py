@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from endpoint.continuous import answer_response, offers
 from endpoint.query_document import query_document
-from endpoint.registration import checked_name, delete_query, located, put_query, standing_query
+from endpoint.registration import delete_query, located, put_query, standing_query
 from endpoint.request_body import read_body
 from endpoint.result_stream import ResultStreamResponse, accept_header, asked, hub_of, since_parameter, subscribed
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
@@ -17,6 +17,7 @@ from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from protocol.formats.negotiation import UnsupportedMediaType, choose
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
+from protocol.names import checked_name
 
 MAXIMUM_TEXT = 4 * 1024 * 1024
 """Bytes of a query's text."""

@@ -2,62 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import replace
-from urllib.parse import unquote
 
 from starlette.requests import Request
 
 from endpoint.backend import QueryDescription
 from endpoint.subscriptions import Hub
-from protocol.errors import Conflict, NotFound, ProtocolError, UnsupportedFeature
+from protocol.errors import Conflict, NotFound
 from protocol.formats.sse import FIRST_INSTANT
-from protocol.language.model import ContinuousQuery, Form, Registration
+from protocol.language.model import ContinuousQuery
+from protocol.names import InvalidName, registered_name
 from protocol.time import Instant
 
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._~-]*\Z")
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
-_LONGEST_NAME = 200
-_OUTSIDE_NAMES = re.compile(r"[^A-Za-z0-9._~-]+")
-
-
-class InvalidName(ProtocolError):
-    """A name of a stream or query that is not one."""
-
-    title = "Not a name"
-
-
-def checked_name(name: str) -> str:
-    """The name of a stream or a query, as it stands in a URL. Raises InvalidName."""
-    if not _NAME.match(name) or len(name) > _LONGEST_NAME:
-        shown = name if len(name) <= 60 else name[:57] + "..."
-        raise InvalidName(
-            f"{shown!r} is not a name: use letters, digits, '_', '-', '.' and '~', "
-            f"beginning with none of the last two, at most {_LONGEST_NAME} of them"
-        )
-    return name
-
-
-def registered_name(registration: Registration) -> str:
-    """The name in the URL of a query that was named by REGISTER: the name itself, or the last segment of the IRI."""
-    if not registration.name_is_iri:
-        return checked_name(registration.name)
-    iri = registration.name
-    segment = re.split(r"[/#:?]", iri.rstrip("/#:?"))[-1]
-    slug = _OUTSIDE_NAMES.sub("-", unquote(segment)).lstrip(".~-").rstrip("-")[:_LONGEST_NAME]
-    return slug or "query-" + hashlib.sha256(iri.encode()).hexdigest()[:16]
-
-
-def require_supported(query: ContinuousQuery) -> None:
-    """Raises UnsupportedFeature for a registration that makes its output a stream."""
-    registration = query.registration
-    if registration is None or registration.kind == "QUERY" or query.form not in (Form.CONSTRUCT, Form.DESCRIBE):
-        return
-    raise UnsupportedFeature(
-        f"publishing a query's output as a stream (REGISTER {registration.kind} … AS {query.form}) is not implemented "
-        "yet: REGISTER QUERY … AS makes it a standing query, whose results can be read"
-    )
 
 
 async def located(request: Request, hub: Hub, query: ContinuousQuery) -> ContinuousQuery:
@@ -81,7 +39,6 @@ async def put_query(hub: Hub, name: str, query: ContinuousQuery, since: Instant 
 
     The very query that runs already goes on running. Raises what registering it raises, with nothing changed.
     """
-    require_supported(query)
     _refuse_reserved(name)
     async with hub.lock(name):
         existing = await _standing(hub, name)
@@ -96,7 +53,6 @@ async def put_query(hub: Hub, name: str, query: ContinuousQuery, since: Instant 
 async def register_query(hub: Hub, query: ContinuousQuery, since: Instant | None) -> tuple[str, bool]:
     """REGISTER: the query's name, and whether it is new. Raises Conflict if the name is another query's."""
     assert query.registration is not None, "only a query with a registration has a name"
-    require_supported(query)
     name = registered_name(query.registration)
     _refuse_reserved(name)
     async with hub.lock(name):

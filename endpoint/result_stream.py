@@ -86,15 +86,10 @@ def read_instant(text: str, name: str, *, also: str = "") -> Instant:
     return instant
 
 
-class ResultStreamResponse(EventSourceResponse):
-    """A result stream: one event an evaluation, comments as heartbeats, until it ends or the client is gone.
+class EventStreamResponse(EventSourceResponse):
+    """Events, with comments as heartbeats, until they end or the client is gone. ``_serve`` gives them."""
 
-    ``subscribed`` is entered when the response begins, before its headers are sent, so that nothing given out after
-    the client has seen them is missed, and left when it is over, however that comes about. What it raises becomes
-    an ordinary error response.
-    """
-
-    def __init__(self, subscribed: Callable[[], AbstractAsyncContextManager[Subscription]]) -> None:
+    def __init__(self) -> None:
         super().__init__(
             iter(()),
             headers={"Cache-Control": "no-cache, no-store, no-transform", "Vary": "Accept"},
@@ -105,8 +100,6 @@ class ResultStreamResponse(EventSourceResponse):
             shutdown_event=anyio.Event(),
             shutdown_grace_period=_SHUTDOWN_SECONDS,
         )
-        self._subscribed = subscribed
-        self._subscription: Subscription | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         listeners: Listeners = scope["app"].state.listeners
@@ -114,13 +107,17 @@ class ResultStreamResponse(EventSourceResponse):
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._subscribed() as subscription, aclosing(events(subscription)) as stream:
-            self.body_iterator = stream
-            self._subscription = subscription
-            try:
-                await super().__call__(scope, receive, send)
-            except SendTimeoutError:
-                logger.info("gave up a listener of %s: its connection took nothing", subscription.channel.name)
+        raise NotImplementedError
+
+    async def _stream(
+        self, events: AsyncGenerator[bytes, None], name: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Send the events; ``name`` is what is listened to, for the log."""
+        self.body_iterator = events
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            logger.info("gave up a listener of %s: its connection took nothing", name)
 
     @classmethod
     async def server_stops(cls) -> None:
@@ -130,6 +127,32 @@ class ResultStreamResponse(EventSourceResponse):
     async def _complete_at_shutdown(self) -> None:
         assert self._shutdown_event is not None
         await self._shutdown_event.wait()
+        self._close()
+
+    def _close(self) -> None:
+        """Let the events end soon: the server stops."""
+        raise NotImplementedError
+
+
+class ResultStreamResponse(EventStreamResponse):
+    """A result stream: one event an evaluation.
+
+    ``subscribed`` is entered when the response begins, before its headers are sent, so that nothing given out after
+    the client has seen them is missed, and left when it is over, however that comes about. What it raises becomes
+    an ordinary error response.
+    """
+
+    def __init__(self, subscribed: Callable[[], AbstractAsyncContextManager[Subscription]]) -> None:
+        super().__init__()
+        self._subscribed = subscribed
+        self._subscription: Subscription | None = None
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._subscribed() as subscription, aclosing(events(subscription)) as stream:
+            self._subscription = subscription
+            await self._stream(stream, subscription.channel.name, scope, receive, send)
+
+    def _close(self) -> None:
         if self._subscription is not None:
             self._subscription.channel.close()
 

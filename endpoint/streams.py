@@ -9,15 +9,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from endpoint.element_stream import element_stream
 from endpoint.query_document import shown
-from endpoint.registration import checked_name
 from endpoint.request_body import read_body
 from endpoint.result_stream import InvalidTime, accept_header, hub_of, instant_parameter, read_instant
 from endpoint.subscriptions import Hub
-from protocol.errors import NotFound, UnsupportedFeature
+from protocol.errors import NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType, choose
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
+from protocol.names import checked_name
 from protocol.streams import StreamDescription
 
 _MAXIMUM_SETTINGS = 64 * 1024
@@ -39,6 +40,7 @@ def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
         "late": stream.late,
         "bytes": stream.bytes,
         "ended": stream.ended,
+        **({} if stream.query is None else {"query": stream.query}),
         "links": {"self": url, "watermark": f"{url}/watermark"},
     }
 
@@ -56,13 +58,11 @@ class Stream(HTTPEndpoint):
     """The resource ``/streams/NAME``."""
 
     async def get(self, request: Request) -> Response:
-        """One stream; as events it is not there yet."""
+        """One stream: described, or its elements as events."""
         hub, name = hub_of(request), checked_name(request.path_params["name"])
         stream = await hub.call(hub.backend.stream, name)
         if choose(accept_header(request), ["application/json", EVENT_STREAM]) == EVENT_STREAM:
-            raise UnsupportedFeature(
-                "reading a stream's elements as events is not implemented yet: ask a continuous query for them"
-            )
+            return element_stream(request, name)
         return _described(request, stream)
 
     async def put(self, request: Request) -> Response:

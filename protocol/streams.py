@@ -24,18 +24,26 @@ class TimeKind(StrEnum):
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """The body of ``PUT /streams/NAME``, with defaults filled in. Durations in milliseconds."""
+    """The body of ``PUT /streams/NAME``, with defaults filled in. Durations in milliseconds.
+
+    ``idle_timeout``: how long an event stream may pause before its watermark goes on with the server's clock; None for
+    ever. It says nothing in an arrival stream, whose watermark goes with the clock at all times.
+    """
 
     iri: str
     time: TimeKind = TimeKind.ARRIVAL
     timestamp_path: tuple[str, ...] = DEFAULT_TIMESTAMP_PATH
     allowed_lateness: Milliseconds = 0
     retention: Milliseconds = DEFAULT_RETENTION
+    idle_timeout: Milliseconds | None = None
 
 
 @dataclass(frozen=True)
 class StreamDescription:
-    """A stream at a moment. ``watermark`` is None before the first element; ``ended`` once nothing more may come."""
+    """A stream at a moment. ``watermark`` is None before the first element; ``ended`` once nothing more may come.
+
+    ``query``: the name of the query whose output it is.
+    """
 
     name: str
     settings: StreamSettings
@@ -47,6 +55,7 @@ class StreamDescription:
     late: int
     bytes: int
     ended: bool
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,3 +65,22 @@ class AppendReceipt:
     elements: int
     triples: int
     watermark: Instant | None
+
+
+@dataclass(frozen=True)
+class StreamElement:
+    """An element as it is read back: its number in the stream, from 0, its timestamp, its quads as N-Quads lines.
+
+    Triples of the default graph are N-Triples lines, so without named graphs ``data`` is N-Triples.
+    """
+
+    number: int
+    time: Instant
+    data: bytes
+
+
+@dataclass(frozen=True)
+class StreamGap:
+    """Elements are missing here, which retention has taken: what is held are those after ``time``."""
+
+    time: Instant

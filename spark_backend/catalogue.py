@@ -14,11 +14,15 @@ from spark_backend.registry import write_atomically
 
 @dataclass(frozen=True)
 class StreamEntry:
-    """``log``: the directory of its log; a stream made anew under an old name has another."""
+    """``log``: the directory of its log; a stream made anew under an old name has another.
+
+    ``query``: the name of the standing query whose output it is.
+    """
 
     name: str
     log: str
     settings: StreamSettings
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,4 +85,5 @@ def _stream(document: dict[str, Any]) -> StreamEntry:
                 "timestamp_path": tuple(settings["timestamp_path"]),
             }
         ),
+        document.get("query"),
     )

@@ -5,30 +5,33 @@ Has the shape of the interface ``endpoint.backend.Backend``, without importing i
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from protocol.errors import Conflict, NotFound, ProtocolError
-from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
+from protocol.errors import Conflict, ProtocolError
+from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.language.model import ContinuousQuery, StreamWindow
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
-from protocol.time import Instant, Milliseconds
+from protocol.time import Instant
+from protocol.windows.spec import bound
+from spark_backend.answers import Answers
 from spark_backend.catalogue import Catalogue, QueryEntry
 from spark_backend.compiler.dataset import StaticPattern
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.evaluation.answer import Answer
 from spark_backend.explain import explain
 from spark_backend.layout import Layout
 from spark_backend.log.columns import NO_WATERMARK
+from spark_backend.log.follower import LogFollower
+from spark_backend.outputs import Outputs
 from spark_backend.pipeline import Evaluations, MakePipeline, Pipeline
-from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry, write_atomically
-from spark_backend.sink import ResultWriter
+from spark_backend.progress import QueryProgress
+from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
+from spark_backend.running import RunningQueries, RunningQuery
 from spark_backend.statics import StaticGraphs, StaticTables
 from spark_backend.stream_catalogue import Streams
 from spark_backend.timelines import END, Timelines
@@ -37,39 +40,6 @@ log = logging.getLogger(__name__)
 
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
-_REPLAYED_AT_ONCE = 256
-
-
-@dataclass
-class RunningQuery:
-    """A registered query while it runs. Guarded by the engine's lock."""
-
-    name: str
-    query: ContinuousQuery
-    standing: bool
-    registered: RegisteredQuery
-    plan: Plan
-    present: frozenset[StaticPattern]
-    writer: ResultWriter
-    evaluated: Instant | None = None
-    progressed: Instant | None = None
-    evaluations: int = 0
-    solutions: int = 0
-    last_error: str | None = None
-    ended: bool = False
-
-    @property
-    def windows(self) -> tuple[StreamWindow, ...]:
-        return self.registered.windows
-
-    @property
-    def logs(self) -> set[str]:
-        return {member.stream for member in self.windows}
-
-    @property
-    def position(self) -> Instant | None:
-        """Evaluations up to here are out, or not this query's."""
-        return self.evaluated if self.evaluated is not None else self.registered.start
 
 
 class SparkBackend:
@@ -94,12 +64,13 @@ class SparkBackend:
         self._registry = Registry(self._layout.queries)
         self._statics = StaticTables(self._layout.statics, graphs)
         self._timelines = Timelines(self._layout.streams)
-        self._queries: dict[str, RunningQuery] = {}
-        self._lock = threading.RLock()
-        # Held while something is found out and told, so that no answer is overtaken by the end of its query.
-        self._telling = threading.RLock()
-        self._listener: Listener = lambda notices: None
-        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._receive)
+        self._running = RunningQueries()
+        self._lock, self._telling = self._running.lock, self._running.telling
+        self._outputs = Outputs(self._streams, self._running)
+        self._answers = Answers(self._running, self._timelines, self._outputs, self._layout.progress)
+        self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
+        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._answers.receive)
+        self._answers.evaluations = self._pipeline
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
         self._restore()
@@ -111,13 +82,11 @@ class SparkBackend:
 
     def delete_stream(self, name: str) -> None:
         with self._telling, self._lock:
-            directory = self._streams.log_of(name)
-            readers = [q.name for q in self._queries.values() if directory in q.logs and q.standing]
+            self._streams.require_own(name)
+            readers = sorted(running.name for running in self._outputs.readers(name) if running.standing)
             if readers:
-                raise Conflict(f"the stream {name} is read by {', '.join(sorted(readers))}: delete the queries first")
-            for live in [q.name for q in self._queries.values() if directory in q.logs]:
-                self.remove(live)
-            self._streams.delete(name)
+                raise Conflict(f"the stream {name} is read by {', '.join(readers)}: delete the queries first")
+            self._drop_stream(name)
 
     def streams(self) -> list[StreamDescription]:
         return self._streams.describe_all()
@@ -134,14 +103,19 @@ class SparkBackend:
     def end_stream(self, name: str) -> StreamDescription:
         return self._streams.end(name)
 
+    def follow(self, name: str, after: int | None) -> LogFollower:
+        return LogFollower(self._layout.streams / self._streams.log_of(name), after)
+
     # --- queries ---------------------------------------------------------------------------
 
     def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
         windows = self._streams.bound(query.windows)
         plan = self._compiled(query)
         with self._telling, self._lock:
-            known = self._queries.get(name)
-            self._timelines.follow({w.stream for w in windows} | self._followed())
+            known = self._running.get(name)
+            if standing:
+                self._outputs.check(name, query, windows)
+            self._timelines.follow((), [*windows, *self._running.windows])
             self._timelines.refresh()
             start = since
             if start is None:
@@ -150,7 +124,9 @@ class SparkBackend:
                     # All streams have ended, and with them ET: the query starts after the last of it.
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
-            running = self._running(name, key, query, windows, plan, standing, start)
+            running = self._registered(name, key, query, windows, plan, standing, start)
+            if standing:
+                running.output = self._outputs.open(name, query)
             kept = self._catalogue.queries.pop(name, None)
             if standing:
                 self._catalogue.queries[name] = QueryEntry(
@@ -158,76 +134,62 @@ class SparkBackend:
                 )
             if standing or kept is not None:
                 self._catalogue.save()
-            self._queries[name] = running
+            self._running.put(running)
             self._publish()
             if known is not None:
-                self._tell([Ended(name, "the query was replaced")])
+                if known.output not in (None, running.output):
+                    self._drop_stream(known.output)
+                self._running.tell([Ended(name, "the query was replaced")])
         return known is None
 
     def remove(self, name: str) -> None:
         with self._telling, self._lock:
-            running = self._query(name)
-            del self._queries[name]
+            running = self._running.named(name)
+            self._outputs.require_unread(name)
+            self._running.remove(name)
             if self._catalogue.queries.pop(name, None) is not None:
                 self._catalogue.save()
             self._publish()
             self._registry.remove_prepared(running.registered.prepared)
-            self._tell([Ended(name, "the query was removed")])
+            if running.output is not None:
+                self._drop_stream(running.output)
+            self._running.tell([Ended(name, "the query was removed")])
 
     def queries(self) -> list[QueryDescription]:
         with self._lock:
-            return [self._described(self._queries[name]) for name in sorted(self._queries)]
+            return [self._described(running) for running in sorted(self._running, key=lambda one: one.name)]
 
     def query(self, name: str) -> QueryDescription:
         with self._lock:
-            return self._described(self._query(name))
+            return self._described(self._running.named(name))
 
     def plan(self, name: str) -> str:
         with self._lock:
-            running = self._query(name)
+            running = self._running.named(name)
             files = {pattern: self._statics.file(pattern) for pattern in running.plan.statics}
             return explain(running.query, running.plan, files)
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
-        with self._lock:
-            running = self._query(name)
-            writer = ResultWriter(running.query, running.plan.variables)
-            self._timelines.refresh()
-            # Beyond the watermark an answer may yet be another one.
-            reached = self._timelines.watermark(running.logs)
-            upto = NO_WATERMARK if reached is None else min(upto, reached)
-            first = self._timelines.instants(running.windows, after, upto, 1)
-        if first:
-            self._load_previous(running, writer, first[0])
-        while first:
-            with self._lock:
-                instants = self._timelines.instants(running.windows, after, upto, _REPLAYED_AT_ONCE)
-            if not instants:
-                return
-            for answer in self._pipeline.answers(running.registered.key, running.registered.prepared, instants):
-                if answer.error is not None:
-                    continue  # as when it was live: an error then, and the query went on
-                data, _ = writer.write(answer)
-                yield Evaluation(name, answer.instant, data)
-            after = instants[-1]
+        return self._answers.replay(name, after, upto)
 
     def retained_from(self, name: str) -> Instant | None:
         with self._lock:
-            running = self._query(name)
-            bounds = [
-                (self._streams.retained_from(member.stream), member.window.width) for member in running.windows
-            ]  # fmt: skip
-            return max((held + width for held, width in bounds if held is not None), default=None)
+            running = self._running.named(name)
+            held = [(member, self._streams.retained_from(member.stream)) for member in running.windows]
+            return max(
+                (self._timelines.complete_from(member, after) for member, after in held if after is not None),
+                default=None,
+            )
 
     def listen(self, listener: Listener) -> None:
-        self._listener = listener
+        self._running.listener = listener
 
     # --- store and life --------------------------------------------------------------------
 
     def store_changed(self) -> None:
         with self._lock:
             changed = False
-            for running in self._queries.values():
+            for running in self._running:
                 if not running.plan.statics:
                     continue
                 present = self._matching(running.plan)
@@ -262,7 +224,7 @@ class SparkBackend:
         """Standing queries go on where they were."""
         from protocol.language import parse
 
-        progress = self._saved_progress()
+        progress = self._answers.saved_progress()
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):
             try:
@@ -281,15 +243,34 @@ class SparkBackend:
             except ProtocolError as error:
                 log.error("the standing query %s cannot be evaluated any more: %s", entry.name, error.detail)
                 continue
-            running = self._running(entry.name, entry.key, query, windows, plan, True, entry.start)
-            running.evaluated = progress.get(entry.key)
-            self._queries[entry.name] = running
+            running = self._registered(entry.name, entry.key, query, windows, plan, True, entry.start)
+            running.output = self._outputs.open(entry.name, query)
+            running.evaluated = self._evaluated(running, progress.get(entry.key))
+            self._running.put(running)
+        for output, owner in self._streams.outputs().items():
+            running_owner = self._running.get(owner)
+            # A crash cut short the registration, the replacement or the end of the query.
+            if owner not in self._catalogue.queries or (running_owner is not None and running_owner.output != output):
+                self._drop_stream(output)
         self._publish()
         self._sweep()
 
+    def _evaluated(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
+        """The latest instant that is out: as it was saved, or later if the output has it already."""
+        published = None if running.output is None else self._outputs.published_upto(running.output)
+        if published is None or (running.registered.start is not None and published <= running.registered.start):
+            return saved
+        return published if saved is None else max(saved, published)
+
+    def _drop_stream(self, name: str) -> None:
+        """Drop a stream that only queries read which nobody named: they end."""
+        for live in [running.name for running in self._outputs.readers(name) if not running.standing]:
+            self.remove(live)
+        self._streams.delete(name)
+
     def _sweep(self) -> None:
         """Delete prepared queries and static tables that nothing refers to any more."""
-        prepared = {running.registered.prepared for running in self._queries.values()}
+        prepared = {running.registered.prepared for running in self._running}
         static = {
             file
             for name in prepared
@@ -300,7 +281,7 @@ class SparkBackend:
             if path.name not in static:
                 path.unlink()
 
-    def _running(
+    def _registered(
         self,
         name: str,
         key: str,
@@ -310,8 +291,10 @@ class SparkBackend:
         standing: bool,
         start: Instant | None,
     ) -> RunningQuery:
+        windows, members = _started(windows, start), _started(query.windows, start)
+        query = replace(query, windows=members)
         registered = RegisteredQuery(key, windows, self._prepared(key, plan, windows), start)
-        writer = ResultWriter(query, plan.variables)
+        writer = self._answers.writer(query, plan, windows)
         return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer)
 
     def _compiled(self, query: ContinuousQuery) -> Plan:
@@ -332,19 +315,10 @@ class SparkBackend:
         return self._registry.write_prepared(key, prepared)
 
     def _publish(self) -> None:
-        self._registry.write([q.registered for q in self._queries.values() if not q.ended])
-        self._timelines.follow(self._followed())
+        self._registry.write([running.registered for running in self._running if not running.ended])
+        self._timelines.follow((), self._running.windows)
         # Said at once: what comes before the next tick must not drop what a query has still to read.
-        self._streams.retain(self._needed())
-
-    def _followed(self) -> set[str]:
-        return {directory for running in self._queries.values() for directory in running.logs}
-
-    def _query(self, name: str) -> RunningQuery:
-        running = self._queries.get(name)
-        if running is None:
-            raise NotFound(f"there is no query {name}")
-        return running
+        self._progress.retain()
 
     def _described(self, running: RunningQuery) -> QueryDescription:
         self._timelines.refresh()
@@ -363,62 +337,6 @@ class SparkBackend:
             last_error=running.last_error,
         )
 
-    # --- answers ---------------------------------------------------------------------------
-
-    def _receive(self, answers: list[tuple[str, Answer]]) -> None:
-        """Take the answers of a micro-batch: write each once, drop what was out already."""
-        notices: list[Notice] = []
-        with self._telling:
-            with self._lock:
-                by_key = {running.registered.key: running for running in self._queries.values()}
-            for key, answer in answers:
-                running = by_key.get(key)
-                if running is None or (running.evaluated is not None and answer.instant <= running.evaluated):
-                    continue
-                notices.append(self._taken(running, answer))
-            self._save_progress()
-            self._tell(notices)
-
-    def _taken(self, running: RunningQuery, answer: Answer) -> Notice:
-        if answer.error is not None:
-            running.evaluated, running.last_error = answer.instant, answer.error
-            log.warning("query %s at %d: %s", running.name, answer.instant, answer.error)
-            return Failed(running.name, answer.instant, answer.error)
-        if running.writer.needs_previous and running.writer.previous is None:
-            self._load_previous(running, running.writer, answer.instant)
-        data, solutions = running.writer.write(answer)
-        running.evaluated = answer.instant
-        running.evaluations += 1
-        running.solutions += solutions
-        return Evaluation(running.name, answer.instant, data)
-
-    def _load_previous(self, running: RunningQuery, writer: ResultWriter, instant: Instant) -> None:
-        """Let the writer know the answer before ``instant``, which ISTREAM and DSTREAM compare with.
-
-        Like a writer that went on from evaluation to evaluation, it passes over those that failed.
-        """
-        if not writer.needs_previous:
-            return
-        before: Instant | None = instant
-        instants: list[Instant] = []
-        while writer.previous is None:
-            most = _REPLAYED_AT_ONCE if instants else 1
-            instants = []
-            with self._lock:
-                while len(instants) < most and before is not None:
-                    before = self._timelines.previous_instant(running.windows, before, running.registered.start)
-                    if before is not None:
-                        instants.insert(0, before)
-            if not instants:
-                return
-            for answer in self._pipeline.answers(running.registered.key, running.registered.prepared, instants):
-                if answer.error is None:
-                    writer.previous = answer
-
-    def _tell(self, notices: list[Notice]) -> None:
-        if notices:
-            self._listener(notices)
-
     # --- the clock -------------------------------------------------------------------------
 
     def _tick(self) -> None:
@@ -430,57 +348,11 @@ class SparkBackend:
                 now = time.monotonic()
                 if now - said >= _PROGRESS_EVERY:
                     said = now
-                    with self._telling:
-                        self._tell(self._progress())
+                    self._progress.say()
             except Exception:
                 log.exception("the watermarks could not be moved")
 
-    def _progress(self) -> list[Notice]:
-        notices: list[Notice] = []
-        with self._lock:
-            self._timelines.refresh()
-            for running in self._queries.values():
-                watermark = self._timelines.watermark(running.logs)
-                if watermark is None or running.ended or watermark == running.progressed:
-                    continue
-                if self._timelines.next_instant(running.windows, running.position, watermark) is not None:
-                    continue  # due, and on its way
-                running.progressed = watermark
-                if watermark >= END:
-                    running.ended = True
-                    notices.append(Ended(running.name, "all streams of the query have ended"))
-                elif watermark > NO_WATERMARK:
-                    notices.append(Progress(running.name, watermark, watermark))
-            if any(isinstance(notice, Ended) for notice in notices):
-                self._publish()
-            self._streams.retain(self._needed())
-        return notices
 
-    def _needed(self) -> dict[str, tuple[Milliseconds, Instant | None]]:
-        """Per log, what its queries still read: the widest window, and where the one furthest behind is."""
-        needed: dict[str, tuple[Milliseconds, Instant | None]] = {}
-        for running in self._queries.values():
-            places = [place for place in (running.position, running.progressed) if place is not None]
-            place = max(places, default=NO_WATERMARK)
-            for member in running.windows:
-                width, behind = needed.get(member.stream, (0, None))
-                needed[member.stream] = (
-                    max(width, member.window.width),
-                    place if behind is None else min(behind, place),
-                )
-        return needed
-
-    def _saved_progress(self) -> dict[str, Instant]:
-        try:
-            saved: dict[str, Instant] = json.loads(self._layout.progress.read_text())
-            return saved
-        except FileNotFoundError:
-            return {}
-        except ValueError:
-            log.warning("%s cannot be read: queries go on from Spark's checkpoint alone", self._layout.progress)
-            return {}
-
-    def _save_progress(self) -> None:
-        with self._lock:
-            progress = {q.registered.key: q.evaluated for q in self._queries.values() if q.evaluated is not None}
-        write_atomically(self._layout.progress, json.dumps(progress))
+def _started(windows: tuple[StreamWindow, ...], start: Instant | None) -> tuple[StreamWindow, ...]:
+    """The windows of a query that starts there."""
+    return tuple(replace(member, window=bound(member.window, start)) for member in windows)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import sqlglot
 
 from protocol.language.model import ContinuousQuery
-from protocol.time import format_duration, format_instant
-from protocol.windows.spec import DEFAULT_REPORT
+from protocol.time import Instant, format_duration, format_instant
+from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, NowWindow, TimeWindow, WindowSpec
 from spark_backend.compiler.dataset import StaticPattern
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.statement import statement
@@ -28,8 +28,7 @@ def explain(query: ContinuousQuery, plan: Plan, statics: Mapping[StaticPattern, 
         where = "the default graph" if member.graph is None else f"<{member.graph}>"
         lines += [
             f"  {table}: {where}, over <{member.stream}>",
-            f"    range {format_duration(window.width)}, step {format_duration(window.slide)}",
-            f"    first opens at {format_instant(window.origin)}",
+            *(f"    {line}" for line in _described(window)),
             f"    reports on {said}" if member in deciding else "    does not decide when to evaluate",
         ]
     lines += ["", "Static patterns (matched in the store once per change)" if plan.statics else "Nothing is static"]
@@ -44,3 +43,25 @@ def explain(query: ContinuousQuery, plan: Plan, statics: Mapping[StaticPattern, 
     sql = statement(plan, [plan.parameters], instants="instants", windows=tables, members_table=str)
     lines += ["", sqlglot.parse_one(sql, dialect="duckdb").sql("duckdb", pretty=True), ""]
     return "\n".join(lines)
+
+
+def _described(window: WindowSpec) -> list[str]:
+    """What the window holds, and where its instants are."""
+    match window:
+        case TimeWindow(width=width, slide=slide, origin=origin):
+            return [f"range {format_duration(width)}, step {format_duration(slide)}", _said("first opens at", origin)]
+        case NowWindow(origin=origin):
+            held = ["the elements at the instant"]
+        case LandmarkWindow(landmark=landmark, step=step, origin=origin):
+            since = "all since the first element" if landmark is None else _said("all since", landmark)
+            held = [since if step is None else f"{since}, step {format_duration(step)}"]
+        case CountWindow(size=size, unit=unit, step=step, origin=origin):
+            held = [f"the last {size} {unit.lower()}, step {step}"]
+    return held if origin is None else [*held, _said("steps from", origin)]
+
+
+def _said(what: str, instant: Instant) -> str:
+    try:
+        return f"{what} {format_instant(instant)}"
+    except ValueError:  # outside the years 1 to 9999
+        return f"{what} {instant} ms"

@@ -16,7 +16,16 @@ from typing import Any
 
 from protocol.language.model import StreamWindow
 from protocol.time import Instant
-from protocol.windows.spec import Report, Strategy, TimeWindow
+from protocol.windows.spec import (
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Report,
+    Strategy,
+    TimeWindow,
+    Unit,
+    WindowSpec,
+)
 from spark_backend.compiler.plan import Plan
 
 
@@ -37,6 +46,15 @@ def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:
             os.close(descriptor)
 
 
+_KINDS: dict[str, type[WindowSpec]] = {
+    "time": TimeWindow,
+    "count": CountWindow,
+    "now": NowWindow,
+    "landmark": LandmarkWindow,
+}
+_KIND_OF = {kind: name for name, kind in _KINDS.items()}
+
+
 def windows_to_json(windows: tuple[StreamWindow, ...]) -> list[dict[str, Any]]:
     documents = []
     for member in windows:
@@ -45,7 +63,7 @@ def windows_to_json(windows: tuple[StreamWindow, ...]) -> list[dict[str, Any]]:
         window["report"] = (
             None if report is None else {"strategies": sorted(report.strategies), "period": report.period}
         )
-        documents.append({**asdict(member), "window": window})
+        documents.append({**asdict(member), "window": {"kind": _KIND_OF[type(member.window)], **window}})
     return documents
 
 
@@ -56,7 +74,9 @@ def windows_from_json(documents: list[dict[str, Any]]) -> tuple[StreamWindow, ..
         report = window["report"]
         if report is not None:
             window["report"] = Report(frozenset(map(Strategy, report["strategies"])), report["period"])
-        members.append(StreamWindow(**{**document, "window": TimeWindow(**window)}))
+        if "unit" in window:
+            window["unit"] = Unit(window["unit"])
+        members.append(StreamWindow(**{**document, "window": _KINDS[window.pop("kind")](**window)}))
     return tuple(members)
 
 
@@ -72,9 +92,9 @@ class PreparedQuery:
     statics: dict[str, str]
 
     @property
-    def read_windows(self) -> tuple[tuple[str, int, int, int], ...]:
-        """What tells the contents of its windows from those of other queries."""
-        return tuple((w.stream, w.window.width, w.window.slide, w.window.origin) for w in self.windows)
+    def read_windows(self) -> tuple[tuple[str, WindowSpec], ...]:
+        """What tells the contents of its windows from those of other queries: not when they report."""
+        return tuple((w.stream, replace(w.window, report=None)) for w in self.windows)
 
     def to_json(self) -> str:
         return json.dumps(

@@ -6,22 +6,32 @@ Contract section 5: SPARQL 1.1 Query Results JSON with the member ``evaluation``
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from protocol.formats.sse import FIRST_INSTANT
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.time import Instant, format_instant
 from protocol.windows.instances import content_bounds
+from protocol.windows.spec import BEGINNING, CountWindow
 from spark_backend.evaluation.answer import Answer
 from spark_backend.r2s import streamed
+
+Bounds = Callable[[int, Instant], tuple[Instant, Instant]]
+"""(after, upto] of the content that a query's window, by its place in the query, has at an instant."""
 
 
 @dataclass
 class ResultWriter:
-    """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM."""
+    """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM.
+
+    ``bounds`` is needed for count windows; those of all others are theirs by definition.
+    """
 
     query: ContinuousQuery
     variables: tuple[str, ...]
     previous: Answer | None = None
+    bounds: Bounds | None = None
 
     @property
     def needs_previous(self) -> bool:
@@ -29,14 +39,14 @@ class ResultWriter:
         return self.query.operator is not R2S.RSTREAM
 
     def write(self, answer: Answer) -> tuple[bytes, int]:
-        """The document of an answer, and how many solutions (triples for CONSTRUCT) are in it."""
+        """The document of an answer, and how many solutions (triples for CONSTRUCT and DESCRIBE) are in it."""
         before = self.previous or Answer(answer.instant, [], [])
         places, of_previous = streamed(self.query.operator, answer.solutions, before.solutions)
         chosen = before if of_previous else answer
         if self.needs_previous:
             self.previous = answer
-        if self.query.form is Form.CONSTRUCT:
-            # The constructed graph is a set of triples.
+        if self.query.form in (Form.CONSTRUCT, Form.DESCRIBE):
+            # The graph is a set of triples; a solution of DESCRIBE is a resource with its description.
             lines = dict.fromkeys(
                 line for place in places for line in chosen.triples[place].split("\n") if line
             )  # fmt: skip
@@ -55,18 +65,28 @@ class ResultWriter:
     def _evaluation(self, instant: Instant) -> dict[str, object]:
         windows: dict[str, list[str]] = {}
         taken = {member.graph for member in self.query.windows if member.graph is not None}
-        for member in self.query.windows:
+        for place, member in enumerate(self.query.windows):
             name = member.graph
             if name is None:
                 name = member.stream
                 while name in taken:  # several windows over one stream
                     name += "#"
                 taken.add(name)
-            windows[name] = [_written(bound) for bound in content_bounds(member.window, instant)]
+            windows[name] = [_written(bound) for bound in self._bounds(place, instant)]
         return {"time": _written(instant), "operator": self.query.operator.value, "windows": windows}
+
+    def _bounds(self, place: int, instant: Instant) -> tuple[Instant, Instant]:
+        window = self.query.windows[place].window
+        if isinstance(window, CountWindow):
+            if self.bounds is None:
+                raise ValueError("the bounds of a count window come from its stream's timeline")
+            return self.bounds(place, instant)
+        return content_bounds(window, instant)
 
 
 def _written(instant: Instant) -> str:
+    if instant == BEGINNING:
+        instant = FIRST_INSTANT
     try:
         return format_instant(instant)
     except ValueError:  # before the year 1 there is no xsd:dateTime that everyone reads

@@ -199,7 +199,7 @@ class EvaluationClock:
         """See what was registered and appended since."""
         if self._registry.changed():
             self._queries = self._registry.read()
-            self._timelines.follow({w.stream for query in self._queries.values() for w in query.windows})
+            self._timelines.follow((), (window for query in self._queries.values() for window in query.windows))
             self._stale = True
         if self._timelines.refresh():
             self._stale = True

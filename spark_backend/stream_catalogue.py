@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
-from protocol.errors import Conflict, NotFound, QuerySemanticError
+import pyarrow as pa
+
+from protocol.errors import Conflict, NotFound, QuerySemanticError, Unavailable
 from protocol.language.model import StreamWindow
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
 from spark_backend.catalogue import Catalogue, StreamEntry
+from spark_backend.idle import IdleClock
 from spark_backend.ingest.columns import read_elements
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
@@ -26,6 +30,7 @@ class Streams:
         self._clock = clock
         self._lock = threading.RLock()
         self._ending: set[str] = set()
+        self._idle: WeakKeyDictionary[StreamLog, IdleClock] = WeakKeyDictionary()
         self._logs: dict[str, StreamLog] = {
             name: StreamLog.open(layout.streams / entry.log, entry.settings, clock)
             for name, entry in catalogue.streams.items()
@@ -39,20 +44,49 @@ class Streams:
                 if known.settings == settings:
                     return False
                 raise Conflict(f"the stream {name} exists with other settings: delete it first, or choose another name")
-            for other in self._catalogue.streams.values():
-                if settings.iri in (other.settings.iri, self.url(other.name)):
-                    raise Conflict(f"the IRI {settings.iri} is that of the stream {other.name} already")
-            entry = StreamEntry(name, f"{name}.{self._catalogue.next_serial()}", settings)
-            log = StreamLog.open(self._layout.streams / entry.log, settings, self._clock)
-            self._catalogue.streams[name] = entry
-            try:
-                self._catalogue.save()
-            except OSError:
-                del self._catalogue.streams[name]
-                log.drop()
-                raise
-            self._logs[name] = log
+            self._require_free(settings.iri)
+            self._create(name, settings, None)
             return True
+
+    def create_output(self, name: str, settings: StreamSettings, query: str) -> None:
+        """The output of a query, unless it is there; Conflict if a stream of that name or IRI is not its own."""
+        with self._lock:
+            self.check_output(name, settings, query)
+            if name not in self._catalogue.streams:
+                self._create(name, settings, query)
+
+    def check_output(self, name: str, settings: StreamSettings, query: str) -> None:
+        """Raises the Conflict that creating the output would raise."""
+        with self._lock:
+            known = self._catalogue.streams.get(name)
+            if known is None:
+                self._require_free(settings.iri)
+            elif known.query != query:
+                whose = "no query's" if known.query is None else f"that of the query {known.query}"
+                raise Conflict(f"there is a stream {name}, which is {whose}: delete it first, or choose another name")
+            elif known.settings.iri != settings.iri:
+                raise Conflict(f"the output {name} has the IRI {known.settings.iri}: delete the query {query} first")
+
+    def outputs(self) -> dict[str, str]:
+        """The streams that are outputs, and whose."""
+        with self._lock:
+            entries = self._catalogue.streams.values()
+            return {entry.name: entry.query for entry in entries if entry.query is not None}
+
+    def owner(self, log: str) -> str | None:
+        """The name of the query whose output has this log; None for other streams."""
+        with self._lock:
+            return next((entry.query for entry in self._catalogue.streams.values() if entry.log == log), None)
+
+    def publish(self, name: str, batch: pa.RecordBatch) -> None:
+        """Append elements to an output; durable on return."""
+        self._log(name).append(batch)
+
+    def advance_output(self, name: str, watermark: Instant) -> None:
+        self._log(name).advance(watermark)
+
+    def end_output(self, name: str) -> None:
+        self._log(name).end()
 
     def delete(self, name: str) -> None:
         """Drop the stream and its log."""
@@ -69,19 +103,21 @@ class Streams:
     def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
         """Append all messages of a body, or none. Returns once they are durable."""
         with self._lock:
-            entry, log = self._entry(name), self._logs[name]
+            entry, log = self._own(name), self._logs[name]
         batch = read_elements(
             body, content_type, settings=entry.settings, at=at, blank_scope=uuid.uuid4().hex
         )  # fmt: skip
         return log.append(batch)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
+        with self._lock:
+            self._own(name)
         self._log(name).advance(watermark)
         return self.describe(name)
 
     def end(self, name: str) -> StreamDescription:
         with self._lock:
-            entry, log = self._entry(name), self._logs[name]
+            entry, log = self._own(name), self._logs[name]
             self._ending.add(name)
         try:
             if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
@@ -110,6 +146,7 @@ class Streams:
             late=counts.late,
             bytes=counts.bytes,
             ended=counts.ended,
+            query=entry.query,
         )
 
     def describe_all(self) -> list[StreamDescription]:
@@ -118,11 +155,24 @@ class Streams:
         return [self.describe(name) for name in names]
 
     def tick(self) -> None:
-        """Let the clock move the watermarks of arrival streams."""
+        """Let the clock move the watermarks of arrival streams, and of idle event streams."""
+        idle = []
         with self._lock:
             for name, log in self._logs.items():
                 if name not in self._ending:
                     log.tick()
+                    settings = self._catalogue.streams[name].settings
+                    if settings.time is TimeKind.EVENT and settings.idle_timeout is not None:
+                        idle.append((log, self._idle.setdefault(log, IdleClock(settings.idle_timeout))))
+        # Not under the lock: a move waits for the disk.
+        for log, clock in idle:
+            counts = log.describe()
+            due = None if counts.ended else clock.due(counts.elements, counts.watermark, self._clock())
+            if due is not None:
+                try:
+                    clock.moved(counts.elements, log.advance(due))
+                except (NotFound, Unavailable):
+                    continue  # deleted or closed meanwhile
 
     def bound(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
         """The windows with the directories of their streams' logs in place of the streams' IRIs.
@@ -175,6 +225,34 @@ class Streams:
         with self._lock:
             for log in self._logs.values():
                 log.close()
+
+    def require_own(self, name: str) -> None:
+        """Raises Conflict for the output of a query, which nobody else appends to or ends."""
+        with self._lock:
+            self._own(name)
+
+    def _own(self, name: str) -> StreamEntry:
+        entry = self._entry(name)
+        if entry.query is not None:
+            raise Conflict(f"the stream {name} is the output of the query {entry.query}: nobody else writes or ends it")
+        return entry
+
+    def _require_free(self, iri: str) -> None:
+        for other in self._catalogue.streams.values():
+            if iri in (other.settings.iri, self.url(other.name)):
+                raise Conflict(f"the IRI {iri} is that of the stream {other.name} already")
+
+    def _create(self, name: str, settings: StreamSettings, query: str | None) -> None:
+        entry = StreamEntry(name, f"{name}.{self._catalogue.next_serial()}", settings, query)
+        log = StreamLog.open(self._layout.streams / entry.log, settings, self._clock)
+        self._catalogue.streams[name] = entry
+        try:
+            self._catalogue.save()
+        except OSError:
+            del self._catalogue.streams[name]
+            log.drop()
+            raise
+        self._logs[name] = log
 
     def _entry(self, name: str) -> StreamEntry:
         entry = self._catalogue.streams.get(name)

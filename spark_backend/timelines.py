@@ -11,6 +11,8 @@ from protocol.errors import NotFound
 from protocol.language.model import StreamWindow
 from protocol.time import Instant
 from protocol.windows import instants as et
+from protocol.windows.instances import content_bounds
+from protocol.windows.spec import CountWindow, TimeWindow, Unit
 from protocol.windows.timeline import END, Timeline
 from spark_backend.log.columns import NO_WATERMARK
 from spark_backend.log.frame import decode_header
@@ -27,18 +29,22 @@ class Timelines:
         self._timelines: dict[str, Timeline] = {}
         self._lock = threading.RLock()
 
-    def follow(self, logs: Iterable[str]) -> None:
-        """Keep just these logs."""
-        wanted = set(logs)
+    def follow(self, logs: Iterable[str], windows: Iterable[StreamWindow] = ()) -> None:
+        """Keep just these logs and those of the windows. Streams with a count window are counted."""
+        members = list(windows)
+        counted = {member.stream for member in members if isinstance(member.window, CountWindow)}
+        wanted = {*logs, *(member.stream for member in members)}
         with self._lock:
-            for log in set(self._readers) - wanted:
-                del self._readers[log], self._timelines[log]
+            for log, timeline in list(self._timelines.items()):
+                # Counted from the first element held on: a timeline that did not count is made again.
+                if log not in wanted or (log in counted and not timeline.counting):
+                    del self._readers[log], self._timelines[log]
             for log in wanted - set(self._readers):
                 try:
                     self._readers[log] = LogReader(self._streams / log)
                 except NotFound:
                     continue  # deleted since: its queries have nothing to wait for
-                self._timelines[log] = Timeline()
+                self._timelines[log] = Timeline(counting=log in counted)
                 self._take(log)
 
     def refresh(self) -> bool:
@@ -87,6 +93,35 @@ class Timelines:
                 return None
             return et.previous_instant(windows, self._timelines, before, start)
 
+    def bounds(self, member: StreamWindow, t: Instant) -> tuple[Instant, Instant]:
+        """(after, upto] of a window's content at t: of a count window from just before the oldest in it."""
+        window = member.window
+        if not isinstance(window, CountWindow):
+            return content_bounds(window, t)
+        with self._lock:
+            timeline = self._timelines.get(member.stream)
+            oldest = None if timeline is None else timeline.counts.oldest(window.unit, window.size, t)
+        return (t if oldest is None else oldest - 1), t
+
+    def complete_from(self, member: StreamWindow, held: Instant) -> Instant:
+        """After this instant the window's content is all held, where the log holds what is after ``held``.
+
+        A LANDMARK keeps its stream from being taken; what was gone before it was registered is in no content.
+        """
+        window = member.window
+        match window:
+            case TimeWindow():
+                return held + window.width
+            case CountWindow():
+                with self._lock:
+                    timeline = self._timelines.get(member.stream)
+                    if timeline is None or timeline.last is None:
+                        return held
+                    filled = timeline.counts.filled(window.unit, window.size, held)
+                    return max(held, timeline.last if filled is None else filled - 1)
+            case _:
+                return held
+
     def _known(self, windows: Sequence[StreamWindow]) -> bool:
         return all(member.stream in self._timelines for member in windows)
 
@@ -104,6 +139,10 @@ class Timelines:
         elements = reader.new_elements()
         if elements is not None:
             timeline.extend(elements.time.to_pylist(), elements.seen.to_pylist(), elements.triples.to_pylist())
+        if timeline.counting:
+            counts = timeline.counts
+            for unit, number in zip((Unit.ELEMENTS, Unit.TRIPLES), reader.contents, strict=True):
+                counts.before[unit] = number - counts.total(unit)
         if reader.watermark == END and not timeline.ended:
             # Who looked in time has seen it; ET is the same for those who come later.
             before = _watermark_before_end(self._streams / log)

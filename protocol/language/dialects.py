@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.language.model import StreamWindow
-from protocol.language.window_spec import WrittenWindow
+from protocol.language.window_spec import WrittenCount, WrittenLandmark, WrittenNow, WrittenTime, WrittenWindow
 from protocol.time import Milliseconds
-from protocol.windows.spec import DEFAULT_REPORT, Report, Strategy, TimeWindow
+from protocol.windows.spec import (
+    DEFAULT_REPORT,
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Report,
+    Strategy,
+    TimeWindow,
+    WindowSpec,
+)
 
 _GENERATED = "urn:x-sparql-streams:window:"
 _CONTINUOUS_STEP: Milliseconds = 1
@@ -29,17 +38,41 @@ class Declaration:
     pattern: bool
     offset: int
 
-    @property
-    def slide(self) -> Milliseconds:
-        """The step written, or the dialect's: the width, and for a graph pattern one millisecond."""
-        if self.written.slide is not None:
-            return self.written.slide
-        return _CONTINUOUS_STEP if self.pattern else self.written.width
+    def window(self, report: Report | None) -> WindowSpec:
+        """The window with every default in place: the step of a time window is its width, and for a graph pattern one
+        millisecond; its origin is the epoch less the width. A LANDMARK with a time steps from there.
+        """
+        match self.written:
+            case WrittenTime(width=width, slide=slide, origin=origin):
+                if slide is None:
+                    slide = _CONTINUOUS_STEP if self.pattern else width
+                return TimeWindow(width, slide, -width if origin is None else origin, report)
+            case WrittenCount(size=size, unit=unit, step=step, origin=origin):
+                return CountWindow(size, unit, step or 1, origin, report)
+            case WrittenNow(origin=origin):
+                return NowWindow(origin, report)
+            case WrittenLandmark(landmark=landmark, step=step, origin=origin):
+                return LandmarkWindow(landmark, step, landmark if origin is None else origin, report)
 
     @property
-    def origin(self) -> int:
-        """The origin written, or the epoch less the width."""
-        return -self.written.width if self.written.origin is None else self.written.origin
+    def identity(self) -> tuple[object, ...]:
+        """What makes two graph patterns' windows one: the stream, the window, and when it reports."""
+        return self.stream, self.window(None), self.written.report, self.default_report
+
+    @property
+    def default_report(self) -> Report:
+        """When it reports if no window of the query has a REPORT: at its closes, or on content change.
+
+        The latter are the windows of graph patterns, NOW, and LANDMARK without a step. A step that is written on a
+        count window or a LANDMARK says when it reports, in a graph pattern too: it has no other meaning.
+        """
+        match self.written:
+            case WrittenNow() | WrittenLandmark(step=None):
+                return _ON_CHANGE
+            case WrittenLandmark() | WrittenCount(step=int()):
+                return DEFAULT_REPORT
+            case _:
+                return _ON_CHANGE if self.pattern else DEFAULT_REPORT
 
 
 def generated_graph(number: int) -> str:
@@ -51,7 +84,7 @@ def reports(declarations: Sequence[Declaration], every: Milliseconds | None) -> 
     """The report of each window, None for those that have none written and leave the decision to others.
 
     Windows that carry REPORT decide, and if none does, all decide. So a default that differs from
-    ``DEFAULT_REPORT`` (a graph pattern's) may be given to a window only when nobody wrote REPORT, and
+    ``DEFAULT_REPORT`` (``Declaration.default_report``) may be given to a window only when nobody wrote REPORT, and
     then the others have to be given theirs, or they would no longer decide. ``COMPUTED EVERY d`` is
     PERIODIC d on every window, in conjunction with what its REPORT says; a PERIODIC written there with
     another period is more than a window can carry (see ``contradicting``).
@@ -59,9 +92,10 @@ def reports(declarations: Sequence[Declaration], every: Milliseconds | None) -> 
     if every is not None:
         return [_computed(declaration.written.report, every) for declaration in declarations]
     written = any(declaration.written.report for declaration in declarations)
-    if written or not any(declaration.pattern for declaration in declarations):
+    defaults = [declaration.default_report for declaration in declarations]
+    if written or all(default == DEFAULT_REPORT for default in defaults):
         return [declaration.written.report for declaration in declarations]
-    return [_ON_CHANGE if declaration.pattern else DEFAULT_REPORT for declaration in declarations]
+    return list(defaults)
 
 
 def contradicting(declarations: Sequence[Declaration], every: Milliseconds | None) -> Declaration | None:
@@ -80,5 +114,4 @@ def _computed(report: Report | None, every: Milliseconds) -> Report:
 
 def stream_window(declaration: Declaration, report: Report | None, place: tuple[int, int]) -> StreamWindow:
     """The window of the model, with every default in place."""
-    window = TimeWindow(declaration.written.width, declaration.slide, declaration.origin, report)
-    return StreamWindow(declaration.stream, window, declaration.graph, declaration.declared, *place)
+    return StreamWindow(declaration.stream, declaration.window(report), declaration.graph, declaration.declared, *place)

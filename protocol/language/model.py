@@ -81,6 +81,12 @@ class ContinuousQuery:
     registration: Registration | None = None
 
     @property
+    def publishes(self) -> bool:
+        """Whether its output is a stream: only graphs make one, and REGISTER QUERY does not ask for it."""
+        asked = self.registration is not None and self.registration.kind != "QUERY"
+        return asked and self.form in (Form.CONSTRUCT, Form.DESCRIBE)
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The IRIs of the streams read, each once, in order of first mention."""
         return tuple(dict.fromkeys(window.stream for window in self.windows))

@@ -143,11 +143,7 @@ class StreamClauses:
 
     def _pattern_graph(self, declaration: Declaration) -> str | None:
         for known in self.declarations:
-            same = (known.stream, known.slide, known.origin) == (
-                declaration.stream, declaration.slide, declaration.origin,
-            )  # fmt: skip
-            widths = known.written.width == declaration.written.width
-            if known.pattern and same and widths and known.written.report == declaration.written.report:
+            if known.pattern and known.identity == declaration.identity:
                 return known.graph
         return None
 

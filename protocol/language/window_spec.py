@@ -7,14 +7,14 @@ This part is read from the characters, not from SPARQL's tokens, which would cut
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.language.source import Source
 from protocol.language.tokens import skip
 from protocol.time import UNITS, Instant, Milliseconds, parse_duration, parse_instant
-from protocol.windows.spec import Report, Strategy
+from protocol.windows.spec import Report, Strategy, Unit
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGITS = re.compile(r"[0-9]+")
@@ -30,17 +30,50 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 _AFTER_DURATION = frozenset({"STEP", "SLIDE", "TUMBLING", "T0", "REPORT", "AS", *Strategy})
 _LONGEST: Milliseconds = 365_250 * 86_400_000
+_LARGEST = 10**9
 _EARLIEST, _LATEST = parse_instant("0001-01-01T00:00:00Z"), parse_instant("9999-12-31T23:59:59.999Z")
 
 
 @dataclass(frozen=True)
-class WrittenWindow:
+class WrittenTime:
     """A time window as the query writes it, before defaults; all in milliseconds, None where nothing is written."""
 
     width: Milliseconds
-    slide: Milliseconds | None
-    origin: Instant | None
-    report: Report | None
+    slide: Milliseconds | None = None
+    origin: Instant | None = None
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class WrittenCount:
+    """A count window as the query writes it, None where nothing is written."""
+
+    size: int
+    unit: Unit
+    step: int | None = None
+    origin: Instant | None = None
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class WrittenNow:
+    """``NOW`` as the query writes it, None where nothing is written."""
+
+    origin: Instant | None = None
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class WrittenLandmark:
+    """``LANDMARK`` as the query writes it; all in milliseconds, None where nothing is written."""
+
+    landmark: Instant | None = None
+    step: Milliseconds | None = None
+    origin: Instant | None = None
+    report: Report | None = None
+
+
+WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLandmark
 
 
 class SpecificationReader:
@@ -54,41 +87,33 @@ class SpecificationReader:
     def window(self) -> WrittenWindow:
         """``[ … ]``.
 
-        Raises QuerySyntaxError, QuerySemanticError for what lasts or steps by nothing, and
-        UnsupportedFeature for windows that are not time windows.
+        Raises QuerySyntaxError, and QuerySemanticError for what lasts, counts or steps by nothing or can never report.
         """
         self._skip()
         if not self._take("["):
             raise self._unexpected("a window specification such as [RANGE 10s STEP 5s]")
         self._skip()
         start, kind = self.offset, self._peek_word()
-        body: Callable[[], tuple[Milliseconds, Milliseconds | None]] | None = None
         if kind == "RANGE":
             self._word("RANGE")
             self._skip()
-            if self._peek_word() == "TRIPLES":
-                start, kind = self.offset, "TRIPLES"
-            else:
-                body = self._time_body
-        if body is not None:
-            width, slide = body()
-        elif kind in ("TRIPLES", "ELEMENTS", "NOW", "LANDMARK"):
-            width, slide = 0, None
-            self._other_body(kind)
-        else:
-            raise self._unexpected("RANGE, TRIPLES, ELEMENTS, NOW or LANDMARK")
-        origin = self._time() if self._word("T0") else None
-        report = self._report() if self._word("REPORT") else None
+            kind = "TRIPLES" if self._peek_word() == "TRIPLES" else "RANGE"
+        written = self._body(kind)
+        if self._word("T0"):
+            written = replace(written, origin=self._time())
+        if self._word("REPORT"):
+            written = replace(written, report=self._report())
         self._skip()
         if not self._take("]"):
-            raise self._unexpected_in_window(kind, slide, origin, report)
-        if kind != "RANGE":
+            raise self._unexpected_in_window(written)
+        strategies = frozenset() if written.report is None else written.report.strategies
+        if isinstance(written, WrittenLandmark) and written.step is None and Strategy.ON_WINDOW_CLOSE in strategies:
             raise self._error(
-                f"{kind} windows are not evaluated by this version; use a time window such as [RANGE 10s STEP 5s]",
+                "a LANDMARK window without STEP never closes: give it one (LANDMARK STEP 10s), or another REPORT",
                 start,
-                UnsupportedFeature,
+                QuerySemanticError,
             )
-        return WrittenWindow(width, slide, origin, report)
+        return written
 
     def duration(self, of: str) -> Milliseconds:
         """A duration longer than zero. ``of`` is the keyword it belongs to, for the errors."""
@@ -117,37 +142,47 @@ class SpecificationReader:
             raise self._too_long(start)
         return length
 
-    def _time_body(self) -> tuple[Milliseconds, Milliseconds | None]:
+    def _body(self, kind: str) -> WrittenWindow:
+        match kind:
+            case "RANGE":
+                return self._time_body()
+            case "TRIPLES" | "ELEMENTS":
+                self._word(kind)
+                size = self._count(kind)
+                return WrittenCount(size, Unit(kind), self._count("STEP") if self._word("STEP") else None)
+            case "NOW":
+                self._word(kind)
+                return WrittenNow()
+            case "LANDMARK":
+                self._word(kind)
+                self._skip()
+                landmark = None
+                if self._peek_word() not in ("STEP", "T0", "REPORT") and not self._text.startswith("]", self.offset):
+                    landmark = self._time()
+                return WrittenLandmark(landmark, self.duration("STEP") if self._word("STEP") else None)
+            case _:
+                raise self._unexpected("RANGE, TRIPLES, ELEMENTS, NOW or LANDMARK")
+
+    def _time_body(self) -> WrittenTime:
         width = self.duration("RANGE")
         step = self._word("STEP", "SLIDE")
         if step:
-            return width, self.duration(step)
-        return width, width if self._word("TUMBLING") else None
+            return WrittenTime(width, self.duration(step))
+        return WrittenTime(width, width if self._word("TUMBLING") else None)
 
-    def _other_body(self, kind: str) -> None:
-        self._word(kind)
-        if kind == "NOW":
-            return
-        if kind == "LANDMARK":
-            self._skip()
-            if self._peek_word() not in ("STEP", "T0", "REPORT") and not self._text.startswith("]", self.offset):
-                self._time()
-            if self._word("STEP"):
-                self.duration("STEP")
-            return
-        self._count(kind)
-        if self._word("STEP"):
-            self._count("STEP")
-
-    def _count(self, of: str) -> None:
+    def _count(self, of: str) -> int:
         self._skip()
         start = self.offset
         match = _DIGITS.match(self._text, start)
         if match is None:
             raise self._unexpected(f"a whole number after {of}, such as {of} 10")
-        if not match[0].strip("0"):
+        digits = match[0].lstrip("0")
+        if not digits:
             raise self._error(f"{of} {match[0]}: write at least {of} 1", start, QuerySemanticError)
+        if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
+            raise self._error(f"count windows hold and step by at most {_LARGEST}", start, QuerySemanticError)
         self.offset = match.end()
+        return int(digits)
 
     def _count_and_unit(self, of: str) -> str:
         match = _DIGITS.match(self._text, self.offset)
@@ -242,18 +277,18 @@ class SpecificationReader:
     def _too_long(self, offset: int) -> ProtocolError:
         return self._error("windows and periods longer than 1000 years are not evaluated", offset, QuerySemanticError)
 
-    def _unexpected_in_window(
-        self, kind: str, slide: Milliseconds | None, origin: Instant | None, report: Report | None
-    ) -> ProtocolError:
-        wanted = ["]"]
-        if report is not None:
-            wanted = [*Strategy, *wanted]
+    def _unexpected_in_window(self, written: WrittenWindow) -> ProtocolError:
+        if written.report is not None:
+            wanted = [*Strategy, "]"]
         else:
-            wanted = ["REPORT", *wanted]
-            if origin is None:
+            wanted = ["REPORT", "]"]
+            if written.origin is None:
                 wanted = ["T0", *wanted]
-                if slide is None and kind == "RANGE":
-                    wanted = ["STEP", "SLIDE", "TUMBLING", *wanted]
+                match written:
+                    case WrittenTime(slide=None):
+                        wanted = ["STEP", "SLIDE", "TUMBLING", *wanted]
+                    case WrittenCount(step=None) | WrittenLandmark(step=None):
+                        wanted = ["STEP", *wanted]
         return self._unexpected(f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification")
 
     def _unexpected(self, wanted: str) -> ProtocolError:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from protocol.time import Instant
-from protocol.windows.instances import Progression, closing_instants, last_holding, opening
-from protocol.windows.spec import Report, Strategy, TimeWindow
+from protocol.windows.instances import last_holding, opening
+from protocol.windows.progression import Progression, beat
+from protocol.windows.spec import IntervalWindow, Report, Strategy
 from protocol.windows.timeline import Timeline
 
 
@@ -24,36 +25,24 @@ class Decision:
     """A window over a timeline, with its report brought to two conditions whose conjunction it is.
 
     ``beat``: t is one of these instants (ON_WINDOW_CLOSE, PERIODIC, or both; without either, every
-    instant after the origin, as there is no content before). ``content``: NON_EMPTY_CONTENT, or
+    instant at which there may be content). ``content``: NON_EMPTY_CONTENT, or
     ON_CONTENT_CHANGE, which implies it.
     """
 
-    window: TimeWindow
+    window: IntervalWindow
     timeline: Timeline
     beat: Progression
     content: _Content
 
     @staticmethod
-    def of(window: TimeWindow, report: Report, timeline: Timeline) -> Decision:
+    def of(window: IntervalWindow, report: Report, timeline: Timeline) -> Decision:
         """The decision of this report on this window. Raises ValueError for an impossible report."""
-        strategies = report.strategies
-        if not strategies:
-            raise ValueError("a report needs at least one strategy")
-        beats = []
-        if Strategy.ON_WINDOW_CLOSE in strategies:
-            beats.append(closing_instants(window))
-        if Strategy.PERIODIC in strategies:
-            if report.period is None or report.period <= 0:
-                raise ValueError("PERIODIC needs a period longer than zero")
-            beats.append(Progression(window.first_close, report.period))
-        if not beats:
-            beats.append(Progression(window.origin + 1, 1))
-        beat = beats[0] if len(beats) == 1 else beats[0].meet(beats[1])
-        if Strategy.ON_CONTENT_CHANGE in strategies:
-            return Decision(window, timeline, beat, _Content.ENTERING)
-        if Strategy.NON_EMPTY_CONTENT in strategies:
-            return Decision(window, timeline, beat, _Content.NON_EMPTY)
-        return Decision(window, timeline, beat, _Content.ANY)
+        content = _Content.ANY
+        if Strategy.ON_CONTENT_CHANGE in report.strategies:
+            content = _Content.ENTERING
+        elif Strategy.NON_EMPTY_CONTENT in report.strategies:
+            content = _Content.NON_EMPTY
+        return Decision(window, timeline, beat(window, report), content)
 
     def next(self, after: Instant, upto: Instant) -> Instant | None:
         """The smallest of the decision's instants in (after, upto], None if there is none."""
@@ -97,10 +86,8 @@ class Decision:
             if newest > opening(self.window, t):
                 return t
             # Nothing newer is there before t either, so the instances that opened after it are empty throughout.
-            holding = last_holding(self.window, newest)
-            if holding is None:
-                return None
-            t = self.beat.at_or_before(holding[1])
+            close = _close_of_last_holding(self.window, newest)
+            t = None if close is None else self.beat.at_or_before(close)
         return None
 
     def _next_entering(self, t: Instant, upto: Instant) -> Instant | None:
@@ -125,7 +112,13 @@ class Decision:
                 if opening(self.window, entry) < entry:
                     return entry
                 # Between two instances of a sampling window: back to the close before.
-                holding = last_holding(self.window, entry)
-                beat = None if holding is None else self.beat.at_or_before(holding[1])
+                close = _close_of_last_holding(self.window, entry)
+                beat = None if close is None else self.beat.at_or_before(close)
             t = beat
         return None
+
+
+def _close_of_last_holding(window: IntervalWindow, t: Instant) -> Instant | None:
+    """When the last instance that opened before t closes; None if none did (or it never closes, and t is content)."""
+    holding = last_holding(window, t)
+    return None if holding is None else holding[1]

@@ -1,43 +1,17 @@
-"""The instances of a time window and which of them is present (RSP-QL Definitions 12 and 13; contract section 2)."""
+"""The instances of a window and which of them is present (RSP-QL Definitions 12 and 13; contract section 2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import lcm
 
-from protocol.time import Instant, Milliseconds
-from protocol.windows.spec import TimeWindow
-
-
-@dataclass(frozen=True, slots=True)
-class Progression:
-    """The instants base + k·step, k ≥ 0: a window's closes, the beats of PERIODIC."""
-
-    base: Instant
-    step: Milliseconds
-
-    def __post_init__(self) -> None:
-        if self.step <= 0:
-            raise ValueError("the step between instants must be longer than zero")
-
-    def at_or_after(self, t: Instant) -> Instant:
-        """The smallest member ≥ t."""
-        if t <= self.base:
-            return self.base
-        return t + (self.base - t) % self.step
-
-    def at_or_before(self, t: Instant) -> Instant | None:
-        """The greatest member ≤ t, None if t lies before the base."""
-        if t < self.base:
-            return None
-        return t - (t - self.base) % self.step
-
-    def meet(self, other: Progression) -> Progression:
-        """The members of both. Raises ValueError unless they start at the same base."""
-        if self.base != other.base:
-            raise ValueError("progressions with different bases do not meet in this way")
-        return Progression(self.base, lcm(self.step, other.step))
+from protocol.time import Instant
+from protocol.windows.progression import Progression
+from protocol.windows.spec import (
+    IntervalWindow,
+    LandmarkWindow,
+    NowWindow,
+    TimeWindow,
+)
 
 
 def closing_instants(window: TimeWindow) -> Progression:
@@ -45,9 +19,13 @@ def closing_instants(window: TimeWindow) -> Progression:
     return Progression(window.first_close, window.slide)
 
 
-def opening(window: TimeWindow, t: Instant) -> Instant:
-    """The opening instant o of the instance that is present at t."""
-    return closing_instants(window).at_or_after(t) - window.width
+def opening(window: IntervalWindow, t: Instant) -> Instant:
+    """The opening instant o of the instance that is present at t; where that is not before t, it has no content."""
+    if isinstance(window, TimeWindow):
+        return closing_instants(window).at_or_after(t) - window.width
+    if isinstance(window, LandmarkWindow):
+        return window.opening
+    return t - 1 if window.origin is None else max(t - 1, window.origin)
 
 
 def present(window: TimeWindow, t: Instant) -> tuple[Instant, Instant]:
@@ -60,7 +38,7 @@ def present(window: TimeWindow, t: Instant) -> tuple[Instant, Instant]:
     return c - window.width, c
 
 
-def content_bounds(window: TimeWindow, t: Instant) -> tuple[Instant, Instant]:
+def content_bounds(window: IntervalWindow, t: Instant) -> tuple[Instant, Instant]:
     """(after, upto] of the window's content at t: the present instance cut at t, or (t, t] while that is not open."""
     return min(opening(window, t), t), t
 
@@ -70,11 +48,17 @@ def closes(window: TimeWindow, after: Instant, upto: Instant) -> Iterator[Instan
     return iter(range(closing_instants(window).at_or_after(after + 1), upto + 1, window.slide))
 
 
-def last_holding(window: TimeWindow, t: Instant) -> tuple[Instant, Instant] | None:
-    """The last instance that opened before t; None if t is not after the origin.
+def last_holding(window: IntervalWindow, t: Instant) -> tuple[Instant, Instant | None] | None:
+    """The last instance that opened before t, and when it closes for good; None if t is not after the origin.
 
     From its close on, every window is empty that has no content newer than t. Between two instances
-    of a sampling window it is one that closed before t.
+    of a sampling window it is one that closed before t. A LANDMARK window has one instance, and that never closes.
     """
-    o = Progression(window.origin, window.slide).at_or_before(t - 1)
-    return None if o is None else (o, o + window.width)
+    match window:
+        case TimeWindow():
+            o = Progression(window.origin, window.slide).at_or_before(t - 1)
+            return None if o is None else (o, o + window.width)
+        case NowWindow(origin=origin):
+            return (t - 1, t) if origin is None or origin < t else None
+        case LandmarkWindow():
+            return (window.opening, None) if window.opening < t else None

@@ -3,7 +3,8 @@
 RSP-QL Definition 23; contract section 2. ET is the union, over the windows that decide, of the instants
 that satisfy the window's report. Nothing is evaluated before the first element of the query's streams.
 When all of them have ended, ET ends too: with the first of its instants, once every element takes part,
-at which all windows of the query are empty. Watermarks that were said (``Timeline.advance``) have closed
+at which all windows of the query are empty, except for those that stay as they are for ever, since they forget nothing
+by time (count and LANDMARK windows). Watermarks that were said (``Timeline.advance``) have closed
 windows before the end already; those closes stay in ET, so that a replay gives what was given.
 
 Every function takes the windows of one query and the timelines by stream IRI (a missing one is a KeyError)
@@ -14,15 +15,19 @@ Raises ValueError for a report that says nothing or a PERIODIC without a period.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from protocol.language.model import StreamWindow
 from protocol.time import Instant
+from protocol.windows.count_decision import CountDecision
 from protocol.windows.decision import Decision
 from protocol.windows.instances import last_holding
-from protocol.windows.spec import DEFAULT_REPORT
+from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, WindowSpec
 from protocol.windows.timeline import END, Timeline
 
 __all__ = ["END", "deciding", "evaluation_instants", "finished", "next_instant", "previous_instant"]
+
+AnyDecision: TypeAlias = Decision | CountDecision
 
 
 def evaluation_instants(
@@ -86,12 +91,19 @@ def deciding(windows: Sequence[StreamWindow]) -> list[StreamWindow]:
     return [w for w in windows if w.window.report is not None] or list(windows)
 
 
-def _decisions(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline]) -> list[Decision]:
+def _decisions(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline]) -> list[AnyDecision]:
     distinct = dict.fromkeys((w.window, w.stream) for w in deciding(windows))
-    return [Decision.of(window, window.report or DEFAULT_REPORT, timelines[stream]) for window, stream in distinct]
+    return [_decision(window, timelines[stream]) for window, stream in distinct]
 
 
-def _next(decisions: Sequence[Decision], after: Instant, upto: Instant) -> Instant | None:
+def _decision(window: WindowSpec, timeline: Timeline) -> AnyDecision:
+    report = window.report or DEFAULT_REPORT
+    if isinstance(window, CountWindow):
+        return CountDecision.of(window, report, timeline)
+    return Decision.of(window, report, timeline)
+
+
+def _next(decisions: Sequence[AnyDecision], after: Instant, upto: Instant) -> Instant | None:
     earliest: Instant | None = None
     for decision in decisions:
         found = decision.next(after, upto)
@@ -102,7 +114,7 @@ def _next(decisions: Sequence[Decision], after: Instant, upto: Instant) -> Insta
 
 
 def _bounds(
-    decisions: Sequence[Decision],
+    decisions: Sequence[AnyDecision],
     windows: Sequence[StreamWindow],
     timelines: Mapping[str, Timeline],
     after: Instant | None,
@@ -120,7 +132,7 @@ def _bounds(
 
 
 def _end(
-    decisions: Sequence[Decision],
+    decisions: Sequence[AnyDecision],
     windows: Sequence[StreamWindow],
     timelines: Mapping[str, Timeline],
     read: Sequence[Timeline],
@@ -128,9 +140,11 @@ def _end(
     """No instant of ET lies after this one, all streams having ended."""
     empty_from = max(timeline.last for timeline in read if timeline.last is not None)
     for member in windows:
+        if isinstance(member.window, CountWindow | LandmarkWindow):
+            continue
         newest = timelines[member.stream].latest(END)
         holding = None if newest is None else last_holding(member.window, newest)
-        if holding is not None:
+        if holding is not None and holding[1] is not None:
             empty_from = max(empty_from, holding[1] + 1)
     final = _next(decisions, empty_from - 1, END)
     if final is None:

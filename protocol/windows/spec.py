@@ -1,11 +1,15 @@
-"""Window specifications and report policies as plain values (RSP-QL Definitions 12, 13 and 23)."""
+"""Window specifications and report policies as plain values (RSP-QL Definitions 12, 13 and 23; contract section 2)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 from protocol.time import Instant, Milliseconds
+
+BEGINNING: Instant = -(2**61) - 1
+"""Before every timestamp an element may have."""
 
 
 class Strategy(StrEnum):
@@ -51,5 +55,85 @@ class TimeWindow:
         return self.origin + self.width
 
 
-WindowSpec = TimeWindow
-"""All kinds of windows this version evaluates; count, NOW and LANDMARK windows join them later."""
+@dataclass(frozen=True)
+class NowWindow:
+    """``[NOW]``: the elements at t, which is the interval (t − 1 ms, t] (contract section 2).
+
+    An instance closes at every instant. With an origin (``T0``) it holds nothing at or before that, and
+    PERIODIC counts from there: t0 + k·d, k ≥ 1; without one PERIODIC d is at the multiples of d.
+    """
+
+    origin: Instant | None = None
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class LandmarkWindow:
+    """``[LANDMARK L STEP β]``: everything since L, the interval (L, t] (contract section 2).
+
+    ``landmark`` None is the query's start, until ``bound`` puts that in its place; what has not been bound, or
+    whose query has no start, holds everything there is. It closes at t0 + kβ, k ≥ 1, and PERIODIC d is at t0 + kd.
+    t0, the ``origin``, is what T0 says, else the L that is written; None, without either, are the multiples of β
+    or d. Without a step it never closes.
+    """
+
+    landmark: Instant | None
+    step: Milliseconds | None
+    origin: Instant | None
+    report: Report | None = None
+
+    def __post_init__(self) -> None:
+        if self.step is not None and self.step <= 0:
+            raise ValueError("a window's step must be longer than zero")
+
+    @property
+    def opening(self) -> Instant:
+        """L, BEGINNING where there is none."""
+        return BEGINNING if self.landmark is None else self.landmark
+
+
+class Unit(StrEnum):
+    """What a count window counts."""
+
+    TRIPLES = "TRIPLES"
+    ELEMENTS = "ELEMENTS"
+
+
+@dataclass(frozen=True)
+class CountWindow:
+    """``[TRIPLES n STEP k]``, ``[ELEMENTS n STEP k]``: the last n that take part at t (contract section 2).
+
+    Those with the greatest timestamps ≤ t, equal timestamps in the log's order, the triples of one element too: those
+    further back in the message stay. An element that came late takes its place by its timestamp, at instants
+    after the watermark it met. A triple counts as often as it is sent (once for each graph of a message
+    that has it), though the content, being a set, has it once. An element without triples moves time, and does
+    not count.
+
+    The window closes at each instant t at which the count of all that takes part at t, from the stream's beginning, is
+    past a multiple of k that it was not past at t − 1 ms. ``origin`` (``T0``) is where PERIODIC counts from, as
+    in ``NowWindow``: a count begins nowhere in time.
+    """
+
+    size: int
+    unit: Unit
+    step: int = 1
+    origin: Instant | None = None
+    report: Report | None = None
+
+    def __post_init__(self) -> None:
+        if self.size <= 0 or self.step <= 0:
+            raise ValueError("a window's size and step must be at least one")
+
+
+IntervalWindow: TypeAlias = TimeWindow | NowWindow | LandmarkWindow
+"""Windows whose content at t is what lies in an interval (o, t]."""
+
+WindowSpec: TypeAlias = IntervalWindow | CountWindow
+"""All kinds of windows."""
+
+
+def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
+    """The window in a query that starts at ``start`` (None: with the first element): what a LANDMARK may refer to."""
+    if isinstance(window, LandmarkWindow) and window.landmark is None:
+        return replace(window, landmark=start)
+    return window

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from protocol.time import Instant
+from protocol.windows.counts import Counts
 
 _Instants: TypeAlias = "array[int]"
 END: Instant = 2**62
@@ -28,10 +29,13 @@ class Timeline:
     are never content. Kept are the distinct timestamps of on-time content, sorted (8 bytes each), and
     of late content only what can decide whether a window is empty. Every question costs O(log n).
 
+    ``counting``: keep ``counts`` as well, which count windows need.
+
     Not synchronised: the owner sees to it that nobody asks while it extends.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, counting: bool = False) -> None:
+        self._counts = Counts() if counting else None
         self._on_time: _Instants = array("q")
         # Late content as a staircase: entries and timestamps both strictly growing. An element below it
         # (another entered no later with a timestamp no smaller) never decides whether a window is empty.
@@ -66,6 +70,18 @@ class Timeline:
         """Whether ``advance`` said END: no element comes any more."""
         return self._ended
 
+    @property
+    def counts(self) -> Counts:
+        """How many elements and triples take part. Raises ValueError for a timeline that does not count."""
+        if self._counts is None:
+            raise ValueError("the timeline of a stream with a count window has to be made with counting=True")
+        return self._counts
+
+    @property
+    def counting(self) -> bool:
+        """Whether it keeps ``counts``."""
+        return self._counts is not None
+
     def extend(self, times: Sequence[Instant], seen: Sequence[Instant], triples: Sequence[int]) -> None:
         """Add elements in the order of arrival: timestamp, watermark at arrival, number of triples of each.
 
@@ -87,6 +103,10 @@ class Timeline:
         # Made before anything is changed, since they may overflow.
         fresh = array("q", sorted(on_time))
         array("q", [t for _, t in late])
+        if self._counts is not None:
+            self._counts.extend(
+                (t, entry, count) for t, entry, count in zip(times, entries, triples, strict=True) if count
+            )
         self._insert_on_time(fresh)
         for entry, t in late:
             self._insert_late(entry, t)
@@ -109,6 +129,7 @@ class Timeline:
         """Drop what retention no longer covers: content with timestamps below ``before``.
 
         Questions about windows that open before ``before`` are then answered as if it had never come.
+        ``counts`` keep it.
         """
         del self._on_time[: bisect_left(self._on_time, before)]
         cut = bisect_left(self._late_times, before)

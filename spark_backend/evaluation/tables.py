@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ import pyarrow as pa
 
 from protocol.errors import NotFound, Unavailable
 from protocol.time import Instant
-from protocol.windows.instances import content_bounds
-from protocol.windows.spec import TimeWindow
-from spark_backend.evaluation.taking_part import Bounds, instants_of_rows
+from protocol.windows.spec import WindowSpec
+from spark_backend.evaluation.taking_part import instants_of_rows
+from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.log.reader import LogReader
 
 WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
@@ -37,7 +38,7 @@ class EvaluationTables:
         self._streams = streams
         self._statics = statics
         self._readers: dict[str, LogReader] = {}
-        self._windows: OrderedDict[tuple[str, int, int, int, tuple[Instant, ...]], str] = OrderedDict()
+        self._windows: OrderedDict[tuple[str, WindowSpec, tuple[Instant, ...]], str] = OrderedDict()
         self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
         self._members: OrderedDict[str, str] = OrderedDict()
         self._static_files: dict[str, str] = {}
@@ -86,22 +87,23 @@ class EvaluationTables:
         self._drop_oldest(self._members, _KEPT_MEMBERS)
         return name
 
-    def window(self, log: str, window: TimeWindow, instants: tuple[Instant, ...]) -> str:
+    def window(self, log: str, window: WindowSpec, instants: tuple[Instant, ...]) -> str:
         """A table ``instant, s, p, o, k, n`` of the window's content at each instant: a set of triples."""
-        key = (log, window.width, window.slide, window.origin, instants)
+        # When a window reports is no matter of its content.
+        key = (log, replace(window, report=None), instants)
         known = self._windows.get(key)
         if known is not None:
             self._windows.move_to_end(key)
             return known
-        bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
-        rows = self.reader(log).scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds))
+        content = contents(self.reader(log), window, instants)
+        rows = content.rows
         name = self._fresh("window")
-        if len(bounds) > 1:
-            rows = rows.append_column("instants", instants_of_rows(rows, bounds))
+        if len(instants) > 1:
+            rows = rows.append_column("instants", instants_of_rows(rows, content.bounds, content.key))
         self._connection.register("slice", rows)
         try:
-            distinct = len(bounds) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
-            self._connection.execute(f"CREATE TEMP TABLE {name} AS {_content(bounds, distinct=distinct)}")
+            distinct = len(instants) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS {_selected(instants, distinct=distinct)}")
         finally:
             self._connection.unregister("slice")
         self._windows[key] = name
@@ -113,12 +115,9 @@ class EvaluationTables:
         counted = self._connection.execute("SELECT count(*) FROM (SELECT 1 FROM slice GROUP BY s, p, o)").fetchone()
         return 0 if counted is None else int(counted[0])
 
-    def rows_between(self, log: str, window: TimeWindow, instants: Sequence[Instant]) -> int:
+    def rows_between(self, log: str, window: WindowSpec, instants: Sequence[Instant]) -> int:
         """How many rows the window's contents at these instants have together, about."""
-        bounds = [content_bounds(window, instant) for instant in instants]
-        rows: int = self.reader(log).scan(bounds[0][0], bounds[-1][1]).num_rows
-        spanned = max(bounds[-1][1] - bounds[0][0], 1)
-        return rows * max(1, sum(upto - after for after, upto in bounds) // spanned)
+        return rows_about(self.reader(log), window, instants)
 
     def static(self, table: str, file: str) -> None:
         """Make a static pattern's table the content of a file (columns g, s, p, o, k, n)."""
@@ -145,15 +144,15 @@ class EvaluationTables:
             self._connection.execute(f"DROP TABLE {name}")
 
 
-def _content(bounds: Sequence[Bounds], *, distinct: bool) -> str:
+def _selected(instants: Sequence[Instant], *, distinct: bool) -> str:
     """The SELECT of windows' contents from ``slice``, which may be known to have no triple twice (``distinct``).
 
     An element takes part at e only if seen < e (section 1).
     """
     # Facets are functions of the object.
     columns = "s, p, o, any_value(k) AS k, nullif(any_value(n), 'NaN'::DOUBLE) AS n"
-    if len(bounds) == 1:
-        instant = bounds[0][0]
+    if len(instants) == 1:
+        instant = instants[0]
         # The slice is that window: it holds what was there at the instant, and nothing else.
         return f"SELECT {instant}::BIGINT AS instant, {columns} FROM slice GROUP BY s, p, o"
     if distinct:

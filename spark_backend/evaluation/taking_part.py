@@ -10,17 +10,17 @@ import pyarrow as pa
 from protocol.time import Instant
 
 Bounds = tuple[Instant, Instant, Instant]
-"""An instant and the window's (open, closed] there."""
+"""An instant and the window's (open, closed] there, in terms of the column that rows are found by."""
 
 
-def instants_of_rows(rows: pa.Table, bounds: Sequence[Bounds]) -> pa.ListArray:
-    """For each row (columns ``time`` and ``seen``), the instants whose window it is in and that come after ``seen``.
+def instants_of_rows(rows: pa.Table, bounds: Sequence[Bounds], key: str = "time") -> pa.ListArray:
+    """For each row (columns ``key`` and ``seen``), the instants whose window it is in and that come after ``seen``.
 
     ``bounds`` ascend with the instant at both ends, so that a row is in the windows of neighbours: finding these takes
     two binary searches, where a join on inequalities would compare every row with every window.
     """
     instants, lower, upper = numpy.array(bounds, dtype=numpy.int64).T
-    time, seen = (rows.column(name).to_numpy() for name in ("time", "seen"))
+    time, seen = (rows.column(name).to_numpy() for name in (key, "seen"))
     first = numpy.searchsorted(upper, time, side="left")
     count = numpy.maximum(numpy.searchsorted(lower, time, side="left") - first, 0)
     start = numpy.concatenate(([0], numpy.cumsum(count)))

@@ -24,7 +24,7 @@ ALIGNMENT = 64
 HEADER_BYTES = 128
 _MAGIC = b"SLF2"
 # magic, crc | kind, payload length, text, rows, elements, triples, late, earliest, latest | Totals, in its order
-_HEADER = struct.Struct("<4sI QQQIIIIqq QQQQqqq 8x")
+_HEADER = struct.Struct("<4sI QQQIIIIqq QQQQqqqQ")
 _CHECKED_FROM = 8
 assert _HEADER.size == HEADER_BYTES
 _PADDING = bytes(ALIGNMENT)

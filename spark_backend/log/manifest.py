@@ -22,7 +22,7 @@ from spark_backend.log.stamp import Totals
 MANIFEST = "manifest"
 _MAGIC = b"SLM1"
 # magic, crc | dropped, generation, changes, first and last segment, committed, bytes, retained_from | Totals
-_BLOCK = struct.Struct("<4sI QQQQQQQq QQQQqqq 8x")
+_BLOCK = struct.Struct("<4sI QQQQQQQq QQQQqqqQ")
 _CHECKED_FROM = 8
 BLOCK_BYTES = _BLOCK.size
 _ATTEMPTS = 200

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.time import Instant
+from protocol.windows.spec import Unit
 from spark_backend.log.columns import LOG, NO_WATERMARK
 from spark_backend.log.elements import Elements, elements_of
 from spark_backend.log.frame import HEADER_BYTES
+from spark_backend.log.last import last_from
 from spark_backend.log.manifest import Manifest, ManifestReader
 from spark_backend.log.mapped import MappedSegment
 from spark_backend.log.run import FULL_BYTES, Run
@@ -88,6 +90,12 @@ class LogReader:
         return self._current.totals.elements
 
     @property
+    def contents(self) -> tuple[int, int]:
+        """How many elements with triples the stream has had, and how many triples."""
+        totals = self._current.totals
+        return totals.elements - totals.empty, totals.triples
+
+    @property
     def retained_from(self) -> Instant | None:
         """All elements after this instant are held; None: all there ever were."""
         return _instant(self._current.retained_from)
@@ -138,6 +146,47 @@ class LogReader:
                     found += run.slice(after, upto)
             self._evict()
             return pa.Table.from_batches(found, LOG)
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """The place (segment, offset) behind all that is committed."""
+        with self._lock:
+            return self._end
+
+    @property
+    def begin(self) -> tuple[int, int]:
+        """The place of the oldest frame held."""
+        return self._current.first_segment, HEADER_BYTES
+
+    def read_after(self, place: tuple[int, int], most: int) -> tuple[list[pa.RecordBatch], tuple[int, int]]:
+        """The rows (columns of STORED) of the frames behind a place, in the log's order, and the place behind them.
+
+        Stops after ``most`` bytes. What retention has taken is left out: compare with ``begin``.
+        """
+        with self._lock:
+            rows: list[pa.RecordBatch] = []
+            size = 0
+            for segment, start, end in self._committed_after(place):
+                for offset, header in segment.frames(start, end):
+                    place = (segment.number, offset + header.size)
+                    rows += [batch for _, batch in segment.read(offset, place[1])]
+                    size += header.length
+                    if size >= most:
+                        return rows, place
+                place = (segment.number, end)
+            return rows, place
+
+    def last_from(self, count: int, upto: Instant, unit: Unit) -> Instant:
+        """An instant after which are the last ``count`` triples (or elements) that an evaluation at ``upto`` finds.
+
+        ``scan`` from there on has them, and perhaps a few more. NO_WATERMARK if there are no more than those.
+        """
+        with self._lock:
+            self._lay_out()
+            self._scans += 1
+            found = last_from(self._runs, count, upto, unit, self._scans)
+            self._evict()
+            return found
 
     def close(self) -> None:
         """Close the files. Tables from earlier scans stay valid."""

@@ -20,6 +20,7 @@ class Totals(NamedTuple):
     ``frames`` and ``elements`` are also the next sequence numbers. ``first`` is the earliest instant at
     which some element takes part in an evaluation, that is the least max(time, seen + 1): the time of
     the first element, unless that was late. ``last`` is the greatest time. NO_WATERMARK where there is none.
+    ``empty``: how many elements have no triples.
     """
 
     frames: int = 0
@@ -29,6 +30,7 @@ class Totals(NamedTuple):
     first: Instant = NO_WATERMARK
     last: Instant = NO_WATERMARK
     watermark: Instant = NO_WATERMARK
+    empty: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ def _after(
         min(before.first, takes_part) if before.elements else takes_part,
         max(before.last, latest),
         watermark,
+        # An empty element is one row, which is no triple.
+        before.empty + request.rows.num_rows - request.triples,
     )
 
 

@@ -22,7 +22,7 @@ from endpoint.backend import (
 )
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.language.model import ContinuousQuery
-from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
+from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamGap, StreamSettings
 from protocol.time import Instant
 
 
@@ -37,6 +37,31 @@ class Appended:
 
 
 @dataclass
+class FakeFollower:
+    """Gives out the elements that the test put into ``FakeBackend.followed``, in lists as they are there."""
+
+    backend: FakeBackend
+    name: str
+    after: int
+    watermark: Instant = -(2**62)
+    ended: bool = False
+    closed: bool = False
+
+    def take(self) -> list[StreamElement | StreamGap]:
+        description = self.backend.stream(self.name)
+        self.watermark = -(2**62) if description.watermark is None else description.watermark
+        waiting = self.backend.followed
+        found = [one for one in waiting if isinstance(one, StreamGap) or one.number > self.after]
+        self.after = max((one.number for one in found if isinstance(one, StreamElement)), default=self.after)
+        self.ended = description.ended
+        waiting[:] = [one for one in waiting if isinstance(one, StreamElement)]
+        return found
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
 class FakeBackend:
     """All state is public, for tests to look at and to set."""
 
@@ -47,6 +72,7 @@ class FakeBackend:
     history: dict[str, list[Evaluation]] = field(default_factory=dict)
     retained: dict[str, Instant] = field(default_factory=dict)
     since: dict[str, Instant | None] = field(default_factory=dict)
+    followed: list[StreamElement | StreamGap] = field(default_factory=list)
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
@@ -136,6 +162,11 @@ class FakeBackend:
         if description is None:
             raise NotFound(f"there is no stream {name!r}")
         return description
+
+    def follow(self, name: str, after: int | None) -> FakeFollower:
+        """Whatever the test has put into ``followed``, from the element after that one on."""
+        self.stream(name)
+        return FakeFollower(self, name, -1 if after is None else after)
 
     def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
         """Counts each non-empty line as a triple and each body as one element; parses nothing."""

@@ -124,7 +124,11 @@ class Exchange:
     def events(self) -> list[dict[str, str]]:
         """The fields of each event so far; comments and heartbeats left out."""
         blocks = [
-            dict(line.split(": ", 1) for line in block.split("\n") if line and not line.startswith(":"))
+            {
+                line.partition(":")[0]: line.partition(":")[2].removeprefix(" ")
+                for line in block.split("\n")
+                if line and not line.startswith(":")
+            }
             for block in self.body.decode().split("\n\n")
         ]
         return [block for block in blocks if block]

@@ -370,12 +370,16 @@ def test_registering_needs_a_post(client: TestClient, backend: FakeBackend) -> N
     assert "register" not in backend.calls
 
 
-def test_what_is_registered_as_a_stream_depends_on_the_form(client: TestClient, backend: FakeBackend) -> None:
-    refused = client.post("/sparql", content=registration("out", "STREAM", CONSTRUCT), headers=SPARQL)
-    assert refused.status_code == 501
-    assert "register" not in backend.calls
-    assert client.post("/sparql", content=registration("out", "QUERY", CONSTRUCT), headers=SPARQL).status_code == 201
-    assert client.post("/sparql", content=registration("table", "STREAM"), headers=SPARQL).status_code == 201
+@pytest.mark.parametrize(
+    ("kind", "query", "publishes"),
+    [("STREAM", CONSTRUCT, True), ("ISTREAM", CONSTRUCT, True), ("QUERY", CONSTRUCT, False), ("STREAM", QUERY, False)],
+)
+def test_what_is_registered_as_a_stream_depends_on_the_form(
+    client: TestClient, backend: FakeBackend, kind: str, query: str, publishes: bool
+) -> None:
+    created = client.post("/sparql", content=registration("out", kind, query), headers=SPARQL)
+    assert (created.status_code, created.headers["location"]) == (201, "/queries/out")
+    assert backend.query("out").query.publishes is publishes
 
 
 def test_the_location_is_below_the_mount_point(backend: FakeBackend) -> None:

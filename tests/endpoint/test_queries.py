@@ -8,7 +8,7 @@ from endpoint import create_app
 from endpoint.backend import Ended
 from endpoint.live_queries import live_name
 from endpoint.settings import Settings
-from protocol.errors import UnsupportedFeature
+from protocol.errors import Conflict, UnsupportedFeature
 from protocol.formats.sse import FIRST_INSTANT
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
@@ -124,12 +124,19 @@ def test_what_is_not_a_name_is_told_so(client: TestClient, name: str) -> None:
     assert (refused.status_code, refused.json()["title"]) == (400, "Not a name")
 
 
-def test_the_output_as_a_stream_is_said_not_to_be_there_yet(client: TestClient, backend: FakeBackend) -> None:
-    text = CONSTRUCT.replace("CONSTRUCT", "REGISTER STREAM out AS CONSTRUCT", 1)
-    assert client.put("/queries/q", content=text, headers=SPARQL).status_code == 501
-    assert "register" not in backend.calls
-    assert client.put("/queries/q", content=text.replace("STREAM out", "QUERY out"), headers=SPARQL).status_code == 201
-    assert client.get("/queries/q").json()["registered"] == {"kind": "QUERY", "name": "out"}
+@pytest.mark.parametrize("kind", ["STREAM", "QUERY"])
+def test_a_name_after_register_is_a_second_name(client: TestClient, kind: str) -> None:
+    text = CONSTRUCT.replace("CONSTRUCT", f"REGISTER {kind} out AS CONSTRUCT", 1)
+    assert client.put("/queries/q", content=text, headers=SPARQL).status_code == 201
+    assert client.get("/queries/q").json()["registered"] == {"kind": kind, "name": "out"}
+
+
+def test_a_query_that_others_read_is_not_ended(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    backend.failures["remove"] = Conflict("the output of the query q is read by r: delete them first")
+    refused = client.delete("/queries/q")
+    assert (refused.status_code, "read by r" in refused.json()["detail"]) == (409, True)
+    assert client.get("/queries/q").status_code == 200
 
 
 def test_a_stream_may_be_named_by_its_url_or_by_its_iri(client: TestClient, backend: FakeBackend) -> None:

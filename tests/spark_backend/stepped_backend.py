@@ -15,6 +15,7 @@ from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.pipeline import Receive
+from spark_backend.running import RunningQuery
 from spark_backend.source import EvaluationClock
 from spark_backend.statics import Quad
 
@@ -26,7 +27,7 @@ class SteppedPipeline:
 
     def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
         self._layout = layout
-        self._receive = receive
+        self.receive = receive
         self.offset: dict[str, Instant] = {}
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
@@ -52,7 +53,7 @@ class SteppedPipeline:
         self.batches.append(due)
         self._evaluator.refresh()
         # As Spark hands them over: the answers of a query in order of their instants, whatever they were made with.
-        self._receive(sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant)))
+        self.receive(sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant)))
         self.offset = end
         return True
 
@@ -111,6 +112,10 @@ class SteppedBackend:
         """Take batches until nothing is due."""
         while self.pipeline.step():
             pass
+
+    def running(self, name: str) -> RunningQuery:
+        """The query as the engine has it."""
+        return self.backend._running.named(name)
 
     def answers(self, name: str) -> dict[Instant, bytes]:
         """The documents told so far, by instant."""

@@ -66,7 +66,7 @@ def answers(stepped: SteppedBackend, name: str = "q") -> dict[int, list[str]]:
 
 def progress(stepped: SteppedBackend) -> list[Notice]:
     """What the ticker would tell now."""
-    return stepped.backend._progress()
+    return stepped.backend._progress.look()
 
 
 def files(directory: Path) -> dict[str, bytes]:
@@ -164,16 +164,16 @@ def test_registering_says_whether_the_name_is_new(stepped: SteppedBackend) -> No
 
 def test_answers_planned_for_a_replaced_query_are_not_told_as_the_new_ones(stepped: SteppedBackend) -> None:
     stepped.register("q", EVERY_2)
-    (old,) = stepped.backend._queries.values()
+    old = stepped.running("q")
     stepped.register("q", EVERY_3)
-    stepped.backend._receive([(old.registered.key, Answer(2, ['{"s":{}}'], []))])
+    stepped.pipeline.receive([(old.registered.key, Answer(2, ['{"s":{}}'], []))])
     assert answers(stepped) == {}
 
 
 def test_nothing_is_told_of_a_query_after_its_end(stepped: SteppedBackend) -> None:
     stepped.register("q", EVERY_2)
     post(stepped, 1, 5)
-    (running,) = stepped.backend._queries.values()
+    running = stepped.running("q")
     write, removers = running.writer.write, []
 
     def write_while_it_is_removed(answer: Answer) -> tuple[bytes, int]:
@@ -311,9 +311,9 @@ def test_what_was_planned_but_not_told_before_a_crash_is_told_after_it(
 
 def test_a_failed_evaluation_is_told_and_the_query_goes_on(stepped: SteppedBackend) -> None:
     stepped.register("q", NEWS)
-    key = stepped.backend._queries["q"].registered.key
+    key = stepped.running("q").registered.key
     one, two = '{"s":{"type":"uri","value":"http://ex/one"}}', '{"s":{"type":"uri","value":"http://ex/two"}}'
-    stepped.backend._receive(
+    stepped.pipeline.receive(
         [(key, Answer(2, [one], [])), (key, Answer(4, [], [], "too much")), (key, Answer(6, [one, two], []))]
     )
     assert [type(notice) for notice in stepped.notices] == [Evaluation, Failed, Evaluation]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.windows.spec import Report, Strategy, TimeWindow
+from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, Report, Strategy, TimeWindow, Unit
 from spark_backend.compiler.plan import compile_query
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 
@@ -14,6 +14,9 @@ REPORT = Report(frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.PERIODIC}), 500)
 WINDOWS = (
     StreamWindow("s", TimeWindow(1000, 500, -1000, REPORT), "http://ex/w", True),
     StreamWindow("t", TimeWindow(1000, 1000, 0), None, False),
+    StreamWindow("t", CountWindow(5, Unit.ELEMENTS, 2, -7, REPORT), "http://ex/count", True),
+    StreamWindow("t", NowWindow(), "http://ex/now", True),
+    StreamWindow("t", LandmarkWindow(7, None, 7, None), "http://ex/landmark", True),
 )
 TEXT = "CONSTRUCT { ?s <http://ex/q> ?a } { SELECT ?s (AVG(?v) AS ?a) { ?s ?p ?v FILTER(REGEX(?p, 'x')) } GROUP BY ?s }"
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.windows.spec import TimeWindow
+from protocol.windows.spec import CountWindow, LandmarkWindow, TimeWindow, Unit, WindowSpec
 from spark_backend.evaluation.answer import Answer
 from spark_backend.r2s import streamed
-from spark_backend.sink import ResultWriter
+from spark_backend.sink import Bounds, ResultWriter
 
 WINDOW = TimeWindow(5000, 1000, 0)
 
@@ -103,3 +103,23 @@ def test_operators_go_by_membership_and_keep_multiplicities(current: list[str], 
     assert given_out(R2S.RSTREAM) == current
     assert given_out(R2S.ISTREAM) == [one for one in current if one not in previous]
     assert given_out(R2S.DSTREAM) == [one for one in previous if one not in current]
+
+
+def told_bounds(window: WindowSpec, bounds: Bounds | None = None) -> list[str]:
+    member = StreamWindow("http://ex/s", window, None, False)
+    writer = ResultWriter(ContinuousQuery("text", "text", Form.SELECT, R2S.RSTREAM, (member,)), (), bounds=bounds)
+    data, _ = written(writer, 8000)
+    (told,) = json.loads(data)["evaluation"]["windows"].values()
+    return list(told)
+
+
+def test_a_count_window_is_told_by_where_its_content_lies() -> None:
+    assert told_bounds(CountWindow(2, Unit.TRIPLES), lambda place, instant: (place + 3000, instant)) == [
+        "1970-01-01T00:00:03Z", "1970-01-01T00:00:08Z",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="timeline"):
+        told_bounds(CountWindow(2, Unit.TRIPLES))
+
+
+def test_a_window_without_a_beginning_is_told_from_the_first_year_on() -> None:
+    assert told_bounds(LandmarkWindow(None, None, None)) == ["0001-01-01T00:00:00Z", "1970-01-01T00:00:08Z"]

@@ -47,7 +47,7 @@ def post(stepped: SteppedBackend, at: int, stream: str = "s") -> None:
 
 def key(stepped: SteppedBackend, name: str) -> str:
     """The key of the registration that runs under a name."""
-    registered: str = stepped.backend._queries[name].registered.key
+    registered: str = stepped.running(name).registered.key
     return registered
 
 

@@ -4,7 +4,17 @@ import pytest
 
 from protocol.errors import QuerySemanticError
 from protocol.language import R2S, ContinuousQuery, parse
-from protocol.windows.spec import DEFAULT_REPORT, Report, Strategy, TimeWindow
+from protocol.windows.spec import (
+    DEFAULT_REPORT,
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Report,
+    Strategy,
+    TimeWindow,
+    Unit,
+    WindowSpec,
+)
 
 CLOSE = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))
 CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))
@@ -93,3 +103,46 @@ def test_a_period_other_than_computed_every_is_refused_with_its_place() -> None:
     with pytest.raises(QuerySemanticError) as caught:
         parse(text)
     assert (caught.value.line, caught.value.column) == (1, text.index("<u:s>") + 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "window"),
+    [
+        ("NOW", NowWindow(None, CHANGE)),
+        ("NOW T0 5", NowWindow(5, CHANGE)),
+        ("LANDMARK", LandmarkWindow(None, None, None, CHANGE)),
+        ("LANDMARK 7", LandmarkWindow(7, None, 7, CHANGE)),
+        ("LANDMARK 7 T0 2", LandmarkWindow(7, None, 2, CHANGE)),
+        ("LANDMARK 7 STEP 2", LandmarkWindow(7, 2, 7)),
+        ("LANDMARK STEP 2", LandmarkWindow(None, 2, None)),
+        ("TRIPLES 5", CountWindow(5, Unit.TRIPLES)),
+        ("ELEMENTS 5 STEP 2", CountWindow(5, Unit.ELEMENTS, 2)),
+    ],
+)
+def test_windows_report_at_their_steps_and_those_without_any_on_content_change(
+    written: str, window: WindowSpec
+) -> None:
+    (member,) = continuous(f"SELECT * FROM STREAM <u:s> [{written}] {{}}").windows
+    assert member.window == window
+
+
+def test_a_window_that_reports_on_change_by_itself_leaves_the_others_their_say() -> None:
+    query = continuous("SELECT * FROM STREAM <u:s> [NOW] FROM STREAM <u:t> [RANGE 1s] FROM STREAM <u:t> [TRIPLES 2] {}")
+    assert [member.window.report for member in query.windows] == [CHANGE, DEFAULT_REPORT, DEFAULT_REPORT]
+    query = continuous("SELECT * FROM STREAM <u:s> [NOW] FROM STREAM <u:t> [RANGE 1s REPORT ON_WINDOW_CLOSE] {}")
+    assert [member.window.report for member in query.windows] == [None, CLOSE]
+
+
+def test_a_step_that_is_written_says_when_a_stream_pattern_by_count_or_from_a_landmark_reports() -> None:
+    query = continuous("""
+        SELECT * {
+          STREAM <u:s> [TRIPLES 3] { ?a ?b ?c }
+          STREAM <u:s> [TRIPLES 3 STEP 1] { ?d ?e ?f }
+          STREAM <u:s> [RANGE TRIPLES 3 STEP 1] { ?g ?h ?i }
+          STREAM <u:s> [LANDMARK 0 STEP 1s] { ?j ?k ?l }
+        }""")
+    assert [member.window for member in query.windows] == [
+        CountWindow(3, Unit.TRIPLES, 1, None, CHANGE),
+        CountWindow(3, Unit.TRIPLES, 1, None, DEFAULT_REPORT),
+        LandmarkWindow(0, 1000, 0, DEFAULT_REPORT),
+    ]

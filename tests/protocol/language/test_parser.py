@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError,
 from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, StreamWindow, parse
 from protocol.language.syntax import find_fault
 from protocol.language.tokens import Kind, tokenize
-from protocol.windows.spec import TimeWindow
+from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, TimeWindow, Unit, WindowSpec
 
 TEN_SECONDS = TimeWindow(10_000, 10_000, -10_000)
 
@@ -320,14 +321,25 @@ def test_a_window_without_extent_or_step_is_a_semantic_error(text: str, said: st
     rejects(text, QuerySemanticError, said)
 
 
-@pytest.mark.parametrize("window", ["TRIPLES 3", "ELEMENTS 3", "NOW", "LANDMARK"])
-def test_other_windows_are_unsupported_in_every_clause(window: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "window"),
+    [
+        ("TRIPLES 3", CountWindow(3, Unit.TRIPLES)),
+        ("ELEMENTS 3 STEP 2", CountWindow(3, Unit.ELEMENTS, 2)),
+        ("NOW", NowWindow()),
+        ("LANDMARK", LandmarkWindow(None, None, None)),
+    ],
+)
+def test_all_kinds_of_windows_are_read_in_every_clause(written: str, window: WindowSpec) -> None:
     for clause in (
         "FROM STREAM <u:s> [{}] {{}}",
+        "FROM NAMED STREAM <u:s> [{}] {{}}",
         "FROM NAMED WINDOW <u:w> ON <u:s> [{}] {{}}",
         "{{ STREAM <u:s> [{}] {{}} }}",
     ):
-        rejects("SELECT * " + clause.format("¦" + window), UnsupportedFeature, window.split()[0])
+        query = parse("SELECT * " + clause.format(written))
+        assert isinstance(query, ContinuousQuery)
+        assert [replace(member.window, report=None) for member in query.windows] == [window]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])

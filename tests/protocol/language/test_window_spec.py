@@ -4,11 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.language.source import Source
-from protocol.language.window_spec import SpecificationReader, WrittenWindow
+from protocol.language.window_spec import (
+    SpecificationReader,
+    WrittenCount,
+    WrittenLandmark,
+    WrittenNow,
+    WrittenTime,
+    WrittenWindow,
+)
 from protocol.time import UNITS, format_instant
-from protocol.windows.spec import Report, Strategy
+from protocol.windows.spec import Report, Strategy, Unit
 
 NEW_YEAR = 1_767_225_600_000
 
@@ -44,7 +51,7 @@ def read(text: str) -> WrittenWindow:
     ],
 )
 def test_a_range_and_a_step_are_read_in_every_way_to_write_them(text: str, width: int, slide: int | None) -> None:
-    assert read(text) == WrittenWindow(width, slide, None, None)
+    assert read(text) == WrittenTime(width, slide, None, None)
 
 
 @given(st.integers(1, 10_000), st.sampled_from(sorted(UNITS)), st.booleans(), st.booleans())
@@ -52,7 +59,7 @@ def test_every_unit_is_read_with_and_without_space_and_in_any_case(
     count: int, unit: str, space: bool, upper: bool
 ) -> None:
     written = unit.upper() if upper else unit
-    assert read(f"[RANGE {count}{' ' if space else ''}{written} STEP 1]").width == count * UNITS[unit]
+    assert read(f"[RANGE {count}{' ' if space else ''}{written} STEP 1]") == WrittenTime(count * UNITS[unit], 1)
 
 
 @pytest.mark.parametrize(
@@ -82,28 +89,36 @@ def test_every_instant_that_can_be_shown_can_be_an_origin(instant: int) -> None:
 
 def test_a_report_is_a_conjunction_of_strategies() -> None:
     everything = read("[RANGE 5 STEP 2 T0 1 REPORT ON_WINDOW_CLOSE non_empty_content ON_CONTENT_CHANGE PERIODIC 10s]")
-    assert everything == WrittenWindow(5, 2, 1, Report(frozenset(Strategy), 10_000))
+    assert everything == WrittenTime(5, 2, 1, Report(frozenset(Strategy), 10_000))
     one = read("[RANGE 5 REPORT PERIODIC 2 seconds NON_EMPTY_CONTENT]")
     assert one.report == Report(frozenset({Strategy.PERIODIC, Strategy.NON_EMPTY_CONTENT}), 2_000)
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "written"),
     [
-        ("[TRIPLES 10]", "TRIPLES"),
-        ("[RANGE TRIPLES 10 STEP 2]", "TRIPLES"),
-        ("[elements 10 step 2 REPORT ON_CONTENT_CHANGE]", "ELEMENTS"),
-        ("[NOW]", "NOW"),
-        ("[LANDMARK]", "LANDMARK"),
-        ("[LANDMARK STEP 5s]", "LANDMARK"),
-        ("[LANDMARK 2026-01-01T00:00:00Z STEP 5s REPORT PERIODIC 5s]", "LANDMARK"),
-        ("[LANDMARK 0 ]", "LANDMARK"),
+        ("[TRIPLES 10]", WrittenCount(10, Unit.TRIPLES)),
+        ("[RANGE TRIPLES 10 STEP 2]", WrittenCount(10, Unit.TRIPLES, 2)),
+        ("[triples 0010 step 2 T0 5]", WrittenCount(10, Unit.TRIPLES, 2, 5)),
+        (
+            "[elements 10 step 2 REPORT ON_CONTENT_CHANGE]",
+            WrittenCount(10, Unit.ELEMENTS, 2, None, Report(frozenset({Strategy.ON_CONTENT_CHANGE}))),
+        ),
+        ("[NOW]", WrittenNow()),
+        ("[now T0 -5 report periodic 1s]", WrittenNow(-5, Report(frozenset({Strategy.PERIODIC}), 1000))),
+        ("[LANDMARK]", WrittenLandmark()),
+        ("[LANDMARK STEP 5s]", WrittenLandmark(None, 5_000)),
+        (
+            "[LANDMARK 2026-01-01T00:00:00Z STEP 5s REPORT PERIODIC 5s]",
+            WrittenLandmark(NEW_YEAR, 5_000, None, Report(frozenset({Strategy.PERIODIC}), 5_000)),
+        ),
+        ("[LANDMARK 0 ]", WrittenLandmark(0)),
+        ("[LANDMARK T0 7]", WrittenLandmark(None, None, 7)),
+        ('[LANDMARK "2026-01-01T00:00:00Z"^^xsd:dateTime T0 7]', WrittenLandmark(NEW_YEAR, None, 7)),
     ],
 )
-def test_windows_that_are_no_time_windows_parse_and_are_said_to_be_unsupported(text: str, kind: str) -> None:
-    with pytest.raises(UnsupportedFeature, match=f"{kind} windows") as raised:
-        read(text)
-    assert raised.value.column == text.upper().index(kind) + 1
+def test_windows_by_count_at_the_instant_and_from_a_landmark_on_are_read(text: str, written: WrittenWindow) -> None:
+    assert read(text) == written
 
 
 @pytest.mark.parametrize(
@@ -121,6 +136,9 @@ def test_windows_that_are_no_time_windows_parse_and_are_said_to_be_unsupported(t
         ("[RANGE 10s REPORT PERIODIC 1s ¦PERIODIC 2s]", "write PERIODIC once"),
         ("[TRIPLES ¦0]", "write at least TRIPLES 1"),
         ("[ELEMENTS 5 STEP ¦0]", "write at least STEP 1"),
+        ("[TRIPLES ¦1000000001]", "at most 1000000000"),
+        ("[TRIPLES ¦" + "9" * 5000 + "]", "at most 1000000000"),
+        ("[¦LANDMARK 5 REPORT ON_WINDOW_CLOSE NON_EMPTY_CONTENT]", "a LANDMARK window without STEP never closes"),
     ],
 )
 def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: str, said: str) -> None:
@@ -159,6 +177,9 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[RANGE 10s ¦", "found the end of the query"),
         ("[TRIPLES ¦x]", "a whole number after TRIPLES"),
         ("[NOW ¦STEP 1s]", "expected T0, REPORT or ]"),
+        ("[TRIPLES 5 ¦SLIDE 1]", "expected STEP, T0, REPORT or ]"),
+        ("[LANDMARK ¦TODAY]", "is not a time"),
+        ("[LANDMARK STEP 1s ¦STEP 1s]", "expected T0, REPORT or ]"),
     ],
 )
 def test_what_is_no_window_specification_is_a_syntax_error_that_says_what_belongs_there(text: str, said: str) -> None:
@@ -175,9 +196,9 @@ def check(text: str, said: str, kind: type[ProtocolError]) -> None:
 
 @given(st.text(alphabet=st.sampled_from("RANGE 10s[]STPTD#\n\"'^<>-:")) | st.text())
 def test_any_characters_in_the_brackets_give_a_window_or_an_error_with_a_place(text: str) -> None:
-    error = None
+    error = window = None
     try:
         window = SpecificationReader(Source("[" + text), 0).window()
     except ProtocolError as raised:
         error = raised
-    assert window.width > 0 if error is None else error.line is not None and error.column is not None
+    assert window is not None if error is None else error.line is not None and error.column is not None

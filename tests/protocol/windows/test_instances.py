@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.windows.instances import Progression, closes, content_bounds, last_holding, present
+from protocol.windows.instances import closes, content_bounds, last_holding, present
+from protocol.windows.progression import Progression
 from protocol.windows.spec import TimeWindow
 
 windows = st.builds(TimeWindow, st.integers(1, 12), st.integers(1, 12), st.integers(-20, 20))
@@ -87,20 +88,6 @@ def test_all_closes_are_listed_and_nothing_else(window: TimeWindow, after: int, 
 def test_the_last_holding_instance_is_the_last_that_opened_before(window: TimeWindow, t: int) -> None:
     opened = [(o, c) for o, c in instances(window, t) if o < t]
     assert last_holding(window, t) == (opened[-1] if opened else None)
-
-
-@given(st.integers(-50, 50), st.integers(1, 9), st.integers(1, 9), st.integers(-60, 60))
-def test_two_progressions_meet_in_their_common_members(base: int, one: int, other: int, t: int) -> None:
-    met = Progression(base, one).meet(Progression(base, other))
-    common = sorted(set(range(base, 300, one)) & set(range(base, 300, other)))
-    assume(common[-1] > t)
-    assert met.at_or_after(t) == next(c for c in common if c >= t)
-    assert met.at_or_before(t) == max((c for c in common if c <= t), default=None)
-
-
-def test_progressions_that_start_apart_do_not_meet() -> None:
-    with pytest.raises(ValueError, match="different bases"):
-        Progression(0, 2).meet(Progression(1, 2))
 
 
 @pytest.mark.parametrize("step", [0, -1])

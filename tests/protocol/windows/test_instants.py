@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from protocol.language.model import StreamWindow
 from protocol.windows.instants import END, evaluation_instants, finished, next_instant, previous_instant
-from protocol.windows.spec import DEFAULT_REPORT, Report, Strategy, TimeWindow
+from protocol.windows.spec import (
+    DEFAULT_REPORT,
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Report,
+    Strategy,
+    TimeWindow,
+    Unit,
+    WindowSpec,
+)
 from protocol.windows.timeline import Timeline
 
 UNKNOWN = -1_000
@@ -37,7 +47,7 @@ class Stream:
         self.said = watermark if self.said is None else max(self.said, watermark)
 
     def timeline(self, chunk: int = 100) -> Timeline:
-        timeline = Timeline()
+        timeline = Timeline(counting=True)
         for i in range(0, len(self.elements), chunk):
             part = self.elements[i : i + chunk]
             timeline.extend(*([e[k] for e in part] for k in range(3)))
@@ -49,24 +59,58 @@ class Stream:
 Streams = dict[str, Stream]
 
 
-def content(window: TimeWindow, stream: Stream, e: int) -> list[tuple[int, int, int]]:
-    o = window.origin
-    while o + window.width < e:
-        o += window.slide
-    return [(t, seen, n) for t, seen, n in stream.elements if n and o < t <= e and seen < e]
+def content(window: WindowSpec, stream: Stream, e: int) -> list[tuple[int, int, int]]:
+    there = [(t, seen, n) for t, seen, n in stream.elements if n and t <= e and seen < e]
+    match window:
+        case TimeWindow():
+            o = window.origin
+            while o + window.width < e:
+                o += window.slide
+        case NowWindow():
+            o = e - 1 if window.origin is None else max(e - 1, window.origin)
+        case LandmarkWindow():
+            o = LOWEST if window.landmark is None else window.landmark
+        case CountWindow():
+            return there  # whether it is empty is all that is asked
+    return [element for element in there if element[0] > o]
 
 
-def holds(strategy: Strategy, window: TimeWindow, report: Report, stream: Stream, e: int) -> bool:
-    since_first_close = e - (window.origin + window.width)
+def count(window: CountWindow, stream: Stream, e: int) -> int:
+    return sum(n if window.unit is Unit.TRIPLES else 1 for _, _, n in content(window, stream, e))
+
+
+def steps(origin: int | None, step: int, e: int) -> bool:
+    return e % step == 0 if origin is None else e > origin and (e - origin) % step == 0
+
+
+def holds(strategy: Strategy, window: WindowSpec, report: Report, stream: Stream, e: int) -> bool:
     if strategy is Strategy.ON_WINDOW_CLOSE:
-        return since_first_close >= 0 and since_first_close % window.slide == 0
+        match window:
+            case TimeWindow():
+                since_first_close = e - (window.origin + window.width)
+                return since_first_close >= 0 and since_first_close % window.slide == 0
+            case NowWindow():
+                return window.origin is None or e > window.origin
+            case LandmarkWindow():
+                assert window.step is not None
+                return steps(window.origin, window.step, e)
+            case CountWindow():
+                before, now = count(window, stream, e - 1), count(window, stream, e)
+                return any(number % window.step == 0 for number in range(before + 1, now + 1))
     if strategy is Strategy.PERIODIC:
         assert report.period is not None
-        return since_first_close >= 0 and since_first_close % report.period == 0
+        if isinstance(window, TimeWindow):
+            since_first_close = e - (window.origin + window.width)
+            return since_first_close >= 0 and since_first_close % report.period == 0
+        return steps(window.origin, report.period, e)
     inside = content(window, stream, e)
     if strategy is Strategy.NON_EMPTY_CONTENT:
         return bool(inside)
     return any(t == e for t, _, _ in inside)
+
+
+def forgets(window: WindowSpec) -> bool:
+    return isinstance(window, TimeWindow | NowWindow)
 
 
 def by_definition(windows: Sequence[StreamWindow], streams: Streams, *, ended: bool) -> list[int]:
@@ -89,7 +133,7 @@ def by_definition(windows: Sequence[StreamWindow], streams: Streams, *, ended: b
         return found
     last = max(max(t, seen + 1) for t, seen, _ in elements)
     for e in found:
-        if e >= last and not any(content(w.window, streams[w.stream], e) for w in windows):
+        if e >= last and not any(forgets(w.window) and content(w.window, streams[w.stream], e) for w in windows):
             closed = max([e, *(stream.said for stream in read if stream.said is not None)])
             return [earlier for earlier in found if earlier <= closed]
     return found
@@ -98,11 +142,21 @@ def by_definition(windows: Sequence[StreamWindow], streams: Streams, *, ended: b
 reports = st.builds(
     Report, st.frozensets(st.sampled_from(Strategy), min_size=1), st.integers(1, 7)
 )  # fmt: skip
+without_close = reports.filter(lambda report: Strategy.ON_WINDOW_CLOSE not in report.strategies)
+origins = st.none() | st.integers(-15, 15)
 time_windows = st.builds(
     TimeWindow, st.integers(1, 12), st.integers(1, 12), st.integers(-15, 15), st.none() | reports
 )  # fmt: skip
+count_windows = st.builds(
+    CountWindow, st.integers(1, 5), st.sampled_from(Unit), st.integers(1, 6), origins, st.none() | reports
+)
+now_windows = st.builds(NowWindow, origins, st.none() | reports)
+landmark_windows = st.builds(
+    LandmarkWindow, st.none() | st.integers(-20, 30), st.integers(1, 9), origins, st.none() | reports
+) | st.builds(LandmarkWindow, st.none() | st.integers(-20, 30), st.none(), origins, without_close)
+any_window = time_windows | time_windows | count_windows | now_windows | landmark_windows
 queries = st.lists(
-    st.builds(StreamWindow, st.sampled_from(["a", "b"]), time_windows, st.none(), st.just(False)),
+    st.builds(StreamWindow, st.sampled_from(["a", "b"]), any_window, st.none(), st.just(False)),
     min_size=1,
     max_size=3,
 )
@@ -246,5 +300,5 @@ def test_the_order_of_arrival_within_the_allowed_lateness_changes_nothing(
     for t, n in times:
         shuffled.append(t, n)
     assert evaluation_instants(
-        windows, {"a": in_order.timeline(), "b": Timeline()}, None, END, limit=None
-    ) == evaluation_instants(windows, {"a": shuffled.timeline(), "b": Timeline()}, None, END, limit=None)
+        windows, {"a": in_order.timeline(), "b": Timeline(counting=True)}, None, END, limit=None
+    ) == evaluation_instants(windows, {"a": shuffled.timeline(), "b": Timeline(counting=True)}, None, END, limit=None)

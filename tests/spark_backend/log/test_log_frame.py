@@ -25,7 +25,7 @@ def test_a_frame_says_what_is_in_it() -> None:
     assert header is not None
     assert (header.kind, header.rows, header.elements, header.triples, header.late) == (Kind.ELEMENTS, 3, 2, 2, 1)
     assert (header.earliest, header.latest) == (3, 7)
-    assert header.after == Totals(frames=1, elements=2, triples=2, late=1, first=7, last=7, watermark=6)
+    assert header.after == Totals(frames=1, elements=2, triples=2, late=1, first=7, last=7, watermark=6, empty=1)
     assert header.size == len(data)
 
 

@@ -60,7 +60,7 @@ def answers(
     found: dict[Instant, Answer] = {}
     previous: list[Solution] = []
     for t in evaluation_instants(query.windows, streams, start, horizon):
-        bounds = tuple(window.bounds(t) for window in query.windows)
+        bounds = tuple(window.bounds(streams[window.stream], t) for window in query.windows)
         result = _store(query, streams, graphs, t).query(query.sparql, use_default_graph_as_union=False)
         if isinstance(result, ox.QueryBoolean):
             found[t] = Answer(bool(result), bounds)

@@ -117,4 +117,4 @@ def clause(window: Window) -> str:
     if window.strategies is not None:
         words = [f"PERIODIC {window.period}" if word == "PERIODIC" else word for word in sorted(window.strategies)]
         report = f" REPORT {' '.join(words)}"
-    return f"{head} [RANGE {window.width} STEP {window.slide} T0 {window.origin}{report}]"
+    return f"{head} [{window.written}{report}]"

@@ -1,0 +1,86 @@
+"""The rows of a stream log that are a window's content at some instants, and which of them are whose.
+
+RSP-QL Definitions 12 and 13; contract section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.time import Instant
+from protocol.windows.instances import content_bounds
+from protocol.windows.spec import CountWindow, Unit, WindowSpec
+from spark_backend.evaluation.taking_part import Bounds
+from spark_backend.log.reader import LogReader
+
+
+@dataclass(frozen=True)
+class WindowContents:
+    """``rows`` in the columns of LOG. Those of an instant: lower < ``key`` ≤ upper and seen < instant.
+
+    ``bounds``: (instant, lower, upper) of each instant, ascending at both ends. ``key`` is a column of ``rows``. For
+    one instant ``rows`` are its content and nothing else.
+    """
+
+    rows: pa.Table
+    key: str
+    bounds: Sequence[Bounds]
+
+
+def contents(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> WindowContents:
+    """The window's contents at ascending instants."""
+    if isinstance(window, CountWindow):
+        return _last(reader, window, instants)
+    bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
+    rows = reader.scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds))
+    return WindowContents(rows, "time", bounds)
+
+
+def rows_about(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> int:
+    """How many rows the contents at ascending instants have together, about."""
+    if isinstance(window, CountWindow):
+        if window.unit is Unit.TRIPLES:
+            return window.size * len(instants)
+        rows = reader.scan(reader.last_from(window.size, instants[-1], window.unit), instants[-1])
+        return int(rows.num_rows) * len(instants)
+    bounds = [content_bounds(window, instant) for instant in instants]
+    held = int(reader.scan(bounds[0][0], bounds[-1][1]).num_rows)
+    spanned = max(bounds[-1][1] - bounds[0][0], 1)
+    return held * max(1, sum(upto - after for after, upto in bounds) // spanned)
+
+
+def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -> WindowContents:
+    """The last triples or elements: the rows in their order, numbered from 1 as ``place``.
+
+    The order is by timestamp, then the log's: by element, and in an element as the log has its rows.
+    """
+    # What is among the last at a later instant and was there before, is among them now.
+    rows = reader.scan(reader.last_from(window.size, instants[0], window.unit), instants[-1])
+    # A stable sort: rows of an element stay in their order.
+    rows = rows.take(pc.sort_indices(rows, sort_keys=[("time", "ascending"), ("element", "ascending")]))
+    time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
+    places = np.arange(1, len(time) + 1)
+    punctual = not len(time) or int((seen - time).max()) < 0
+    first = places if window.unit is Unit.TRIPLES else _first_places(element, places)
+    bounds = []
+    for instant in instants:
+        end = int(np.searchsorted(time, instant, side="right"))
+        starts = first[: int(np.searchsorted(first, end, side="right"))]
+        if not punctual:
+            starts = starts[seen[starts - 1] < instant]
+        lower = int(starts[-window.size]) - 1 if len(starts) >= window.size else 0
+        bounds.append((instant, lower, end))
+    begin, end = bounds[0][1], bounds[-1][2]
+    rows = rows.append_column("place", pa.array(places, pa.int64())).slice(begin, end - begin)
+    return WindowContents(rows, "place", bounds)
+
+
+def _first_places(element: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The places of elements' first rows."""
+    return places[np.flatnonzero(np.diff(element, prepend=-1))]

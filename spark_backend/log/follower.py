@@ -1,0 +1,82 @@
+"""A stream as it comes: the elements of a log in its order, from some element on (contract section 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from protocol.streams import StreamElement, StreamGap
+from spark_backend.log.frame import HEADER_BYTES
+from spark_backend.log.reader import LogReader
+from spark_backend.log.segment import opening_totals, segment_numbers, segment_path
+
+_BYTES_AT_ONCE = 256 * 1024
+
+
+class LogFollower:
+    """Takes what has been appended since it last did. Not for several threads at once.
+
+    Begins behind the element with the number ``after``; None: with what comes next.
+    """
+
+    def __init__(self, directory: Path, after: int | None) -> None:
+        self._reader = LogReader(directory)
+        self._next = self._reader.elements if after is None else min(after + 1, self._reader.elements)
+        self._place = self._reader.end if after is None else max(self._reader.begin, _before(directory, self._next))
+        self._exact = after is None or after >= 0
+        self.watermark = self._reader.watermark
+        self.ended = self._reader.ended
+
+    def take(self) -> list[StreamElement | StreamGap]:
+        """The next elements, some at once; none if there are none yet. A gap stands for those that are held no more.
+
+        Once there are none and ``ended``, there will be none. Raises NotFound when the stream is deleted.
+        """
+        self._reader.refresh()
+        found: list[StreamElement | StreamGap] = []
+        while not found:
+            rows, self._place = self._reader.read_after(self._place, _BYTES_AT_ONCE)
+            if not rows:
+                break
+            for batch in rows:
+                found += self._elements(batch)
+        self.watermark, self.ended = self._reader.watermark, self._reader.ended and self._place >= self._reader.end
+        return found
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def _elements(self, rows: pa.RecordBatch) -> list[StreamElement | StreamGap]:
+        """The elements of consecutive rows that have not been taken yet."""
+        if rows["element"][-1].as_py() < self._next:
+            return []
+        found: list[StreamElement | StreamGap] = []
+        lines: dict[int, list[str]] = {}
+        times: dict[int, int] = {}
+        columns = (rows[name].to_pylist() for name in ("element", "time", "s", "p", "o", "g"))
+        for number, time, s, p, o, g in zip(*columns, strict=True):
+            if number >= self._next:
+                times[number] = time
+                of_element = lines.setdefault(number, [])
+                if s is not None:
+                    of_element.append(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n")
+        for number, of_element in lines.items():
+            retained_from = self._reader.retained_from
+            if number > self._next and self._exact and retained_from is not None:
+                found.append(StreamGap(retained_from))
+            self._exact = True
+            found.append(StreamElement(number, times[number], "".join(of_element).encode()))
+            self._next = number + 1
+        return found
+
+
+def _before(directory: Path, number: int) -> tuple[int, int]:
+    """The place where the last segment begins that begins at or before an element, or before all places."""
+    for segment in reversed(segment_numbers(directory)):
+        try:
+            if opening_totals(segment_path(directory, segment)).elements <= number:
+                return segment, HEADER_BYTES
+        except FileNotFoundError:  # retention has taken it, and all before it
+            break
+    return 0, HEADER_BYTES

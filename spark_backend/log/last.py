@@ -1,0 +1,61 @@
+"""How far back the last triples or elements of a log reach: where the content of a count window is to be looked for."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.time import Instant
+from protocol.windows.spec import Unit
+from spark_backend.log.columns import NO_WATERMARK
+from spark_backend.log.run import Run
+
+
+def last_from(runs: Iterable[Run], count: int, upto: Instant, unit: Unit, scan: int) -> Instant:
+    """An instant with the last ``count`` that take part at ``upto`` after it; NO_WATERMARK if there are fewer.
+
+    ``scan``: what the runs that were looked into are marked as used by.
+    """
+    newest: list[Instant] = []
+    for run in sorted((run for run in runs if run.triples and run.earliest <= upto), key=_latest, reverse=True):
+        if len(newest) == count and run.latest < newest[0]:
+            break
+        run.used = scan
+        # A heap of the greatest times so far, the least of them first.
+        for time in _last_times(run, count, upto, unit):
+            if len(newest) < count:
+                heapq.heappush(newest, time)
+            elif time > newest[0]:
+                heapq.heapreplace(newest, time)
+    return newest[0] - 1 if len(newest) == count else NO_WATERMARK
+
+
+def _latest(run: Run) -> Instant:
+    return run.latest
+
+
+def _last_times(run: Run, count: int, upto: Instant, unit: Unit) -> list[Instant]:
+    """The timestamps of what in a run may be among the last: of each triple, or of each element once."""
+    punctual, times, late, _ = run.load()
+    end = bisect_right(times, upto)
+    if unit is Unit.TRIPLES:
+        found = times[max(0, end - count) : end].tolist()
+    else:
+        found = _of_elements(punctual.slice(0, end))[-count:]
+    if late is not None:
+        rows = late.filter(pc.and_(pc.less_equal(late["time"], upto), pc.less(late["seen"], upto)))
+        found += rows["time"].to_pylist() if unit is Unit.TRIPLES else _of_elements(rows)
+    return found
+
+
+def _of_elements(rows: pa.RecordBatch) -> list[Instant]:
+    """The timestamp of each element; the rows of one are neighbours."""
+    element = rows["element"].to_numpy()
+    first = np.flatnonzero(np.diff(element, prepend=-1))
+    times: list[Instant] = rows["time"].to_numpy()[first].tolist()
+    return times

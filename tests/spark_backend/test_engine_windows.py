@@ -1,0 +1,167 @@
+"""Windows by count, at the instant and from a landmark on, worked out by hand, with retention and restarts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.evaluations import Evaluation
+from protocol.streams import StreamSettings, TimeKind
+from spark_backend.log import writer
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> Iterator[SteppedBackend]:
+    stepped = SteppedBackend(tmp_path)
+    stepped.event_stream("s", "http://ex/s")
+    yield stepped
+    stepped.close()
+
+
+def query(window: str) -> str:
+    return f"SELECT ?v FROM STREAM <http://ex/s> [{window}] WHERE {{ ?s <http://ex/v> ?v }} ORDER BY ?v"
+
+
+def post(stepped: SteppedBackend, at: int, *values: int) -> None:
+    stepped.post("s", "".join(f"<http://ex/a> <http://ex/v> {value} . " for value in values), at)
+
+
+def values(stepped: SteppedBackend, name: str = "q") -> dict[int, list[int]]:
+    stepped.run()
+    return {instant: solutions(data) for instant, data in stepped.answers(name).items()}
+
+
+def solutions(data: bytes) -> list[int]:
+    return [int(binding["v"]["value"]) for binding in json.loads(data)["results"]["bindings"]]
+
+
+def bounds(stepped: SteppedBackend, instant: int) -> list[str]:
+    ((_, told),) = json.loads(stepped.answers("q")[instant])["evaluation"]["windows"].items()
+    return list(told)
+
+
+def test_the_last_triples_are_those_last_sent_and_the_window_closes_with_each_step(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("TRIPLES 3 STEP 2"))
+    post(stepped, 1, 10)
+    post(stepped, 2, 7, 8, 9)  # 4 in all: past 2 and 4 at once
+    post(stepped, 5, 10)
+    post(stepped, 6, 10)  # the same triple again counts, and is in the graph once
+    post(stepped, 9, 1)
+    stepped.backend.advance("s", 20)
+    assert values(stepped) == {2: [7, 8, 9], 6: [9, 10]}
+    assert bounds(stepped, 6) == ["1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.006Z"]
+
+
+def test_of_an_element_with_more_triples_than_fit_those_further_back_in_it_stay(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("TRIPLES 2"))
+    post(stepped, 1, 5, 3, 4, 1)
+    stepped.backend.advance("s", 20)
+    assert values(stepped) == {1: [1, 4]}
+
+
+def test_the_last_elements_have_all_of_their_triples_and_empty_ones_do_not_count(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("ELEMENTS 2"))
+    post(stepped, 1, 1, 2)
+    post(stepped, 3)
+    post(stepped, 4, 3)
+    post(stepped, 4, 4, 5)
+    stepped.backend.advance("s", 20)
+    assert values(stepped) == {1: [1, 2], 4: [3, 4, 5]}
+
+
+def test_a_late_element_counts_after_the_watermark_it_met_at_its_place_in_time(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("ELEMENTS 2"))
+    post(stepped, 10, 1)
+    post(stepped, 20, 2)
+    post(stepped, 15, 3)  # late: the watermark is 19
+    stepped.backend.advance("s", 30)
+    assert values(stepped) == {10: [1], 20: [2, 3]}
+
+
+def test_now_holds_the_elements_at_the_instant(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("NOW"))
+    post(stepped, 3, 1)
+    post(stepped, 3, 2)
+    post(stepped, 4, 3)
+    stepped.backend.advance("s", 20)
+    assert values(stepped) == {3: [1, 2], 4: [3]}
+    assert bounds(stepped, 4) == ["1970-01-01T00:00:00.003Z", "1970-01-01T00:00:00.004Z"]
+
+
+def test_a_landmark_holds_all_since_then_at_its_steps_or_on_change(stepped: SteppedBackend) -> None:
+    post(stepped, 1, 1)
+    post(stepped, 3, 2)
+    stepped.register("steps", query("LANDMARK 1 STEP 4"), since=-1)
+    stepped.register("changes", query("LANDMARK 1"), since=-1)
+    stepped.register("own", query("LANDMARK STEP 4"))  # starts at the watermark 2
+    post(stepped, 6, 3)
+    stepped.backend.advance("s", 10)
+    assert values(stepped, "steps") == {5: [2], 9: [2, 3]}
+    assert values(stepped, "changes") == {3: [2], 6: [2, 3]}
+    assert values(stepped, "own") == {4: [2], 8: [2, 3]}
+
+
+def test_after_the_end_a_landmark_closes_once_more_and_not_for_ever(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("LANDMARK STEP 10"))
+    post(stepped, 3, 1)
+    post(stepped, 12, 2)
+    stepped.backend.end_stream("s")
+    assert values(stepped) == {10: [1], 20: [1, 2]}
+
+
+def test_a_window_by_count_is_present_whenever_another_one_decides(stepped: SteppedBackend) -> None:
+    stepped.register(
+        "q",
+        """SELECT ?v FROM NAMED WINDOW <http://ex/last> ON <http://ex/s> [TRIPLES 2]
+           FROM NAMED WINDOW <http://ex/w> ON <http://ex/s> [RANGE 10 REPORT ON_WINDOW_CLOSE]
+           WHERE { WINDOW <http://ex/last> { ?s <http://ex/v> ?v } } ORDER BY ?v""",
+    )
+    for at in (1, 2, 3, 14):
+        post(stepped, at, at)
+    stepped.backend.advance("s", 30)
+    assert values(stepped) == {10: [2, 3], 20: [3, 14], 30: [3, 14]}
+
+
+def test_the_plan_says_what_the_windows_hold(stepped: SteppedBackend) -> None:
+    for window, said in (
+        ("TRIPLES 5 STEP 2", "the last 5 triples, step 2"),
+        ("NOW", "the elements at the instant"),
+        ("LANDMARK 0 STEP 1s", "all since 1970-01-01T00:00:00Z, step PT1S"),
+        ("LANDMARK", "all since the first element"),
+    ):
+        stepped.register("q", query(window))
+        assert said in stepped.backend.plan("q")
+
+
+def test_retention_keeps_what_count_windows_and_landmarks_hold_and_counting_goes_on_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer.StreamLog.open.__func__, "__kwdefaults__", {"segment_bytes": 1500})
+    stepped = SteppedBackend(tmp_path)
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+    stepped.register("q", query("ELEMENTS 12 STEP 4"))
+    for at in range(1, 41):
+        post(stepped, at * 1_000, at)
+        post(stepped, at * 1_000)  # counts for nothing
+        stepped.run()
+        stepped.backend._progress.say()
+    told = [notice for notice in stepped.notices if isinstance(notice, Evaluation)]
+    last_twelve = {n * 1_000: list(range(max(1, n - 11), n + 1)) for n in range(4, 40, 4)}
+    assert {one.instant: solutions(one.data) for one in told} == last_twelve
+    held = stepped.backend._streams.retained_from("s.1")
+    assert held is not None
+    assert 20_000 < held < 29_000
+    assert stepped.backend.retained_from("q") == held + 11_999
+    stepped.close()
+
+    again = SteppedBackend(tmp_path)
+    try:
+        again.pipeline.offset = json.loads(json.dumps(stepped.pipeline.offset))
+        post(again, 41_000, 41)
+        assert values(again) == {40_000: list(range(29, 41))}
+    finally:
+        again.close()
