@@ -119,8 +119,8 @@ def listening(client: Client, queries: Sequence[str], *, since: str | None = Non
         except Exception as error:
             listener.failed(error)
         finally:
-            left = asyncio.all_tasks(loop)
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            if left := asyncio.all_tasks(loop):
+                loop.run_until_complete(asyncio.wait(left))
             loop.close()
 
     thread = threading.Thread(target=run, name="listening", daemon=True)
