@@ -1,4 +1,4 @@
-# make install | demo | test | lint | bench | conformance | lock | clean
+# make install | demo | test | lint | bench | conformance | conformance-windows | lock | clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
 
-.PHONY: install demo test lint format bench conformance lock clean
+.PHONY: install demo test lint format bench conformance conformance-windows lock clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -53,6 +53,10 @@ conformance: install
 	$(BIN)/sparql-streams conformance $(if $(SUITE),--suite-path "$(SUITE)")
 	$(BIN)/sparql-streams conformance --host flask $(if $(SUITE),--suite-path "$(SUITE)") \
 		sparql11/protocol sparql11/graph-store-protocol sparql11/http-rdf-update sparql11/service-description
+
+# The same queries asked of windows, by Spark; some minutes.
+conformance-windows: install
+	$(BIN)/sparql-streams conformance --through-windows $(if $(SUITE),--suite-path "$(SUITE)")
 
 # The lock files name versions and hashes for every platform; needs uv (https://docs.astral.sh/uv/).
 COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-find-links \
