@@ -15,7 +15,7 @@ from endpoint.listeners import Listeners
 from endpoint.live_queries import LiveQueries
 from endpoint.query_document import query_document
 from endpoint.registration import located, register_query, standing_query
-from endpoint.result_stream import Asked, ResultStreamResponse, accept_header, asked, hub_of, since_parameter
+from endpoint.result_stream import Asked, ResultStreamResponse, accept_header, asked_as, hub_of, read_since
 from endpoint.subscription import Subscription
 from endpoint.subscriptions import Hub
 from protocol.access import operation_scope
@@ -23,8 +23,9 @@ from protocol.errors import Conflict, ProtocolError, Unavailable
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
 from protocol.formats.negotiation import choose
-from protocol.formats.sparql_request import MethodNotAllowed
+from protocol.formats.sparql_request import MethodNotAllowed, QueryRequest
 from protocol.language.model import ContinuousQuery, Form
+from protocol.time import Instant
 
 ANSWER_TIMEOUT = 300.0
 """Seconds a client that knows nothing of streams is kept waiting for the next evaluation."""
@@ -44,20 +45,20 @@ class EvaluationFailed(ProtocolError):
     title = "An evaluation failed"
 
 
-async def answer(request: Request, query: ContinuousQuery) -> Response:
-    """Whatever a request to ``/sparql`` with a continuous query asks for."""
+async def answer(request: Request, query: ContinuousQuery, sent: QueryRequest) -> Response:
+    """Whatever a request to ``/sparql`` with a continuous query asks for; ``sent`` has its parameters."""
     hub = hub_of(request)
     require(request, operation_scope(registration=query.registration is not None))
     query = await located(request, hub, query)
     if query.registration is not None:
-        return await _register(request, hub, query)
+        return await _register(request, hub, query, read_since(sent.since))
     media_type = choose(accept_header(request), offers(query.form))
-    start, live = asked(request), live_queries(request)
+    start, live = asked_as(request, last_event_id=sent.last_event_id, since=sent.since), live_queries(request)
     if media_type == EVENT_STREAM:
         return ResultStreamResponse(lambda: live.listening(query, start))
     listeners: Listeners = request.app.state.listeners
     with listeners.one_more():
-        evaluation = await _next_answer(request, live, query, start)
+        evaluation = await _next_answer(request, live, query, start, sent.timeout)
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
 
 
@@ -85,20 +86,24 @@ def live_queries(request: Request) -> LiveQueries:
     return live
 
 
-async def _register(request: Request, hub: Hub, query: ContinuousQuery) -> Response:
+async def _register(request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None) -> Response:
     if request.method != "POST":
         raise MethodNotAllowed("REGISTER changes the endpoint: send it with POST", ["POST"])
-    name, new = await register_query(hub, query, since_parameter(request))
+    name, new = await register_query(hub, query, since)
     root = request.scope.get("root_path", "")
     document = query_document(await standing_query(hub, name), root)
     return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{name}"})
 
 
 async def _next_answer(
-    request: Request, live: LiveQueries, query: ContinuousQuery, start: Asked
+    request: Request, live: LiveQueries, query: ContinuousQuery, start: Asked, seconds: float | None
 ) -> Evaluation | None:  # fmt: skip
-    """The next evaluation; None if the client left first. The query is let go of in any case."""
+    """The next evaluation; None if the client left first. The query is let go of in any case.
+
+    ``seconds`` is how long the client is ready to wait, if that is less than ``ANSWER_TIMEOUT``.
+    """
     timeout = getattr(request.app.state, "answer_timeout", ANSWER_TIMEOUT)
+    timeout = timeout if seconds is None else min(timeout, seconds)
     async with live.listening(query, start) as subscription:
         answered = asyncio.ensure_future(_first(subscription))
         left = asyncio.ensure_future(_disconnected(request))

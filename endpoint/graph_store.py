@@ -28,11 +28,8 @@ from protocol.formats.sparql_request import decode_form
 
 _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~"
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE")
-_SINGLE_GRAPH = {
-    media_type: syntax
-    for media_type, syntax in GRAPH_OFFERS.items()
-    if syntax not in (GraphFormat.TRIG, GraphFormat.N_QUADS)
-}
+_OFFERS = {media_type: syntax.value for media_type, syntax in GRAPH_OFFERS.items()}
+"""Datasets too: the graph is then the default graph of one."""
 
 
 class MalformedGraphRequest(ProtocolError):
@@ -73,7 +70,7 @@ async def graphs(request: Request) -> Response:
     graph = _named_by(request)
     if request.method in ("GET", "HEAD"):
         accept = ", ".join(request.headers.getlist("accept")) or None
-        question = GraphQuestion(_required(graph).iri, accept, {name: one.value for name, one in _SINGLE_GRAPH.items()})
+        question = GraphQuestion(_required(graph).iri, accept, _OFFERS)
         return AnswerResponse(state.readers, question, query_limits(request))
     if request.method == "DELETE":
         return await threads.run(_delete, state.store, state.backend, _required(graph))

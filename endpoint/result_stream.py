@@ -55,20 +55,36 @@ def asked(request: Request) -> Asked:
 
     Raises InvalidResumePoint or InvalidTime.
     """
-    token = request.headers.get("last-event-id", "").strip() or request.query_params.get("lastEventId", "").strip()
-    return Asked(sse.parse_resume_token(token) if token else None, since_parameter(request))
+    parameters = request.query_params
+    return asked_as(request, last_event_id=parameters.get("lastEventId", ""), since=parameters.get("since", ""))
+
+
+def asked_as(request: Request, *, last_event_id: str, since: str) -> Asked:
+    """``asked``, with the parameters as they came: those of a query may be in a form (SPARQL 1.1 Protocol 2.1.2)."""
+    token = request.headers.get("last-event-id", "").strip() or last_event_id.strip()
+    return Asked(sse.parse_resume_token(token) if token else None, read_since(since))
 
 
 def since_parameter(request: Request) -> Instant | None:
-    """``?since=``: ``beginning`` is before all instants."""
-    if request.query_params.get("since", "").strip().lower() == "beginning":
-        return BEFORE_ALL
-    return instant_parameter(request, "since", also="beginning")
+    """``?since=`` of the URL, as ``read_since`` reads it."""
+    return read_since(request.query_params.get("since", ""))
+
+
+def read_since(text: str) -> Instant | None:
+    """Where to start: ``beginning`` is before all instants; None if ``text`` is empty. Raises InvalidTime."""
+    return BEFORE_ALL if text.strip().lower() == "beginning" else _instant_or_none(text, "since", also="beginning")
 
 
 def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:
-    """A time in the query string; None if the parameter is not there or empty."""
-    text = request.query_params.get(name, "").strip()
+    """A time in the query string; None if the parameter is not there or empty. InvalidTime if it is there twice."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1:
+        raise InvalidTime(f"{name} is given {len(given)} times: give one")
+    return _instant_or_none("".join(given), name, also=also)
+
+
+def _instant_or_none(text: str, name: str, *, also: str) -> Instant | None:
+    text = text.strip()
     if not text:
         return None
     # A plus sign that was not percent-encoded has become a space; a time has no other.

@@ -16,6 +16,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
 
 PREFIX = "SPARQL_STREAMS_"
 
+_MASTER = re.compile(r"local(?:\[(?:\*|\d+)(?:, *\d+)?\])?|local-cluster\[\d+, *\d+, *\d+\]|yarn|(?:spark|k8s)://\S+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.\-]*://(?:[a-z0-9._\-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\Z")
 
 
@@ -108,6 +109,16 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name}: {value!r} is not a text with something in it")
     return value.strip()
+
+
+def _master(value: object) -> str:
+    text = _text("spark_master", value)
+    if not _MASTER.fullmatch(text):
+        raise ValueError(
+            f"spark_master: {text!r} is no master of Spark: write local, local[N], local[*], spark://HOST:PORT, "
+            "k8s://URL or yarn"
+        )
+    return text
 
 
 def _number(name: str, value: object, least: int, most: int) -> int:
@@ -221,7 +232,7 @@ _READERS: dict[str, Any] = {
     "data": _directory,
     "load": _files,
     "base_url": _url,
-    "spark_master": lambda value: _text("spark_master", value),
+    "spark_master": _master,
     "cors_origins": _origins,
     "threads": lambda value: _number("threads", value, 1, 1000),
     "readers": lambda value: _number("readers", value, 1, 1000),

@@ -53,7 +53,7 @@ async def sparql(request: Request) -> Response:
         raise too_large(MAXIMUM_TEXT)
     query = await _continuous(threads, asked, base)
     if query is not None:
-        return await answer_continuous(request, query)
+        return await answer_continuous(request, query, asked)
     require(request, operation_scope())
     return _answer(request, asked, base)
 

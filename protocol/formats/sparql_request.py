@@ -34,13 +34,17 @@ class MethodNotAllowed(ProtocolError):
 class QueryRequest:
     """A query. ``default_graphs`` and ``named_graphs``, if any is there, are the dataset instead of FROM's.
 
-    ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know.
+    ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know. ``since`` and
+    ``last_event_id`` (the parameter ``lastEventId``) say where the result stream of a continuous query begins;
+    they are as they were sent, and empty if they were not.
     """
 
     text: str
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
     timeout: float | None = None
+    since: str = ""
+    last_event_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,10 @@ def _refuse(parameters: Parameters, names: Sequence[str], kind: str) -> None:
 def _query(text: str, parameters: Parameters) -> QueryRequest:
     _refuse(parameters, _OF_UPDATES, "a query: use default-graph-uri or named-graph-uri")
     default, named = (_graphs(parameters, name) for name in _OF_QUERIES)
-    return QueryRequest(text, default, named, _timeout(parameters.get("timeout", ())))
+    since, last_event_id = (
+        _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId")
+    )  # fmt: skip
+    return QueryRequest(text, default, named, _timeout(parameters.get("timeout", ())), since, last_event_id)
 
 
 def _timeout(values: Sequence[str]) -> float | None:

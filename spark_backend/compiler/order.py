@@ -39,7 +39,8 @@ def _class(value: Value) -> str:
 def _text(value: Value) -> str:
     """Code points of IRIs and strings; for what has no other order, the term."""
     return (
-        f"(CASE WHEN {value.kind} = {TermKind.IRI:d} THEN {value.term} "
+        # Without its brackets: the closing one is greater than a digit.
+        f"(CASE WHEN {value.kind} = {TermKind.IRI:d} THEN ({value.term})[2:-2] "
         f"WHEN {value.kind} = {TermKind.STRING:d} AND NOT contains({value.term}, '\\') THEN ({value.term})[2:-2] "
         f"WHEN {value.kind} IN {_STRINGS} THEN lexical({value.term}) ELSE {value.term} END)"
     )

@@ -287,6 +287,36 @@ def test_who_waits_too_long_is_told_why(backend: FakeBackend) -> None:
     run(check())
 
 
+def test_who_waits_says_how_long(backend: FakeBackend) -> None:
+    async def check() -> None:
+        app = create_app(Settings(threads=2), backend=backend)
+        async with app.router.lifespan_context(app):
+            asked = Exchange(app, ASKED + "&timeout=0.01", accept="text/csv")
+            await asked.task
+            assert asked.status == 504
+            assert "within 0.01 s" in asked.json["detail"]
+
+    run(check())
+
+
+def test_where_to_begin_may_be_said_in_a_form(backend: FakeBackend) -> None:
+    async def check() -> None:
+        app = create_app(Settings(threads=2), backend=backend)
+        async with app.router.lifespan_context(app):
+            form = {"method": "POST", "content_type": "application/x-www-form-urlencoded", "accept": EVENTS}
+            at, after, soon, twice = (
+                Exchange(app, "/sparql", body=f"query={quote(QUERY)}&{where}".encode(), **form)  # type: ignore[arg-type]
+                for where in ("since=4999", f"lastEventId={resume_token(7000)}", "since=soon", "since=1&since=2")
+            )
+            await until(lambda: all(one.status for one in (at, after, soon, twice)))
+            assert [one.status for one in (at, after, soon, twice)] == [200, 200, 400, 400]
+            assert sorted(backend.since[name] or 0 for name in live(backend)) == [4999, 6999]
+            for one in (at, after):
+                await one.leave()
+
+    run(check())
+
+
 def test_who_waits_does_not_keep_a_stopping_server(backend: FakeBackend) -> None:
     async def check() -> None:
         app = create_app(Settings(threads=2), backend=backend)

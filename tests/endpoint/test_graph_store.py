@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 
 from endpoint import create_app
@@ -162,6 +163,20 @@ def test_graphs_are_written_as_asked(client: TestClient) -> None:
     assert client.get("/graphs", params=ONE).headers["content-type"] == "text/turtle; charset=utf-8"
     assert client.get("/graphs", params=ONE, headers={"Accept": "application/rdf+xml"}).text.startswith("<?xml")
     assert_problem(client.get("/graphs", params=ONE, headers={"Accept": "text/csv"}), 406)
+
+
+@pytest.mark.parametrize("media_type", ["application/trig", "application/n-quads"])
+@pytest.mark.parametrize("graph", [ONE, {"default": ""}])
+def test_in_the_syntax_of_a_dataset_a_graph_is_its_default_graph(
+    client: TestClient, graph: dict[str, str], media_type: str
+) -> None:
+    client.put("/graphs", params=graph, content=TRIPLE, headers=TURTLE)
+    response = client.get("/graphs", params=graph, headers={"Accept": media_type})
+    assert response.headers["content-type"] == media_type
+    [quad] = ox.parse(response.content, ox.RdfFormat.from_media_type(media_type))
+    assert quad.graph_name == ox.DefaultGraph()
+    again = client.put("/graphs", params=graph, content=response.content, headers={"Content-Type": media_type})
+    assert again.status_code == 204
 
 
 def test_patch_is_not_allowed(client: TestClient) -> None:

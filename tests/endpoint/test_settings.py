@@ -74,6 +74,9 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
         ("base_url", "http://example.org/?a"),
         ("base_url", "http://example.org:port/"),
         ("spark_master", " "),
+        ("spark_master", "elsewhere"),
+        ("spark_master", "local[many]"),
+        ("spark_master", "spark://"),
         ("cors_origins", ["example.org"]),
         ("cors_origins", "https://example.org/path"),
         ("threads", 0),
@@ -101,6 +104,11 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
 def test_a_wrong_setting_is_named_with_what_was_given(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{name}: .*"):
         Settings(**{name: value})
+
+
+@pytest.mark.parametrize("master", ["local", "local[4]", "local[*]", "local[2, 3]", "spark://host:7077", "yarn"])
+def test_what_spark_takes_for_a_master_is_taken(master: str) -> None:
+    assert Settings(spark_master=master).spark_master == master
 
 
 def test_no_page_or_certain_ones_may_ask() -> None:

@@ -131,6 +131,14 @@ def test_what_is_no_time_appends_nothing(client: TestClient, backend: FakeBacken
     assert backend.appended == []
 
 
+def test_two_times_append_nothing(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    refused = client.post("/streams/s?at=1&at=2", content=b"x", headers=TURTLE)
+    assert refused.status_code == 400
+    assert refused.json()["detail"] == "at is given 2 times: give one"
+    assert backend.appended == []
+
+
 def test_appending_to_what_is_not_there_is_not_found(client: TestClient) -> None:
     assert client.post("/streams/s", content=b"x", headers=TURTLE).status_code == 404
 

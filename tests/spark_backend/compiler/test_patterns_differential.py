@@ -155,3 +155,14 @@ ORDERED = {
 @pytest.mark.parametrize("text", ORDERED.values(), ids=ORDERED.keys())
 def test_solutions_come_in_the_order_that_the_query_decides(text: str) -> None:
     assert_same_solutions(text, ONE, ordered=True)
+
+
+@pytest.mark.parametrize("text", ["SELECT ?s {?s :p ?v} ORDER BY ?s", "SELECT ?s {?s :p ?v} ORDER BY DESC(?s) LIMIT 3"])
+def test_iris_are_ordered_by_their_characters(text: str) -> None:
+    content = Content({None: ":s1 :p 1 . :s10 :p 1 . :s19 :p 1 . :s2 :p 1 . :s :p 1 . <http://ex/s1/a> :p 1 ."})
+    assert_same_solutions(text, content, ordered=True)
+
+
+def test_the_least_and_the_greatest_iri_are_so_by_their_characters() -> None:
+    content = Content({None: ":a :p :s1, :s10, :s, :s9, <http://ex/s-> ."})
+    assert_same_solutions("SELECT (MIN(?o) AS ?least) (MAX(?o) AS ?most) {?a :p ?o}", content)
