@@ -7,6 +7,7 @@ import pytest
 
 from endpoint import create_app
 from endpoint.settings import Settings
+from protocol.formats.sparql_request import QueryRequest
 from protocol.language.model import ContinuousQuery
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -235,7 +236,8 @@ def test_a_continuous_query_goes_to_those_who_answer_it(
 ) -> None:
     from starlette.responses import PlainTextResponse
 
-    async def answer(request: Any, query: ContinuousQuery) -> PlainTextResponse:
+    async def answer(request: Any, query: ContinuousQuery, sent: QueryRequest) -> PlainTextResponse:
+        assert sent.text == text
         return PlainTextResponse(" ".join(query.streams))
 
     monkeypatch.setattr("endpoint.sparql.answer_continuous", answer)
