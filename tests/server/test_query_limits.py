@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -45,11 +46,12 @@ def ask(server: Running, query: str, **parameters: Any) -> httpx.Response:
 
 def readers() -> set[int]:
     """The process ids of the readers, which are this process's children as the server runs in it."""
-    return {
-        one.pid
-        for one in psutil.Process().children()
-        if one.status() != psutil.STATUS_ZOMBIE and "endpoint.readers.reader" in one.cmdline()
-    }
+    found = set()
+    for one in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since
+            if one.status() != psutil.STATUS_ZOMBIE and "endpoint.readers.reader" in one.cmdline():
+                found.add(one.pid)
+    return found
 
 
 def answering(server: Running) -> set[int]:
