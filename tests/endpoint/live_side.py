@@ -8,11 +8,15 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from urllib.parse import unquote
 
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message
 
+from endpoint import create_app
+from endpoint.settings import Settings
 from protocol.formats.sse import parse_resume_token
 from protocol.language.model import R2S, ContinuousQuery, Form, Registration, StreamWindow
 from protocol.windows.spec import TimeWindow
+from tests.endpoint.fake_backend import FakeBackend
 
 STREAM = "http://127.0.0.1:8000/streams/s"
 
@@ -59,6 +63,17 @@ def run(coroutine: Coroutine[Any, Any, None] | Awaitable[None], timeout: float =
         await asyncio.wait_for(coroutine, timeout)
 
     asyncio.run(bounded())
+
+
+def served(backend: FakeBackend, check: Callable[[Starlette], Awaitable[None]]) -> None:
+    """Run a test's check of the application over a backend, while the application is alive."""
+
+    async def alive() -> None:
+        app = create_app(Settings(threads=2), backend=backend)
+        async with app.router.lifespan_context(app):
+            await check(app)
+
+    run(alive())
 
 
 class Exchange:

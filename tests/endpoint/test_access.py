@@ -12,7 +12,6 @@ from endpoint import create_app
 from endpoint.access import warn_if_open
 from endpoint.settings import Settings
 from protocol.access import AccessToken, Scope, Tokens
-from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live_side import STREAM, Exchange, run, until
@@ -34,13 +33,6 @@ def tokens(*anonymous: Scope) -> Tokens:
 
 def bearer(name: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {NAMES.get(name, name)}"} if name else {}
-
-
-@pytest.fixture
-def backend() -> FakeBackend:
-    backend = FakeBackend()
-    backend.create_stream("s", StreamSettings(STREAM))
-    return backend
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
+from starlette.applications import Starlette
 
 from endpoint import channel, create_app
 from endpoint.backend import Ended, Evaluation, Failed, Progress
@@ -13,10 +13,9 @@ from endpoint.channel import encode
 from endpoint.settings import Settings
 from protocol.errors import UnsupportedFeature
 from protocol.formats.sse import FIRST_INSTANT, resume_token
-from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live_side import STREAM, Exchange, answer, run, until
+from tests.endpoint.live_side import Exchange, answer, run, served, until
 
 QUERY = """PREFIX : <http://e/>
 SELECT ?n
@@ -26,19 +25,6 @@ CONSTRUCT = QUERY.replace("SELECT ?n", "CONSTRUCT { ?s ?p ?n }")
 SPARQL = {"Content-Type": "application/sparql-query"}
 ASKED = f"/sparql?query={quote(QUERY)}"
 EVENTS = "text/event-stream"
-
-
-@pytest.fixture
-def backend() -> FakeBackend:
-    backend = FakeBackend()
-    backend.create_stream("s", StreamSettings(STREAM))
-    return backend
-
-
-@pytest.fixture
-def client(backend: FakeBackend) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
-        yield client
 
 
 def live(backend: FakeBackend) -> list[str]:
@@ -57,128 +43,116 @@ def test_many_listeners_of_one_text_share_one_query_and_get_the_same_events(
 
     monkeypatch.setattr(channel, "encode", encoding)
 
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            posted = {"method": "POST", "content_type": "application/sparql-query", "accept": EVENTS}
-            listeners = [Exchange(app, ASKED, accept=EVENTS) for _ in range(20)]
-            listeners += [Exchange(app, "/sparql", body=QUERY.encode(), **posted) for _ in range(20)]  # type: ignore[arg-type]
-            await until(lambda: all(one.status == 200 for one in listeners))
-            [name] = live(backend)
-            assert backend.calls.count("register") == 1
-            for n in range(1, 4):
-                backend.evaluate(name, n * 1000, answer(n))
-            await until(lambda: all(one.instants == [1000, 2000, 3000] for one in listeners))
-            assert len(encoded) == 3
-            for one in listeners:
-                await one.leave()
-            assert app.state.hub.listeners() == {}
-            assert live(backend) == [name]  # for the resume window
+    async def check(app: Starlette) -> None:
+        posted = {"method": "POST", "content_type": "application/sparql-query", "accept": EVENTS}
+        listeners = [Exchange(app, ASKED, accept=EVENTS) for _ in range(20)]
+        listeners += [Exchange(app, "/sparql", body=QUERY.encode(), **posted) for _ in range(20)]  # type: ignore[arg-type]
+        await until(lambda: all(one.status == 200 for one in listeners))
+        [name] = live(backend)
+        assert backend.calls.count("register") == 1
+        for n in range(1, 4):
+            backend.evaluate(name, n * 1000, answer(n))
+        await until(lambda: all(one.instants == [1000, 2000, 3000] for one in listeners))
+        assert len(encoded) == 3
+        for one in listeners:
+            await one.leave()
+        assert app.state.hub.listeners() == {}
+        assert live(backend) == [name]  # for the resume window
 
-    run(check())
+    served(backend, check)
 
 
 def test_the_first_listener_gets_the_query_s_first_answer_however_soon_it_comes(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            register = backend.register
+    async def check(app: Starlette) -> None:
+        register = backend.register
 
-            def at_once(name: str, query: object, **given: object) -> bool:
-                new = register(name, query, **given)  # type: ignore[arg-type]
-                backend.evaluate(name, 1000, answer(1))
-                return new
+        def at_once(name: str, query: object, **given: object) -> bool:
+            new = register(name, query, **given)  # type: ignore[arg-type]
+            backend.evaluate(name, 1000, answer(1))
+            return new
 
-            backend.register = at_once  # type: ignore[method-assign]
-            listener = Exchange(app, ASKED, accept=EVENTS)
-            await until(lambda: listener.instants == [1000])
-            await listener.leave()
+        backend.register = at_once  # type: ignore[method-assign]
+        listener = Exchange(app, ASKED, accept=EVENTS)
+        await until(lambda: listener.instants == [1000])
+        await listener.leave()
 
-    run(check())
+    served(backend, check)
 
 
 def test_a_reconnecting_client_goes_on_where_it_was(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            first = Exchange(app, ASKED, accept=EVENTS)
-            await until(lambda: first.status)
-            [name] = live(backend)
-            backend.evaluate(name, 1000, answer(1))
-            await until(lambda: first.instants == [1000])
-            await first.leave()
-            backend.evaluate(name, 2000, answer(2))
-            again = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(1000))
-            await until(lambda: again.instants == [2000])
-            await again.leave()
-            assert backend.calls.count("register") == 1
+    async def check(app: Starlette) -> None:
+        first = Exchange(app, ASKED, accept=EVENTS)
+        await until(lambda: first.status)
+        [name] = live(backend)
+        backend.evaluate(name, 1000, answer(1))
+        await until(lambda: first.instants == [1000])
+        await first.leave()
+        backend.evaluate(name, 2000, answer(2))
+        again = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(1000))
+        await until(lambda: again.instants == [2000])
+        await again.leave()
+        assert backend.calls.count("register") == 1
 
-    run(check())
+    served(backend, check)
 
 
 def test_after_a_restart_a_reconnecting_client_has_its_query_registered_again_from_its_last_event(
     backend: FakeBackend,
 ) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            again = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(5000))
-            await until(lambda: again.status)
-            [name] = live(backend)
-            # One millisecond before: ISTREAM needs the answer at that event to compare the next one with.
-            assert backend.since[name] == 4999
-            for n in range(5, 8):
-                backend.evaluate(name, n * 1000, answer(n))
-            await until(lambda: again.instants == [6000, 7000])
-            # One who was further behind comes later.
-            register = backend.register
+    async def check(app: Starlette) -> None:
+        again = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(5000))
+        await until(lambda: again.status)
+        [name] = live(backend)
+        # One millisecond before: ISTREAM needs the answer at that event to compare the next one with.
+        assert backend.since[name] == 4999
+        for n in range(5, 8):
+            backend.evaluate(name, n * 1000, answer(n))
+        await until(lambda: again.instants == [6000, 7000])
+        # One who was further behind comes later.
+        register = backend.register
 
-            def anew(name: str, query: object, **given: object) -> bool:
-                past = backend.history[name]
-                new = register(name, query, **given)  # type: ignore[arg-type]
-                backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(2, 8)))
-                assert len(past) == 3
-                return new
+        def anew(name: str, query: object, **given: object) -> bool:
+            past = backend.history[name]
+            new = register(name, query, **given)  # type: ignore[arg-type]
+            backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(2, 8)))
+            assert len(past) == 3
+            return new
 
-            backend.register = anew  # type: ignore[method-assign]
-            behind = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(3000))
-            await until(lambda: behind.instants == [4000, 5000, 6000, 7000])
-            backend.evaluate(name, 8000, answer(8))
-            await until(lambda: behind.instants[-1] == again.instants[-1] == 8000)
-            assert again.instants == [6000, 7000, 8000]
-            await again.leave()
-            await behind.leave()
+        backend.register = anew  # type: ignore[method-assign]
+        behind = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(3000))
+        await until(lambda: behind.instants == [4000, 5000, 6000, 7000])
+        backend.evaluate(name, 8000, answer(8))
+        await until(lambda: behind.instants[-1] == again.instants[-1] == 8000)
+        assert again.instants == [6000, 7000, 8000]
+        await again.leave()
+        await behind.leave()
 
-    run(check())
+    served(backend, check)
 
 
 def test_who_asks_for_the_past_gets_a_query_of_its_own(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            now = Exchange(app, ASKED, accept=EVENTS)
-            past = [Exchange(app, ASKED + "&since=beginning", accept=EVENTS) for _ in range(3)]
-            await until(lambda: now.status and all(one.status for one in past))
-            assert sorted(backend.since[name] or 0 for name in live(backend)) == [FIRST_INSTANT, 0]
-            for one in (now, *past):
-                await one.leave()
+    async def check(app: Starlette) -> None:
+        now = Exchange(app, ASKED, accept=EVENTS)
+        past = [Exchange(app, ASKED + "&since=beginning", accept=EVENTS) for _ in range(3)]
+        await until(lambda: now.status and all(one.status for one in past))
+        assert sorted(backend.since[name] or 0 for name in live(backend)) == [FIRST_INSTANT, 0]
+        for one in (now, *past):
+            await one.leave()
 
-    run(check())
+    served(backend, check)
 
 
 def test_the_end_of_all_streams_ends_the_result_stream(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            listener = Exchange(app, ASKED, accept=EVENTS)
-            await until(lambda: listener.status)
-            [name] = live(backend)
-            backend.push(Evaluation(name, 1000, answer(1)), Ended(name, "all streams have ended"))
-            await listener.task
-            assert listener.instants == [1000]
-            assert listener.events[-1]["event"] == "end"
+    async def check(app: Starlette) -> None:
+        listener = Exchange(app, ASKED, accept=EVENTS)
+        await until(lambda: listener.status)
+        [name] = live(backend)
+        backend.push(Evaluation(name, 1000, answer(1)), Ended(name, "all streams have ended"))
+        await listener.task
+        assert listener.instants == [1000]
+        assert listener.events[-1]["event"] == "end"
 
-    run(check())
+    served(backend, check)
 
 
 def test_a_query_that_cannot_be_registered_is_an_ordinary_error(client: TestClient, backend: FakeBackend) -> None:
@@ -242,35 +216,31 @@ def test_a_graph_is_answered_in_turtle_without_a_wish(backend: FakeBackend) -> N
 
 
 def test_the_next_answer_is_not_the_one_before(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            listener = Exchange(app, ASKED, accept=EVENTS)
-            await until(lambda: listener.status)
-            [name] = live(backend)
-            backend.evaluate(name, 1000, answer(1))
-            await until(lambda: listener.instants)
-            asked = Exchange(app, ASKED, accept="application/json")
-            await until(lambda: app.state.hub.listeners() == {name: 2})
-            backend.evaluate(name, 2000, answer(2))
-            await asked.task
-            assert asked.body == answer(2)
-            assert asked.headers["content-type"] == "application/json"
-            await listener.leave()
+    async def check(app: Starlette) -> None:
+        listener = Exchange(app, ASKED, accept=EVENTS)
+        await until(lambda: listener.status)
+        [name] = live(backend)
+        backend.evaluate(name, 1000, answer(1))
+        await until(lambda: listener.instants)
+        asked = Exchange(app, ASKED, accept="application/json")
+        await until(lambda: app.state.hub.listeners() == {name: 2})
+        backend.evaluate(name, 2000, answer(2))
+        await asked.task
+        assert asked.body == answer(2)
+        assert asked.headers["content-type"] == "application/json"
+        await listener.leave()
 
-    run(check())
+    served(backend, check)
 
 
 def test_a_client_that_goes_away_while_it_waits_lets_go_of_everything(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            asked = Exchange(app, ASKED, accept="text/csv")
-            await until(lambda: app.state.hub.listeners())
-            await asked.leave()
-            assert app.state.hub.listeners() == {}
+    async def check(app: Starlette) -> None:
+        asked = Exchange(app, ASKED, accept="text/csv")
+        await until(lambda: app.state.hub.listeners())
+        await asked.leave()
+        assert app.state.hub.listeners() == {}
 
-    run(check())
+    served(backend, check)
 
 
 def test_who_waits_too_long_is_told_why(backend: FakeBackend) -> None:
@@ -288,62 +258,54 @@ def test_who_waits_too_long_is_told_why(backend: FakeBackend) -> None:
 
 
 def test_who_waits_says_how_long(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            asked = Exchange(app, ASKED + "&timeout=0.01", accept="text/csv")
-            await asked.task
-            assert asked.status == 504
-            assert "within 0.01 s" in asked.json["detail"]
+    async def check(app: Starlette) -> None:
+        asked = Exchange(app, ASKED + "&timeout=0.01", accept="text/csv")
+        await asked.task
+        assert asked.status == 504
+        assert "within 0.01 s" in asked.json["detail"]
 
-    run(check())
+    served(backend, check)
 
 
 def test_where_to_begin_may_be_said_in_a_form(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            form = {"method": "POST", "content_type": "application/x-www-form-urlencoded", "accept": EVENTS}
-            at, after, soon, twice = (
-                Exchange(app, "/sparql", body=f"query={quote(QUERY)}&{where}".encode(), **form)  # type: ignore[arg-type]
-                for where in ("since=4999", f"lastEventId={resume_token(7000)}", "since=soon", "since=1&since=2")
-            )
-            await until(lambda: all(one.status for one in (at, after, soon, twice)))
-            assert [one.status for one in (at, after, soon, twice)] == [200, 200, 400, 400]
-            assert sorted(backend.since[name] or 0 for name in live(backend)) == [4999, 6999]
-            for one in (at, after):
-                await one.leave()
+    async def check(app: Starlette) -> None:
+        form = {"method": "POST", "content_type": "application/x-www-form-urlencoded", "accept": EVENTS}
+        at, after, soon, twice = (
+            Exchange(app, "/sparql", body=f"query={quote(QUERY)}&{where}".encode(), **form)  # type: ignore[arg-type]
+            for where in ("since=4999", f"lastEventId={resume_token(7000)}", "since=soon", "since=1&since=2")
+        )
+        await until(lambda: all(one.status for one in (at, after, soon, twice)))
+        assert [one.status for one in (at, after, soon, twice)] == [200, 200, 400, 400]
+        assert sorted(backend.since[name] or 0 for name in live(backend)) == [4999, 6999]
+        for one in (at, after):
+            await one.leave()
 
-    run(check())
+    served(backend, check)
 
 
 def test_who_waits_does_not_keep_a_stopping_server(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            asked = Exchange(app, ASKED, accept="text/csv")
-            await until(lambda: app.state.hub.listeners())
-            await app.state.hub.stop()
-            await asked.task
-            assert asked.status == 503
+    async def check(app: Starlette) -> None:
+        asked = Exchange(app, ASKED, accept="text/csv")
+        await until(lambda: app.state.hub.listeners())
+        await app.state.hub.stop()
+        await asked.task
+        assert asked.status == 503
 
-    run(check())
+    served(backend, check)
 
 
 @pytest.mark.parametrize(("ended", "status"), [(True, 409), (False, 500)])
 def test_no_answer_to_come_is_a_problem_at_once(backend: FakeBackend, ended: bool, status: int) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            asked = Exchange(app, ASKED, accept="text/csv")
-            await until(lambda: app.state.hub.listeners())
-            [name] = live(backend)
-            backend.push(Ended(name, "all streams have ended") if ended else Failed(name, 1, "out of memory"))
-            await asked.task
-            assert asked.status == status
-            assert ("all streams have ended" if ended else "out of memory") in asked.json["detail"]
+    async def check(app: Starlette) -> None:
+        asked = Exchange(app, ASKED, accept="text/csv")
+        await until(lambda: app.state.hub.listeners())
+        [name] = live(backend)
+        backend.push(Ended(name, "all streams have ended") if ended else Failed(name, 1, "out of memory"))
+        await asked.task
+        assert asked.status == status
+        assert ("all streams have ended" if ended else "out of memory") in asked.json["detail"]
 
-    run(check())
+    served(backend, check)
 
 
 def registration(name: str = "rooms", kind: str = "QUERY", query: str = QUERY) -> str:

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from endpoint import create_app
-from endpoint.settings import Settings
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -14,12 +10,6 @@ from tests.endpoint.fake_backend import FakeBackend
 @pytest.fixture
 def backend() -> FakeBackend:
     return FakeBackend()
-
-
-@pytest.fixture
-def client(backend: FakeBackend) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

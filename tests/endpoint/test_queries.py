@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
+from starlette.applications import Starlette
 
-from endpoint import create_app
 from endpoint.backend import Ended
 from endpoint.live_queries import live_name
-from endpoint.settings import Settings
 from protocol.errors import Conflict, UnsupportedFeature
 from protocol.formats.sse import FIRST_INSTANT
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live_side import STREAM, Exchange, answer, continuous, run, until
+from tests.endpoint.live_side import STREAM, Exchange, answer, continuous, served, until
 
 QUERY = """PREFIX : <http://e/>
 SELECT ?n
@@ -22,19 +19,6 @@ WHERE { WINDOW :w { ?s ?p ?n } }"""
 CONSTRUCT = QUERY.replace("SELECT ?n", "CONSTRUCT { ?s ?p ?n }")
 SPARQL = {"Content-Type": "application/sparql-query"}
 EVENTS = {"Accept": "text/event-stream"}
-
-
-@pytest.fixture
-def backend() -> FakeBackend:
-    backend = FakeBackend()
-    backend.create_stream("s", StreamSettings(STREAM))
-    return backend
-
-
-@pytest.fixture
-def client(backend: FakeBackend) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
-        yield client
 
 
 def test_a_query_is_created_described_listed_and_removed(client: TestClient) -> None:
@@ -208,59 +192,49 @@ def test_a_wrong_resume_point_is_a_bad_request(client: TestClient, header: str, 
 
 
 def test_results_are_listened_to_resumed_and_ended_by_removal(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            put = Exchange(
-                app, "/queries/q", method="PUT", body=QUERY.encode(), content_type="application/sparql-query"
-            )
-            await put.task
-            listener = Exchange(app, "/queries/q/results", accept="text/event-stream")
-            await until(lambda: listener.status == 200)
-            for n in range(1, 4):
-                backend.evaluate("q", n * 1000, answer(n))
-            await until(lambda: listener.instants == [1000, 2000, 3000])
-            assert "lastError" in put.json
-            described = Exchange(app, "/queries/q")
-            await described.task
-            assert described.json["listeners"] == 1
-            token = listener.events[0]["id"]
-            resumed = Exchange(app, f"/queries/q/results?lastEventId={token}", accept="text/event-stream")
-            by_header = Exchange(
-                app, "/queries/q/results?since=beginning", accept="text/event-stream", last_event_id=token
-            )
-            await until(lambda: resumed.instants == by_header.instants == [2000, 3000])
-            await by_header.leave()
-            await Exchange(app, "/queries/q", method="DELETE").task
-            await listener.task
-            await resumed.task
-            assert listener.complete
-            assert listener.events[-1]["event"] == resumed.events[-1]["event"] == "end"
+    async def check(app: Starlette) -> None:
+        put = Exchange(app, "/queries/q", method="PUT", body=QUERY.encode(), content_type="application/sparql-query")
+        await put.task
+        listener = Exchange(app, "/queries/q/results", accept="text/event-stream")
+        await until(lambda: listener.status == 200)
+        for n in range(1, 4):
+            backend.evaluate("q", n * 1000, answer(n))
+        await until(lambda: listener.instants == [1000, 2000, 3000])
+        assert "lastError" in put.json
+        described = Exchange(app, "/queries/q")
+        await described.task
+        assert described.json["listeners"] == 1
+        token = listener.events[0]["id"]
+        resumed = Exchange(app, f"/queries/q/results?lastEventId={token}", accept="text/event-stream")
+        by_header = Exchange(app, "/queries/q/results?since=beginning", accept="text/event-stream", last_event_id=token)
+        await until(lambda: resumed.instants == by_header.instants == [2000, 3000])
+        await by_header.leave()
+        await Exchange(app, "/queries/q", method="DELETE").task
+        await listener.task
+        await resumed.task
+        assert listener.complete
+        assert listener.events[-1]["event"] == resumed.events[-1]["event"] == "end"
 
-    run(check())
+    served(backend, check)
 
 
 def test_listeners_of_a_replaced_query_are_ended(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
-            listener = Exchange(app, "/queries/q/results", accept="text/event-stream")
-            await until(lambda: listener.status)
-            await Exchange(app, "/queries/q", method="PUT", body=CONSTRUCT.encode()).task
-            await listener.task
-            assert listener.events[-1]["event"] == "end"
+    async def check(app: Starlette) -> None:
+        await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
+        listener = Exchange(app, "/queries/q/results", accept="text/event-stream")
+        await until(lambda: listener.status)
+        await Exchange(app, "/queries/q", method="PUT", body=CONSTRUCT.encode()).task
+        await listener.task
+        assert listener.events[-1]["event"] == "end"
 
-    run(check())
+    served(backend, check)
 
 
 def test_a_head_request_is_answered_without_a_stream(backend: FakeBackend) -> None:
-    async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        async with app.router.lifespan_context(app):
-            await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
-            head = Exchange(app, "/queries/q/results", method="HEAD", accept="text/event-stream")
-            await head.task
-            assert (head.status, head.body) == (200, b"")
+    async def check(app: Starlette) -> None:
+        await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
+        head = Exchange(app, "/queries/q/results", method="HEAD", accept="text/event-stream")
+        await head.task
+        assert (head.status, head.body) == (200, b"")
 
-    run(check())
+    served(backend, check)

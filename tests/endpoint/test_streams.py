@@ -20,12 +20,6 @@ def backend() -> FakeBackend:
     return FakeBackend()
 
 
-@pytest.fixture
-def client(backend: FakeBackend) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
-        yield client
-
-
 def test_a_stream_is_created_once_and_found_again(client: TestClient) -> None:
     created = client.put("/streams/s")
     assert created.status_code == 201
