@@ -139,6 +139,9 @@ class Timelines:
         elements = reader.new_elements()
         if elements is not None:
             timeline.extend(elements.time.to_pylist(), elements.seen.to_pylist(), elements.triples.to_pylist())
+        if reader.retained_from is not None:
+            # What is no longer in the log is in no content: a stream without end has a timeline that has one.
+            timeline.forget(reader.retained_from + 1)
         if timeline.counting:
             counts = timeline.counts
             for unit, number in zip((Unit.ELEMENTS, Unit.TRIPLES), reader.contents, strict=True):
