@@ -48,14 +48,29 @@ class Counts:
         if fresh:
             self._add_on_time(fresh)
         if late:
-            self._late = sorted([*self._late, *late], key=lambda item: item[1])
-            self._late_entries = array("q", [entry for _, entry, _ in self._late])
-            self._late_counts = {
-                unit: array("q", accumulate(_weight(unit, item) for item in self._late)) for unit in Unit
-            }
+            self._keep_late(sorted([*self._late, *late], key=lambda item: item[1]))
+
+    def forget(self, before: Instant) -> None:
+        """Drop elements with timestamps below ``before`` that have long taken part; ``before`` counts them from now on.
+
+        Questions about instants below ``before`` are then answered as if they had always been there.
+        """
+        cut = bisect_left(self._times, before)
+        gone = {unit: self._on_time[unit][cut - 1] if cut else 0 for unit in Unit}
+        if cut:
+            del self._times[:cut]
+            for unit, number in gone.items():
+                self._on_time[unit] = array("q", [count - number for count in self._on_time[unit][cut:]])
+        stays = bisect_left(self._late_entries, before)
+        if stays:
+            for unit in Unit:
+                gone[unit] += self._late_counts[unit][stays - 1]
+            self._keep_late(self._late[stays:])
+        for unit, number in gone.items():
+            self.before[unit] += number
 
     def total(self, unit: Unit) -> int:
-        """How many were added."""
+        """How many were added and not forgotten."""
         on_time, late = self._on_time[unit], self._late_counts[unit]
         return (on_time[-1] if on_time else 0) + (late[-1] if late else 0)
 
@@ -111,6 +126,11 @@ class Counts:
     def filled(self, unit: Unit, count: int, after: Instant) -> Instant | None:
         """The first instant t at which so many on-time ones have timestamps in (after, t]; None while there is none."""
         return self._nth(unit, self._upto(unit, after) + count)
+
+    def _keep_late(self, late: list[Item]) -> None:
+        self._late = late
+        self._late_entries = array("q", [entry for _, entry, _ in late])
+        self._late_counts = {unit: array("q", accumulate(_weight(unit, item) for item in late)) for unit in Unit}
 
     def _upto(self, unit: Unit, t: Instant) -> int:
         """How many on-time ones have a timestamp ≤ t."""

@@ -128,9 +128,11 @@ class Timeline:
     def forget(self, before: Instant) -> None:
         """Drop what retention no longer covers: content with timestamps below ``before``.
 
-        Questions about windows that open before ``before`` are then answered as if it had never come.
-        ``counts`` keep it.
+        Questions about windows that open before ``before`` are then answered as if it had never come;
+        ``counts`` go on counting it.
         """
+        if self._counts is not None:
+            self._counts.forget(before)
         del self._on_time[: bisect_left(self._on_time, before)]
         cut = bisect_left(self._late_times, before)
         del self._late_entries[:cut], self._late_times[:cut]

@@ -72,6 +72,24 @@ def test_the_next_entry_is_that_of_any_element(items: list[Item], after: int) ->
     assert counted(items, 3).next_entry(after) == min((e for _, e, _ in items if e > after), default=None)
 
 
+@given(items, units, st.integers(-25, 45), st.integers(0, 70), st.integers(1, 8), st.integers(0, 40), st.integers(0, 5))
+def test_what_was_forgotten_is_counted_as_long_there(
+    items: list[Item], unit: Unit, before: int, later: int, count: int, reached: int, held_before: int
+) -> None:
+    counts, whole = counted(items, 3), counted(items, 3)
+    counts.before[unit] = whole.before[unit] = held_before
+    counts.forget(before)
+    t = before + later
+    assert counts.at(unit, t) == whole.at(unit, t)
+    assert counts.next_entry(t - 1) == whole.next_entry(t - 1)
+    assert counts.total(unit) + counts.before[unit] == whole.total(unit) + held_before
+    kept = [item for item in items if item[1] >= before]
+    times = there(kept, unit, t)
+    assert counts.oldest(unit, count, t) == (times[-count:][0] if times else None)
+    if reached > counts.before[unit]:
+        assert counts.reached(unit, reached) == whole.reached(unit, reached)
+
+
 def test_an_element_without_triples_does_not_count() -> None:
     timeline = Timeline(counting=True)
     timeline.extend([5, 6, 3], [0, 4, 5], [2, 0, 0])
