@@ -78,7 +78,7 @@ class Life:
         if data is None:
             data = self._temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-"))
         try:
-            data.mkdir(parents=True, exist_ok=True)
+            _make(data)
             store = app.state.store = GraphStore(
                 data / "store",
                 self._settings.load,
@@ -145,3 +145,13 @@ class EnsureStarted:
         if scope["type"] == "http" and not self._life.started:
             await self._life.start(scope["app"])
         await self._app(scope, receive, send)
+
+
+def _make(data: Path) -> None:
+    """Make the data directory if need be. Raises ValueError naming the setting where that cannot be."""
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=data):
+            pass
+    except OSError as error:
+        raise ValueError(f"data: {str(data)!r} cannot be written: {error.strerror}") from error

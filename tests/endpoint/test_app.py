@@ -42,6 +42,15 @@ def test_graphs_in_a_data_directory_are_kept(tmp_path: Path) -> None:
             client.post("/sparql", data=INSERT)
 
 
+def test_a_data_directory_that_cannot_be_written_is_named_with_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(ValueError, match=r"data: .*file/below.* cannot be written"),
+        TestClient(create_app(settings(data=tmp_path / "file" / "below"), backend=FakeBackend())),
+    ):
+        pass
+
+
 def test_without_a_data_directory_nothing_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with TestClient(create_app(settings(), backend=FakeBackend())) as client:
