@@ -8,7 +8,6 @@ when a batch is evaluated once more after a crash.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -99,16 +98,8 @@ class Outputs:
         fresh = [one for one in evaluations if not out or one.instant > max(out)]
         settings = self._streams.describe(running.output).settings
         if fresh:
-            key = running.registered.key
             elements = [
-                read_elements(
-                    one.data,
-                    "application/n-triples",
-                    settings=settings,
-                    at=one.instant,
-                    blank_scope=hashlib.sha256(f"{key} {one.instant}".encode()).hexdigest()[:32],
-                )
-                for one in fresh
+                read_elements(one.data, "application/n-triples", settings=settings, at=one.instant) for one in fresh
             ]
             self._streams.publish(running.output, _joined(elements))
         self.reach(running, evaluations[-1].instant)

@@ -104,9 +104,9 @@ class Streams:
         """Append all messages of a body, or none. Returns once they are durable."""
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-        batch = read_elements(
-            body, content_type, settings=entry.settings, at=at, blank_scope=uuid.uuid4().hex
-        )  # fmt: skip
+        # Messages that the server stamps have no time yet: their blank nodes are told apart by the request.
+        scope = uuid.uuid4().hex if entry.settings.time is TimeKind.ARRIVAL else None
+        batch = read_elements(body, content_type, settings=entry.settings, at=at, blank_scope=scope)
         return log.append(batch)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:

@@ -2,7 +2,7 @@
 
 The way of a body, one module a step: ``bodies`` and ``markers`` validate it and write its statements
 canonically (``canonical_lines``: long bodies that are written so already), ``quads`` splits these into
-columns of terms, ``blank_nodes`` scopes labels to their message, ``facets`` adds the values of objects,
-``timestamps`` and ``timestamped_graphs`` find the elements' times, ``columns`` puts the record batch
-together.
+columns of terms, ``facets`` adds the values of objects, ``timestamps`` and ``timestamped_graphs`` find the
+elements' times, ``message_names`` names blank nodes by their message and its time (``blank_nodes`` scopes them to the
+request where the log gives the time), ``columns`` puts the record batch together.
 """

@@ -15,8 +15,9 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.ingest.blank_nodes import scope_blank_nodes
 from spark_backend.ingest.bodies import read_statements
-from spark_backend.ingest.distinct import Codes, combine, repeated_rows
+from spark_backend.ingest.distinct import combine, repeated_rows
 from spark_backend.ingest.facets import facet_columns
+from spark_backend.ingest.message_names import name_blank_nodes
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
 from spark_backend.ingest.statements import Statements
@@ -57,31 +58,32 @@ without triples is one row with g, s, p, o, k, n null."""
 
 
 def read_elements(
-    body: bytes, content_type: str, *, settings: StreamSettings, at: Instant | None, blank_scope: str
+    body: bytes, content_type: str, *, settings: StreamSettings, at: Instant | None, blank_scope: str | None = None
 ) -> pa.RecordBatch:
     """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
 
     In an arrival stream every message is an element, without a time. In an event stream ``at`` makes the
     whole body one element at that time; else a message is an element for each of its timestamped graphs,
     or one at the time its timestamp path gives. A message is a dataset: a quad in it twice is one row.
-    ``blank_scope`` (ASCII letters and digits) must be another for every request.
+    Blank nodes of an event stream are named by their messages; in an arrival stream, whose messages have no time
+    yet, by ``blank_scope`` (ASCII letters and digits), which must be another for every request.
 
     Raises UnsupportedMediaType (415) for a format streams do not take, and InvalidMessage (400) for the
     first message that is wrong, saying which and where; there is no partial result.
     """
-    if not (blank_scope.isascii() and blank_scope.isalnum()):
+    if settings.time is TimeKind.ARRIVAL and not (blank_scope and blank_scope.isascii() and blank_scope.isalnum()):
         raise ValueError("blank_scope must be of ASCII letters and digits")
     if at is not None:
         _check_at(at, settings)
     statements = read_statements(body, parse_content_type(content_type), settings.iri)
-    rows = _Rows.of(statements, blank_scope)
+    rows = _Rows.of(statements, blank_scope if settings.time is TimeKind.ARRIVAL else None)
     if settings.time is TimeKind.ARRIVAL or at is not None:
         carriers = [found.row for found in rows.graph_timestamps if rows.instant(found) is not None]
         elements = rows.message if at is None else _constant(0, len(rows.message))
         times = pa.nulls(len(statements.counts), pa.int64()) if at is None else pa.array([at], pa.int64())
     else:
         carriers, elements, times = _event_elements(statements, rows, settings.timestamp_path)
-    return _batch(rows, elements, carriers, times)
+    return _batch(rows, elements, carriers, times, settings)
 
 
 def _check_at(at: Instant, settings: StreamSettings) -> None:
@@ -95,26 +97,26 @@ def _check_at(at: Instant, settings: StreamSettings) -> None:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The statements as columns: the message of each, its terms, the object's facets, and codes of its terms."""
+    """The statements as columns: the message of each, its terms, the object's facets."""
 
     message: pa.Int32Array
     quads: Quads
     k: pa.UInt8Array
     n: pa.DoubleArray
-    codes: Codes
     graph_timestamps: list[GraphTimestamp]
 
     @classmethod
-    def of(cls, statements: Statements, blank_scope: str) -> _Rows:
+    def of(cls, statements: Statements, blank_scope: str | None) -> _Rows:
         message = _ordinals(statements.counts)
         if (unsupported := find_rdf_1_2(statements.quads.o)) is not None:
             row, problem = unsupported
             raise statements.invalid(message[row].as_py(), problem)
-        quads = scope_blank_nodes(statements.quads, message, blank_scope)
-        codes = combine([quads.p, quads.o, quads.s, quads.g])
+        quads = statements.quads
+        if blank_scope is not None:
+            quads = scope_blank_nodes(quads, message, blank_scope)
         k, n = (column.take(quads.o.indices) for column in facet_columns(quads.o.dictionary))
         found = find_graph_timestamps(quads, message, k, n)
-        return cls(message, quads, k, n, codes, found)
+        return cls(message, quads, k, n, found)
 
     def instant(self, found: GraphTimestamp) -> Instant | None:
         """The timestamp of the graph, if it is one."""
@@ -177,17 +179,23 @@ def _candidates(rows: _Rows, path: Sequence[str]) -> Candidates:
     return Candidates(message, at, of_path, k, n)
 
 
-def _batch(rows: _Rows, elements: pa.Int32Array, carriers: list[int], times: pa.Int64Array) -> pa.RecordBatch:
+def _batch(
+    rows: _Rows, elements: pa.Int32Array, carriers: list[int], times: pa.Int64Array, settings: StreamSettings
+) -> pa.RecordBatch:
     """The columns without what only carries a time and without repetitions, in the order of elements."""
-    quads = rows.quads
-    columns = [elements, quads.g, quads.s, quads.p, quads.o, rows.k, rows.n]
-    batch = pa.RecordBatch.from_arrays(columns, ["element", "g", "s", "p", "o", "k", "n"])
-    codes = rows.codes
+    quads, message, k, n = rows.quads, rows.message, rows.k, rows.n
     if carriers:
         # Before repetitions are: the same triple may be data in another message of the element.
         rest = np.ones(len(elements), np.bool_)
         rest[carriers] = False
-        batch, codes = batch.filter(pa.array(rest)), codes.filter(rest)
+        mask = pa.array(rest)
+        quads = quads.filter(mask)
+        message, elements, k, n = (column.filter(mask) for column in (message, elements, k, n))
+    if settings.time is TimeKind.EVENT:
+        quads = name_blank_nodes(quads, message, elements, times, settings.iri)
+    columns = [elements, quads.g, quads.s, quads.p, quads.o, k, n]
+    batch = pa.RecordBatch.from_arrays(columns, ["element", "g", "s", "p", "o", "k", "n"])
+    codes = combine([quads.p, quads.o, quads.s, quads.g])
     repeated = repeated_rows(codes, batch.column("element"), len(times))
     if repeated is not None:
         batch = batch.filter(pa.array(~repeated))

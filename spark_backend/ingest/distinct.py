@@ -34,10 +34,6 @@ class Codes:
         left = self if self.size * other.size < _LIMIT else self._compact()
         return Codes(left.values * other.size + other.values, left.size * other.size)
 
-    def filter(self, mask: npt.NDArray[np.bool_]) -> Codes:
-        """The codes of the rows for which the mask is true."""
-        return Codes(self.values[mask], self.size)
-
     def _compact(self) -> Codes:
         distinct, values = np.unique(self.values, return_inverse=True)
         return Codes(values.astype(np.int64), len(distinct))

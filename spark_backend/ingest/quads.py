@@ -27,6 +27,10 @@ class Quads:
     def __len__(self) -> int:
         return len(self.s)
 
+    def filter(self, mask: pa.BooleanArray) -> Quads:
+        """The statements for which the mask is true."""
+        return Quads(self.g.filter(mask), self.s.filter(mask), self.p.filter(mask), self.o.filter(mask))
+
 
 def split_statements(lines: pa.StringArray, graphs: bool) -> Quads:
     """The terms of canonical N-Quads lines without their full stops. ``graphs``: whether any may name a graph.

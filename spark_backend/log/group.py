@@ -11,6 +11,7 @@ from protocol.errors import Conflict, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.log.columns import END, NO_WATERMARK
+from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.frame import Kind, encode_elements, encode_mark
 from spark_backend.log.request import Request
 from spark_backend.log.stamp import Stamped, Totals, stamp_arrival, stamp_event
@@ -46,7 +47,9 @@ class Group(NamedTuple):
     after: Totals
 
 
-def compose(operations: Iterable[Operation], settings: StreamSettings, now: Instant, before: Totals) -> Group:
+def compose(
+    operations: Iterable[Operation], settings: StreamSettings, now: Instant, before: Totals, equal: EqualMessages
+) -> Group:
     """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream.
 
     An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
@@ -78,7 +81,7 @@ def compose(operations: Iterable[Operation], settings: StreamSettings, now: Inst
             if wanted.elements:
                 if run and sum(stamped.text for stamped in run) + wanted.text > _FRAME_BYTES:
                     close_run()
-                run.append(_stamp(wanted, settings, now, totals))
+                run.append(_stamp(equal.told_apart(wanted), settings, now, totals))
                 totals = run[-1].after
             watermark = None if totals.watermark == NO_WATERMARK else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))

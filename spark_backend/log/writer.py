@@ -16,6 +16,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
 from spark_backend.log.columns import END, LATEST, NO_WATERMARK
+from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.group import Operation, arrival_time, compose
 from spark_backend.log.manifest import Manifest, ManifestWriter
 from spark_backend.log.recovery import Reopened, reopen
@@ -23,6 +24,7 @@ from spark_backend.log.request import check_request
 from spark_backend.log.retention import Sealed
 from spark_backend.log.segment import ActiveSegment, segment_path, sync_directory
 from spark_backend.log.stamp import Totals
+from spark_backend.log.written_messages import WrittenMessages
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 """A segment that has reached this size is followed by another."""
@@ -76,6 +78,9 @@ class StreamLog:
         self._committing = threading.Lock()
         self._lock = threading.Lock()
         self._earliest_stamp: Instant | None = None
+        # Used by who holds _committing.
+        self._written = WrittenMessages(directory)
+        self._equal = EqualMessages(self._totals.last, self._equal_written)
         # The greatest element time when the active segment was begun (or the log opened).
         self._active_from = self._totals.last
         with self._lock:
@@ -202,8 +207,13 @@ class StreamLog:
             before, now = self._totals, self._clock()
             self._earliest_stamp = arrival_time(now, before)
         try:
-            group = compose(operations, self._settings, now, before)
-            rolled = self._store(before, group.parts) if group.parts else None
+            try:
+                group = compose(operations, self._settings, now, before, self._equal)
+                rolled = self._store(before, group.parts) if group.parts else None
+            except BaseException:
+                self._equal.lost(before.last)
+                raise
+            self._equal.stored(group.after.watermark)
             with self._lock:
                 if rolled is not None:
                     self._retention.sealed(Sealed(self._active.number, self._active.committed, before.last))
@@ -235,6 +245,11 @@ class StreamLog:
         rolled = ActiveSegment.create(self._directory, self._active.number + 1, before, parts)
         self._active.close()
         return rolled
+
+    def _equal_written(self, digest: str, instant: Instant) -> int:
+        first = self._active.number if self._retention.first is None else self._retention.first
+        place = (self._active.number, self._active.committed)
+        return self._written.count(digest, instant, first, place)
 
     def _spans_enough(self, before: Totals) -> bool:
         """Whether the active segment is to be sealed for its time: only sealed ones can be dropped by retention."""

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from spark_backend.log import group
-from spark_backend.log.columns import LOG
+from spark_backend.log.columns import LOG, NO_WATERMARK
+from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.frame import ALIGNMENT, HEADER_BYTES, Kind, decode_header, encode_elements, encode_mark, verify
 from spark_backend.log.frame import walk as walk_frames
 from spark_backend.log.request import check_request
@@ -74,7 +75,8 @@ def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pyt
     settings = event_stream()
     requests = [check_request(request((time, [triple("a" * 100)] * 5)), settings.time) for time in range(4)]
     monkeypatch.setattr(group, "_FRAME_BYTES", 2 * requests[0].text)
-    composed = group.compose([group.Operation(wanted) for wanted in requests], settings, 0, Totals())
+    equal = EqualMessages(NO_WATERMARK, lambda digest, instant: 0)
+    composed = group.compose([group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal)
     data = b"".join(bytes(part) for part in composed.parts)
     assert [header.elements for _, header in walk_frames(data, 0, len(data))] == [2, 2]
     assert composed.after.frames == 2
