@@ -10,6 +10,7 @@ from endpoint.syntax_errors import syntax_error
 from protocol.errors import ProtocolError, QuerySyntaxError
 from protocol.formats.sparql_corrections import corrected, iris_like_operators, with_plain_iris
 from protocol.formats.sparql_tokens import place
+from protocol.functions import CUSTOM_FUNCTIONS
 
 
 def rewritten(text: str, base: str | None, named_graphs: Callable[[], Sequence[str]]) -> str:
@@ -27,7 +28,7 @@ def error_in_original(original: str, asked: str, error: SyntaxError, base: str |
     """What is wrong, with its place in the text as it was sent and not as it was rewritten."""
     if asked != original and "service" not in original.casefold():
         try:
-            ox.Store().query(original, base_iri=base)
+            ox.Store().query(original, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
         except SyntaxError as own:
             return syntax_error(original, own, update=False)
     return syntax_error(original, error, update=False)
@@ -36,9 +37,10 @@ def error_in_original(original: str, asked: str, error: SyntaxError, base: str |
 def _refuse_misreading(text: str, starts: Sequence[int], plain: str, base: str | None) -> None:
     if "service" in text.casefold():
         return  # reading an ASK evaluates it, and a service is not to be asked for that
-    ox.Store().query(text, base_iri=base)  # what is not well-formed anyway is refused for its own fault
+    # What is not well-formed anyway is refused for its own fault.
+    ox.Store().query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
     try:
-        ox.Store().query(plain, base_iri=base)
+        ox.Store().query(plain, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
     except SyntaxError:
         line, column = place(text, starts[0])
         raise QuerySyntaxError(

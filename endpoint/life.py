@@ -30,8 +30,15 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
 
     def make() -> Backend:
         from spark_backend.engine import SparkBackend
+        from spark_backend.evaluation.site import Site, SiteChoice
 
-        return SparkBackend(data, store, base_iri=settings.base_url, spark_master=settings.spark_master)
+        return SparkBackend(
+            data,
+            store,
+            base_iri=settings.base_url,
+            spark_master=settings.spark_master,
+            sites=SiteChoice(None if settings.site == "auto" else Site(settings.site), settings.spark_above),
+        )
 
     return LateBackend(make)
 

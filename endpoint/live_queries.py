@@ -156,8 +156,12 @@ class LiveQueries:
 
     def _swept(self, task: asyncio.Task[None]) -> None:
         self._sweeps.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("queries nobody listens to could not be removed", exc_info=task.exception())
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Unavailable):
+            # The server stops, and the queries with it.
+            logger.debug("queries nobody listens to are left: %s", error)
+        elif error is not None:
+            logger.error("queries nobody listens to could not be removed", exc_info=error)
 
 
 def live_name(query: ContinuousQuery, since: Instant | None) -> str:

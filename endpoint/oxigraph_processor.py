@@ -28,6 +28,7 @@ from protocol.formats.sparql_dataset import dataset_clauses
 from protocol.formats.sparql_guard import permitted_query, refuse_excess, refuse_services
 from protocol.formats.sparql_load import loads, with_data
 from protocol.formats.xml_text import Output, XmlOutput
+from protocol.functions import CUSTOM_FUNCTIONS
 
 NAME = "oxigraph"
 
@@ -177,14 +178,15 @@ class OxigraphProcessor(Processor):
         try:
             text = rewritten(original, base, lambda: self._named_graphs(original, base, default, named))
             if not default and not named:
-                return {"answer": self._store.query(text, base_iri=base), "services": services}
+                answer = self._store.query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
+                return {"answer": answer, "services": services}
+            store = self._store
             if len(default) > 1 and self._overlap(default):
                 # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
-                merged = self._merged(default, named)
-                whole: list[DefaultName] = [ox.DefaultGraph()]
-                answer = merged.query(text, base_iri=base, default_graph=whole, named_graphs=named)
-            else:
-                answer = self._store.query(text, base_iri=base, default_graph=default, named_graphs=named)
+                store, default = self._merged(default, named), [ox.DefaultGraph()]
+            answer = store.query(
+                text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=CUSTOM_FUNCTIONS
+            )
             return {"answer": answer, "services": services}
         except SyntaxError as error:
             raise error_in_original(original, text, error, base) from None
@@ -285,7 +287,7 @@ class OxigraphUpdateProcessor(UpdateProcessor):
         refuse_services(strOrQuery)
         text = with_data(strOrQuery, loads(strOrQuery, allow_fetch, base=base), loaded)
         try:
-            self._store.update(text, base_iri=base)
+            self._store.update(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
         except SyntaxError as error:
             raise syntax_error(strOrQuery, error, update=True) from None
         except RuntimeError as error:

@@ -38,6 +38,8 @@ class Settings:
 
     ``data`` None keeps everything in a temporary directory, removed at exit. ``base_url`` is the public
     URL of the application's root ("" makes it ``http://HOST:PORT``); the IRIs of streams begin with it.
+    ``site`` is where continuous queries are evaluated, ``duckdb`` or ``spark`` (Spark SQL); ``auto`` is Spark SQL for
+    evaluations over windows with more than ``spark_above`` triples together, DuckDB for the others.
     ``threads`` bounds how many requests are worked on at once, ``readers`` how many one-shot queries are evaluated
     at once, each in a process, and ``max_readers`` how many together with those that have run for a second (never
     fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory when it has not
@@ -55,6 +57,8 @@ class Settings:
     load: tuple[Path, ...] = ()
     base_url: str = ""
     spark_master: str = "local[*]"
+    site: str = "auto"
+    spark_above: int = 8_000_000
     cors_origins: tuple[str, ...] = ("*",)
     threads: int = field(default_factory=_default_threads)
     readers: int = field(default_factory=_default_readers)
@@ -109,6 +113,13 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name}: {value!r} is not a text with something in it")
     return value.strip()
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> str:
+    text = _text(name, value)
+    if text not in known:
+        raise ValueError(f"{name}: {text!r} is none of {', '.join(known)}")
+    return text
 
 
 def _master(value: object) -> str:
@@ -233,6 +244,8 @@ _READERS: dict[str, Any] = {
     "load": _files,
     "base_url": _url,
     "spark_master": _master,
+    "site": lambda value: _one_of("site", value, ("auto", "duckdb", "spark")),
+    "spark_above": lambda value: _number("spark_above", value, 0, 2**53),
     "cors_origins": _origins,
     "threads": lambda value: _number("threads", value, 1, 1000),
     "readers": lambda value: _number("readers", value, 1, 1000),

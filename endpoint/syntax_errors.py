@@ -7,6 +7,7 @@ were refused, so that the second parser costs nothing where all is well.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pyoxigraph as ox
 
@@ -45,6 +46,11 @@ def syntax_error(text: str, raised: SyntaxError, *, update: bool) -> ProtocolErr
             )
     if not text.strip():
         return problem("the text is empty", line=1, column=1)
+    continuous = None if update else _of_streams(text)
+    if continuous is not None:
+        detail, start = continuous
+        line, column = place(text, start)
+        return problem(f"{detail}: add FROM STREAM <stream> [RANGE 10s]", line=line, column=column)
     if len(text) <= _LONGEST and _nesting(text) <= _DEEPEST:
         offset, reason = _second_opinion(text, update)
         if offset is not None:
@@ -70,6 +76,16 @@ def _undeclared_prefix(text: str) -> tuple[str, int] | None:
             elif prefix not in declared:
                 return prefix, token.start
         keyword = token.keyword
+    return None
+
+
+def _of_streams(text: str) -> tuple[str, int] | None:
+    """What the text has of the language of streams, though it reads none."""
+    for token, following in pairwise(tokens(text)):
+        if token.keyword == "TIMESTAMP" and following.text == "(":
+            return "timestamp() is the time of streamed triples, and this query reads no stream", token.start
+        if token.keyword == "AGGREGATE":
+            return "AGGREGATE belongs to queries over streams; without one there is GROUP BY", token.start
     return None
 
 

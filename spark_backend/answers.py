@@ -124,6 +124,7 @@ class Answers:
     def _taken(self, running: RunningQuery, answer: Answer) -> Notice:
         if answer.error is not None:
             running.evaluated, running.last_error = answer.instant, answer.error
+            running.measurements = running.measurements.with_answer(answer, 0)
             log.warning("query %s at %d: %s", running.name, answer.instant, answer.error)
             return Failed(running.name, answer.instant, answer.error)
         if running.writer.needs_previous and running.writer.previous is None:
@@ -132,6 +133,7 @@ class Answers:
         running.evaluated = answer.instant
         running.evaluations += 1
         running.solutions += solutions
+        running.measurements = running.measurements.with_answer(answer, solutions)
         return Evaluation(running.name, answer.instant, data)
 
     def _load_previous(self, running: RunningQuery, writer: ResultWriter, instant: Instant) -> None:
@@ -169,4 +171,5 @@ def _take_back(running: RunningQuery, before: RunningQuery) -> None:
     """As if the answers since had not come; what ISTREAM compares with is found again when it is needed."""
     running.evaluated, running.last_error = before.evaluated, before.last_error
     running.evaluations, running.solutions = before.evaluations, before.solutions
+    running.measurements = before.measurements
     running.writer.previous = None

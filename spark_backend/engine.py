@@ -22,8 +22,10 @@ from protocol.windows.spec import bound
 from spark_backend.answers import Answers
 from spark_backend.catalogue import Catalogue, QueryEntry
 from spark_backend.compiler.dataset import StaticPattern
+from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.explain import explain
+from spark_backend.evaluation.site import BY_SIZE, SiteChoice
+from spark_backend.explain import Circumstances, explain
 from spark_backend.layout import Layout
 from spark_backend.log.columns import NO_WATERMARK
 from spark_backend.log.follower import LogFollower
@@ -34,6 +36,7 @@ from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 from spark_backend.running import RunningQueries, RunningQuery
 from spark_backend.statics import StaticGraphs, StaticTables
 from spark_backend.stream_catalogue import Streams
+from spark_backend.stream_statistics import StreamStatistics
 from spark_backend.timelines import END, Timelines
 
 log = logging.getLogger(__name__)
@@ -52,16 +55,19 @@ class SparkBackend:
         *,
         base_iri: str,
         spark_master: str = "local[*]",
+        sites: SiteChoice = BY_SIZE,
         clock: Callable[[], Instant] = lambda: time.time_ns() // 1_000_000,
         make_pipeline: MakePipeline = Pipeline,
     ) -> None:
         self._layout = Layout(data_directory.resolve())
         self._layout.make()
+        self._sites = sites
         # Relative IRIs of a query are resolved against the address it was asked at.
         self._query_base = f"{base_iri.rstrip('/')}/sparql"
         self._catalogue = Catalogue.open(self._layout.catalogue)
         self._streams = Streams(self._catalogue, self._layout, base_iri, clock)
         self._registry = Registry(self._layout.queries)
+        self._stream_statistics = StreamStatistics(self._layout.streams)
         self._statics = StaticTables(self._layout.statics, graphs)
         self._timelines = Timelines(self._layout.streams)
         self._running = RunningQueries()
@@ -69,7 +75,7 @@ class SparkBackend:
         self._outputs = Outputs(self._streams, self._running)
         self._answers = Answers(self._running, self._timelines, self._outputs, self._layout.progress)
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
-        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._answers.receive)
+        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._answers.receive, sites)
         self._answers.evaluations = self._pipeline
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
@@ -110,7 +116,7 @@ class SparkBackend:
 
     def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
         windows = self._streams.bound(query.windows)
-        plan = self._compiled(query)
+        plan = self._compiled(query, windows)
         with self._telling, self._lock:
             known = self._running.get(name)
             if standing:
@@ -166,8 +172,15 @@ class SparkBackend:
     def plan(self, name: str) -> str:
         with self._lock:
             running = self._running.named(name)
-            files = {pattern: self._statics.file(pattern) for pattern in running.plan.statics}
-            return explain(running.query, running.plan, files)
+            query, plan, windows = running.query, running.plan, running.windows
+            measurements = running.measurements
+            matches = {pattern: self._statics.matches(pattern) for pattern in plan.statics}
+        self._timelines.refresh()
+        instant, rows = self._timelines.held(windows)
+        logs = [window.stream for window in windows]
+        # By the compiler's thread, which is one at a time: it asks for them, too.
+        statistics = with_deep_stack(lambda: self._stream_statistics.of(logs))
+        return explain(query, plan, Circumstances(matches, rows, instant, self._sites, measurements, statistics))
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._answers.replay(name, after, upto)
@@ -194,7 +207,7 @@ class SparkBackend:
                     continue
                 present = self._matching(running.plan)
                 # Other triples for the same patterns are other files; only what is left out makes another plan.
-                plan = running.plan if present == running.present else self._compiled(running.query)
+                plan = running.plan if present == running.present else self._compiled(running.query, running.windows)
                 prepared = self._prepared(running.registered.key, plan, running.windows)
                 if prepared != running.registered.prepared:
                     running.plan, running.present = plan, present
@@ -239,7 +252,7 @@ class SparkBackend:
                     ),
                 )
                 windows = self._streams.bound(query.windows)
-                plan = self._compiled(query)
+                plan = self._compiled(query, windows)
             except ProtocolError as error:
                 log.error("the standing query %s cannot be evaluated any more: %s", entry.name, error.detail)
                 continue
@@ -297,9 +310,15 @@ class SparkBackend:
         writer = self._answers.writer(query, plan, windows)
         return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer)
 
-    def _compiled(self, query: ContinuousQuery) -> Plan:
-        """The query's plan for the store as it is."""
-        return compile_query(query, base=self._query_base, present=self._present)
+    def _compiled(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
+        """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
+        logs = [window.stream for window in windows]
+        return compile_query(
+            query,
+            base=self._query_base,
+            present=self._present,
+            statistics=lambda: self._stream_statistics.of(logs),
+        )
 
     def _present(self, pattern: StaticPattern) -> bool:
         return self._statics.file(pattern) is not None

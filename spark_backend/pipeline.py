@@ -15,7 +15,9 @@ from typing import Any, Protocol
 from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.evaluation.answer import Answer
+from spark_backend.evaluation.site import SiteChoice
 from spark_backend.layout import Layout
+from spark_backend.spark_sql.deferred import SparkSql, apart, completed
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,7 @@ class Evaluations(Protocol):
     def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]: ...
 
 
-MakePipeline = Callable[[Layout, str, Receive], Evaluations]
+MakePipeline = Callable[[Layout, str, Receive, SiteChoice], Evaluations]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
@@ -44,12 +46,14 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 class Pipeline:
     """Runs Spark in threads of its own. ``state`` is "starting", "running", "failed" or "stopped"."""
 
-    def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
+    def __init__(self, layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> None:
         self._layout = layout
         self._master = master
         self._receive = receive
+        self._sites = sites
         self._session: Any = None
         self._query: Any = None
+        self._spark_sql: _SparkSql
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._changing = threading.Lock()
@@ -77,8 +81,8 @@ class Pipeline:
         from spark_backend.evaluation.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, received
 
         due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
-        rows = due.mapInArrow(evaluation_task(self._layout.root), ANSWER_SCHEMA).toArrow()
-        yield from (answer for _, answer in received(rows))
+        rows = due.mapInArrow(evaluation_task(self._layout.root, self._sites), ANSWER_SCHEMA).toArrow()
+        yield from (answer for _, answer in completed(received(rows), self._spark_sql))
 
     def _run(self) -> None:
         pause = _FIRST_PAUSE
@@ -114,6 +118,7 @@ class Pipeline:
         session = start_session(master=self._master, directory=self._layout.spark)
         with self._changing:
             self._session = session
+        self._spark_sql = _SparkSql(session, self._layout)
         session.dataSource.register(EvaluationInstants)
 
     def _stop_spark(self) -> None:
@@ -138,7 +143,7 @@ class Pipeline:
             .load()
         )  # fmt: skip
         return (
-            due.mapInArrow(evaluation_task(root), ANSWER_SCHEMA)
+            due.mapInArrow(evaluation_task(root, self._sites), ANSWER_SCHEMA)
             .writeStream.queryName("evaluations")
             .foreachBatch(self._on_batch)
             .option("checkpointLocation", str(self._layout.checkpoint))
@@ -149,10 +154,33 @@ class Pipeline:
     def _on_batch(self, frame: Any, batch: int) -> None:
         from spark_backend.evaluation.task import received
 
-        self._receive(received(frame.toArrow()))
+        # What is complete goes out before Spark SQL is asked for the rest.
+        for answers in apart(received(frame.toArrow())):
+            self._receive(list(completed(answers, self._spark_sql)))
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set():
             self.state, self.detail = "running", "Spark is running"
+
+
+class _SparkSql:
+    """Spark SQL over a data directory, made when it is asked for the first time: most endpoints never do.
+
+    For one at a time: a replay waits for the evaluation that is running, and that for no more than one of its own.
+    """
+
+    def __init__(self, session: Any, layout: Layout) -> None:
+        self._session = session
+        self._layout = layout
+        self._evaluating = threading.Lock()
+        self._evaluator: SparkSql | None = None
+
+    def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]:
+        with self._evaluating:
+            if self._evaluator is None:
+                from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
+
+                self._evaluator = SparkSqlEvaluator(self._session, self._layout.root)
+            return self._evaluator.answers(prepared, instants, rows)
 
 
 def _first_line(error: Exception) -> str:

@@ -56,28 +56,27 @@ _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 
 def windows_to_json(windows: tuple[StreamWindow, ...]) -> list[dict[str, Any]]:
-    documents = []
-    for member in windows:
-        window = asdict(member.window)
-        report = member.window.report
-        window["report"] = (
-            None if report is None else {"strategies": sorted(report.strategies), "period": report.period}
-        )
-        documents.append({**asdict(member), "window": {"kind": _KIND_OF[type(member.window)], **window}})
-    return documents
+    return [{**asdict(member), "window": window_to_json(member.window)} for member in windows]
+
+
+def window_to_json(window: WindowSpec) -> dict[str, Any]:
+    report = window.report
+    told = None if report is None else {"strategies": sorted(report.strategies), "period": report.period}
+    return {"kind": _KIND_OF[type(window)], **asdict(window), "report": told}
 
 
 def windows_from_json(documents: list[dict[str, Any]]) -> tuple[StreamWindow, ...]:
-    members = []
-    for document in documents:
-        window = dict(document["window"])
-        report = window["report"]
-        if report is not None:
-            window["report"] = Report(frozenset(map(Strategy, report["strategies"])), report["period"])
-        if "unit" in window:
-            window["unit"] = Unit(window["unit"])
-        members.append(StreamWindow(**{**document, "window": _KINDS[window.pop("kind")](**window)}))
-    return tuple(members)
+    return tuple(StreamWindow(**{**document, "window": window_from_json(document["window"])}) for document in documents)
+
+
+def window_from_json(document: dict[str, Any]) -> WindowSpec:
+    window = dict(document)
+    report = window["report"]
+    if report is not None:
+        window["report"] = Report(frozenset(map(Strategy, report["strategies"])), report["period"])
+    if "unit" in window:
+        window["unit"] = Unit(window["unit"])
+    return _KINDS[window.pop("kind")](**window)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from protocol.errors import NotFound
 from protocol.evaluations import Listener, Notice
@@ -12,6 +12,7 @@ from protocol.language.model import ContinuousQuery, StreamWindow
 from protocol.time import Instant
 from spark_backend.compiler.dataset import StaticPattern
 from spark_backend.compiler.plan import Plan
+from spark_backend.measured import Measurements
 from spark_backend.registry import RegisteredQuery
 from spark_backend.sink import ResultWriter
 
@@ -37,6 +38,7 @@ class RunningQuery:
     last_error: str | None = None
     ended: bool = False
     output: str | None = None
+    measurements: Measurements = field(default_factory=Measurements)
 
     @property
     def windows(self) -> tuple[StreamWindow, ...]:

@@ -63,6 +63,14 @@ class StaticTables:
         self._known[pattern] = (version, file)
         return file
 
+    def matches(self, pattern: StaticPattern) -> int:
+        """How many matches the pattern has."""
+        file = self.file(pattern)
+        if file is None:
+            return 0
+        with pa.memory_map(str(self._directory / file)) as source, pa.ipc.open_file(source) as reader:
+            return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+
     def _rows(self, pattern: StaticPattern) -> Iterable[Quad]:
         if pattern.scope == "names":
             names = self._names(pattern)

@@ -14,6 +14,7 @@ from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, TimeWindow, Unit
 from protocol.windows.timeline import END, Timeline
+from spark_backend.evaluation.window_contents import rows_about
 from spark_backend.log.columns import NO_WATERMARK
 from spark_backend.log.frame import decode_header
 from spark_backend.log.reader import LogReader
@@ -92,6 +93,20 @@ class Timelines:
             if not self._known(windows):
                 return None
             return et.previous_instant(windows, self._timelines, before, start)
+
+    def held(self, windows: Sequence[StreamWindow]) -> tuple[Instant | None, list[int] | None]:
+        """The last instant of ET that the watermarks have reached, and about how many triples each window holds there.
+
+        (None, None) where there is none yet.
+        """
+        with self._lock:
+            reached = self.watermark({member.stream for member in windows})
+            if reached is None or not self._known(windows):
+                return None, None
+            instant = et.previous_instant(windows, self._timelines, min(reached, END - 1) + 1, None)
+            if instant is None:
+                return None, None
+            return instant, [rows_about(self._readers[m.stream], m.window, (instant,)) for m in windows]
 
     def bounds(self, member: StreamWindow, t: Instant) -> tuple[Instant, Instant]:
         """(after, upto] of a window's content at t: of a count window from just before the oldest in it."""

@@ -33,6 +33,15 @@ SUITE_ADVICE = (
     is_flag=True,
     help="Ask the query evaluation tests as continuous queries over windows; starts Spark.",
 )
+@click.option(
+    "--site",
+    type=click.Choice(["auto", "duckdb", "spark"]),
+    default="auto",
+    show_default=True,
+    envvar="SPARQL_STREAMS_CONFORMANCE_SITE",
+    show_envvar=True,
+    help="Where the endpoint that is started here evaluates them.",
+)
 @option("--baseline", is_flag=True, help="Test Oxigraph called in process instead, for comparison.")
 @option(
     "--earl",
@@ -50,12 +59,14 @@ def conformance(
     through_windows: bool,
     earl: str | None,
     listing: bool,
+    site: str,
 ) -> None:
     """Run conformance suites against an endpoint, through HTTP; print a table.
 
-    SUITE is sparql10, sparql11, sparql12 or a directory such as sparql11/protocol; none means all. Ends with 1 if a
-    test fails that is not known to, or passes that is known to fail. sparql12, a draft, is only reported.
+    SUITE is sparql10, sparql11, sparql12 or a directory such as sparql11/protocol; none means all of these. Ends with
+    1 if a test fails that is not known to, or passes that is known to fail. sparql12, a draft, is only reported.
+    rsp is continuous queries: its cases come with this program, and it starts Spark unless there is --url.
     """
     from conformance.command import run_command
 
-    run_command(suites, suite_path, url, host, baseline, through_windows, earl, listing)
+    run_command(suites, suite_path, url, host, baseline, through_windows, earl, listing, site)

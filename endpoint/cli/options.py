@@ -57,6 +57,8 @@ def settings_options(command: Command) -> Command:
             setting("--load", metavar="FILE", multiple=True, help="Load RDF into the store; may be repeated."),
             setting("--base-url", metavar="URL", help="The public URL of the endpoint's root (http://HOST:PORT)."),
             setting("--spark-master", metavar="MASTER", help="Where Spark runs (local[*])."),
+            setting("--site", metavar="SITE", help="Evaluate windows in duckdb, in spark (SQL), or by size (auto)."),
+            setting("--spark-above", metavar="N", help="Windows of more triples go to Spark SQL (8000000)."),
             setting("--cors-origins", metavar="ORIGINS", help="Who may ask from web pages: *, or origins with commas."),
             setting("--threads", metavar="N", help="How many requests are worked on at once."),
             setting("--readers", metavar="N", help="How many one-shot queries are evaluated at once."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from protocol.errors import QuerySyntaxError
 from protocol.language.source import Source
 from protocol.language.tokens import Kind, Token
 
@@ -77,6 +78,13 @@ class Namespaces:
     def declare(self, prefix: Token, iri: Token) -> None:
         """``PREFIX prefix <iri>``; the token of the prefix ends with its colon."""
         self._prefixes[prefix.text[:-1]] = self.iri(iri)
+
+    def known(self, token: Token) -> str | None:
+        """What ``iri`` gives, or None where that would raise."""
+        try:
+            return self.iri(token)
+        except QuerySyntaxError:
+            return None
 
     def iri(self, token: Token) -> str:
         """The absolute IRI that an IRI or prefixed name stands for. Raises QuerySyntaxError."""

@@ -94,3 +94,11 @@ class ContinuousQuery:
 
 WINDOW_VARIABLE_PREFIX = "__window_"
 """How ``WINDOW ?w`` is carried through standard SPARQL: as ``GRAPH ?__window_w``."""
+
+TIMESTAMP_FUNCTION = "urn:x-sparql-streams:timestamp"
+"""How ``timestamp(?v)`` and ``timestamp(s p o)`` are carried through standard SPARQL: as a call with one or three
+arguments."""
+
+AGGREGATE_FUNCTION = "urn:x-sparql-streams:aggregate:"
+"""How C-SPARQL's ``(?new, SUM(?x), {?a})`` is carried through standard SPARQL: ``BIND(<…SUM>(?x, ?a) AS ?new)``,
+``COUNT`` without an argument being ``COUNT-ALL``."""

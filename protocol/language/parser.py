@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
+from protocol.language.aggregate_clauses import AggregateClauses
 from protocol.language.cursor import Cursor
 from protocol.language.dialects import contradicting, reports, stream_window
 from protocol.language.iris import Namespaces
@@ -15,6 +16,7 @@ from protocol.language.rewrite import Rewriter
 from protocol.language.source import Source
 from protocol.language.stream_clauses import StreamClauses
 from protocol.language.syntax import find_fault
+from protocol.language.timestamps import TimestampCalls
 from protocol.language.tokens import Kind, Token
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
@@ -26,6 +28,8 @@ _OPENING = {"(": ")", "[": "]", "{": "}"}
 # ends the process.
 _DEEPEST = 100
 _MOST_OPERATORS = 5000
+_NEWER_FUNCTIONS = frozenset({"TRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE", "ADJUST"})
+_NEWER_FUNCTIONS |= {"HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"}
 _CHAINLESS = frozenset({"A", "TRUE", "FALSE", "UNDEF", *".,;()[]}"})
 
 
@@ -65,6 +69,9 @@ class _QueryReader:
         self._rewriter = Rewriter(cursor.source.text)
         self._clauses = StreamClauses(cursor, self._namespaces, self._rewriter)
         self._open: list[Token] = []
+        self._templated = False
+        self._aggregates = AggregateClauses(cursor, self._rewriter, self._step, lambda: len(self._open))
+        self._timestamps = TimestampCalls(cursor, self._namespaces, self._rewriter, self._clauses.make_absolute)
 
     def query(self) -> ContinuousQuery:
         """The whole text: QueryUnit of the grammar."""
@@ -78,6 +85,7 @@ class _QueryReader:
         written = self._operator(form)
         self._head(form)
         self._dataset(form)
+        self._where(form)
         while self._cursor.token.kind is not Kind.END:
             self._step()
         if self._open:
@@ -134,6 +142,7 @@ class _QueryReader:
     def _head(self, form: Form) -> None:
         """What stands between the query form and the dataset: variables, expressions, a template."""
         if form is Form.CONSTRUCT and self._cursor.at_punctuation("{"):
+            self._templated = True
             self._step(template=True)
             while self._open and self._cursor.token.kind is not Kind.END:
                 self._step(template=True)
@@ -154,10 +163,28 @@ class _QueryReader:
             return
         raise self._cursor.unexpected("FROM or WHERE { after the dataset")
 
+    def _where(self, form: Form) -> None:
+        """The WHERE, and the aggregates over its solutions."""
+        cursor = self._cursor
+        if cursor.at("WHERE"):
+            self._step()
+        if not cursor.at_punctuation("{"):
+            return
+        opening = cursor.token
+        self._step()
+        while self._open and cursor.token.kind is not Kind.END:
+            self._step()
+        if cursor.at("AGGREGATE") and form is Form.CONSTRUCT and not self._templated:
+            raise cursor.error("AGGREGATE needs a CONSTRUCT with a template: write CONSTRUCT { … } before WHERE")
+        self._aggregates.read(opening)
+
     def _step(self, *, template: bool = False) -> None:
         """Read one token, or one stream clause up to its group."""
         cursor = self._cursor
         token = cursor.token
+        if self._timestamps.is_next:
+            self._timestamps.call()
+            return
         if token.kind is Kind.PUNCTUATION:
             self._nest(token)
         elif token.kind is Kind.IRI:
@@ -212,12 +239,10 @@ class _QueryReader:
             raise cursor.error("FROM goes before the WHERE of the outermost query")
         if word == "AGGREGATE":
             raise cursor.error(
-                "AGGREGATE is not evaluated by this version: use SPARQL 1.1 aggregates with GROUP BY",
-                token,
-                UnsupportedFeature,
+                "AGGREGATE goes right after the WHERE of the outermost query, before ORDER BY and the like"
             )
-        if word == "TIMESTAMP" and following.text == "(":
-            raise cursor.error("timestamp() is not evaluated by this version", token, UnsupportedFeature)
+        if word in _NEWER_FUNCTIONS and following.text == "(":
+            raise cursor.error(f"{word}() is not part of SPARQL 1.1", token, UnsupportedFeature)
         if word == "LATERAL":
             raise cursor.error("LATERAL is not part of SPARQL 1.1", token, UnsupportedFeature)
 

@@ -9,6 +9,7 @@ arrival: sums of doubles are taken in ascending order, strings concatenated in t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,11 +17,13 @@ from protocol.terms import TermKind
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.order import sort_keys
 from spark_backend.compiler.relation import quoted
-from spark_backend.compiler.values import XSD, Value
+from spark_backend.compiler.values import XSD, Value, integer_term
 
 _DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE = (
     f"{kind:d}" for kind in (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.LANGUAGE_STRING)
 )
+
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ def compile_aggregate(aggregate: a.Aggregate, argument: Argument, name: str) -> 
             return _sum(aggregate, argument, name, errors)
         case "MIN" | "MAX":
             return _extreme(aggregate, value, name, errors)
+        case "LATEST":  # of timestamps: those that are unbound are left out
+            latest, kind = f"{name}_t", f"(CASE WHEN {name}_t IS NOT NULL THEN {_INTEGER} END)"
+            term = integer_term(f"{latest}::BIGINT")
+            return CompiledAggregate({latest: f"max({value.number})"}, term, kind, latest)
         case "SAMPLE":
             raw = {f"{name}_s": f"min({value.term})"}
             return CompiledAggregate(raw, f"{name}_s", f"facet_k({name}_s)", f"facet_n({name}_s)")
@@ -148,10 +155,11 @@ def _concatenation(aggregate: a.Aggregate, argument: Argument, name: str, errors
     value = argument.value
     strings = f"{value.kind} IN ({TermKind.STRING:d}, {_LANGUAGE})"
     every = "" if argument.once is None else f" FILTER (WHERE {argument.once})"
+    order = "" if _LITERAL.fullmatch(value.term) else f" ORDER BY {value.term}"  # DuckDB refuses that of a literal
     raw = {
         **errors,
         f"{name}_b": f"count(*) FILTER (WHERE NOT ({strings}))",
-        f"{name}_g": f"string_agg(lexical({value.term}), {quoted(aggregate.separator)} ORDER BY {value.term}){every}",
+        f"{name}_g": f"string_agg(lexical({value.term}), {quoted(aggregate.separator)}{order}){every}",
     }
     fine = _fine(raw, *errors, f"{name}_b")
     # A simple literal (18.5.1.7), also of strings that have a language in common.

@@ -56,11 +56,15 @@ Expression = Variable | Term | Parameter | Call | Exists
 
 @dataclass(frozen=True)
 class TriplePattern:
-    """Variables (blank nodes among them, as variables of their own) or terms."""
+    """Variables (blank nodes among them, as variables of their own) or terms.
+
+    ``time`` is bound to the latest timestamp of the triple, where it is in a window (``timestamps``).
+    """
 
     subject: Variable | Term | Parameter
     predicate: Variable | Term
     object: Variable | Term | Parameter
+    time: Variable | None = None
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -217,9 +221,22 @@ class Project:
 
 @dataclass(frozen=True)
 class Distinct:
-    """DISTINCT, and REDUCED, which permits what DISTINCT does."""
+    """DISTINCT, and REDUCED, which permits what DISTINCT does.
+
+    ``latest``: hidden variables that tell no solutions apart; of those that become one, the greatest (``timestamps``).
+    """
 
     pattern: Pattern
+    latest: tuple[Variable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """C-SPARQL's AGGREGATE: each solution of a pattern, with the aggregate over those that have the same keys."""
+
+    pattern: Pattern
+    keys: tuple[Variable, ...]
+    aggregate: Aggregate
 
 
 @dataclass(frozen=True)
@@ -227,6 +244,28 @@ class Slice:
     pattern: Pattern
     offset: int
     limit: int | None
+
+
+@dataclass(frozen=True)
+class Static:
+    """A pattern that reads the store alone: its solutions are the same at every instant, for all queries of the shape.
+
+    Made by the pass ``split_static``; they are computed once per version of the store.
+    """
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Join(pattern, path), where the paths begin at what the pattern binds ``start`` to, one of the path's ends.
+
+    Made by the pass ``order_joins``. The path may be one in another graph; the pattern surely binds ``start``.
+    """
+
+    pattern: Pattern
+    path: Closure | Graph
+    start: Variable
 
 
 Pattern = (
@@ -246,7 +285,10 @@ Pattern = (
     | OrderBy
     | Project
     | Distinct
+    | Aggregated
     | Slice
+    | Static
+    | Followed
 )
 
 
@@ -282,14 +324,15 @@ def expression_parameters(expression: Expression) -> frozenset[Parameter]:
 
 
 def nodes(value: object) -> Iterator[object]:
-    """A pattern or expression and all that it is made of."""
-    yield value
-    if isinstance(value, tuple):
-        for part in value:
-            yield from nodes(part)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from nodes(getattr(value, field.name))
+    """A pattern or expression and all that it is made of, outermost first."""
+    left = [value]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, tuple):
+            left += reversed(node)
+        elif is_dataclass(node):
+            left += (getattr(node, field.name) for field in reversed(fields(node)))
 
 
 def mentioned(pattern: Pattern | Expression) -> frozenset[Variable]:
@@ -311,10 +354,14 @@ def in_scope(pattern: Pattern) -> frozenset[Variable]:
             return in_scope(left)
         case Filter(inner, _) | Marked(inner, _, _) | Drawn(inner, _, _) | OrderBy(inner, _):
             return in_scope(inner)
-        case Distinct(inner) | Slice(inner, _, _):
+        case Distinct(inner) | Slice(inner, _, _) | Static(inner):
             return in_scope(inner)
+        case Followed(inner, path, _):
+            return in_scope(inner) | in_scope(path)
         case Extend(inner, variable, _):
             return in_scope(inner) | {variable}
+        case Aggregated(inner, _, aggregate):
+            return in_scope(inner) | {aggregate.result}
         case Graph(name, inner, _):
             return in_scope(inner) | ({name} if isinstance(name, Variable) else frozenset())
         case Values(variables, _) | Project(_, variables):
@@ -336,7 +383,7 @@ def needs_a_triple(pattern: Pattern) -> bool:
             return needs_a_triple(left)
         case Filter(inner, _) | Extend(inner, _, _) | OrderBy(inner, _) | Project(inner, _) | Distinct(inner):
             return needs_a_triple(inner)
-        case Slice(inner, _, _):
+        case Slice(inner, _, _) | Static(inner) | Followed(inner, _, _) | Aggregated(inner, _, _):
             return needs_a_triple(inner)
         case Group(inner, keys, _):
             return keys is not None and needs_a_triple(inner)

@@ -7,7 +7,7 @@ and goes from node to node in one graph at one instant: the keys go with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.relation import Names, Relation
@@ -21,13 +21,24 @@ def node_columns(node: str, variable: a.Variable, names: Names) -> tuple[str, ..
     return (node, f"{node}_k", f"{node}_n") if variable in names.faceted else (node,)
 
 
-def paths_from(
-    starts: Relation | None, pattern: a.Closure, step: Relation, keys: Sequence[str], names: Names, *, backwards: bool
-) -> Relation:
-    """The paths that begin at one node for each row of ``starts`` (columns END and keys) or, without, everywhere.
+@dataclass(frozen=True)
+class Starts:
+    """Nodes that paths begin at: a relation of keys and the columns END, and BEGIN where it is to be told of a path.
 
-    ``keys`` are those of ``step``; the relation has all keys of ``starts``, and the columns END and, if not all
-    paths of a row begin at the one node given there, BEGIN.
+    ``everywhere``: they are all nodes that a step goes from, and more.
+    """
+
+    relation: Relation
+    everywhere: bool = False
+
+
+def paths_from(
+    starts: Starts | None, pattern: a.Closure, step: Relation, keys: Sequence[str], names: Names, *, backwards: bool
+) -> Relation:
+    """The paths that begin at the node of each row of ``starts`` or, without, everywhere.
+
+    ``keys`` are those of ``step``; the relation has all keys of ``starts``, and the columns END and, if ``starts``
+    has it or there are none, BEGIN.
     """
     source, target = (pattern.target, pattern.source) if backwards else (pattern.source, pattern.target)
     begin, end = node_columns(BEGIN, source, names), node_columns(END, source, names)
@@ -37,9 +48,12 @@ def paths_from(
     columns |= dict(zip(begin, (step.columns[name] for name in names.columns(source)), strict=True))
     columns |= dict(zip(end, (step.columns[name] for name in names.columns(target)), strict=True))
     edges = replace(step, columns=columns, distinct=True)
-    everywhere = starts is None or BEGIN in starts.columns
-    carried = list(keys) if starts is None else [name for name in starts.columns if name not in (*begin, *end)]
-    carried += begin if everywhere else ()
+    if starts is None:
+        carried = [*keys, *begin]
+    else:
+        given = starts.relation.columns
+        carried = [name for name in given if name not in (*begin, *end)]
+        carried += [name for name in begin if name in given]
 
     def longer(of: str) -> str:
         going = [*(f"{of}.{name}" for name in carried), *(f"{single}.{name}" for name in end)]
@@ -53,10 +67,10 @@ def paths_from(
         shortest = [one_step]
     else:
         first = names.fresh("s")
-        common.append(f"{first} AS MATERIALIZED ({replace(starts, distinct=True).sql})")
+        common.append(f"{first} AS MATERIALIZED ({replace(starts.relation, distinct=True).sql})")
         shortest = [f"SELECT {', '.join(listed)} FROM {first}"] if pattern.zero else []
         if not pattern.zero or not pattern.many:
-            shortest.append(one_step if everywhere else longer(first))
+            shortest.append(one_step if starts.everywhere else longer(first))
     if pattern.many:
         assert len(shortest) == 1
         common.append(f"{paths}({', '.join(listed)}) AS ({shortest[0]} UNION {longer(paths)})")

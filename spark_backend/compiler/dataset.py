@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from protocol.language.model import ContinuousQuery
@@ -65,11 +65,13 @@ class Source:
     """Where one triple pattern is matched: a table under an alias, conditions on it, and its key columns.
 
     ``keys`` gives key columns in SQL; without ``instant``, the triples are there at every instant.
+    ``time`` is a triple's latest timestamp in SQL, where the pattern asks for it; NULL for what is static only.
     """
 
     table: str
     conditions: tuple[str, ...]
     keys: Mapping[str, str]
+    time: str = "NULL::BIGINT"
 
 
 @dataclass
@@ -85,11 +87,27 @@ class QueryDataset:
     present: Callable[[StaticPattern], bool]
     mark: str = ""
     statics: dict[StaticPattern, None] = field(default_factory=dict)
+    timed: bool = False
+    """Whether the windows' tables need a column ``t``, the triples' times."""
+
+    joins: dict[str, None] = field(default_factory=dict)
+    """The SELECTs of static patterns that are tables of their own."""
+    at_all_instants: bool = False
+    """Whether what is compiled is the same at all of them: one stands for them."""
 
     @property
     def instants(self) -> str:
         """Placeholder for the table of the instants due, one column ``instant``."""
-        return f"instants_{self.mark}"
+        return "(SELECT 0::BIGINT AS instant)" if self.at_all_instants else f"instants_{self.mark}"
+
+    def once(self) -> QueryDataset:
+        """The same dataset, for what reads the store alone: at one instant that stands for all."""
+        return replace(self, at_all_instants=True)
+
+    def joined(self, sql: str) -> str:
+        """Placeholder for the table of what a SELECT over static tables gives."""
+        self.joins.setdefault(sql)
+        return f"joined_{list(self.joins).index(sql)}_{self.mark}"
 
     @property
     def members(self) -> str:
@@ -99,6 +117,12 @@ class QueryDataset:
     def parameter(self, column: str) -> str:
         """Placeholder for a column of the members' table, or for the one constant that it has for all of them."""
         return f"{column}_{self.mark}"
+
+    def alone(self, clause: str) -> str:
+        """A comment, of which a statement for one query at one instant makes the clause; "" where none can stand."""
+        if self.at_all_instants or not self.mark or "*/" in clause:
+            return ""
+        return f" /*alone_{self.mark} {clause} alone_{self.mark}*/"
 
     def window_table(self, index: int) -> str:
         """Placeholder for the table of a window's contents at the instants due (see ``Plan``)."""
@@ -113,6 +137,10 @@ class QueryDataset:
             return graph.iri in self._window_graphs or (named is not None and graph.iri not in named)
         return named is not None and not self.query.from_graphs
 
+    def only_store(self, graph: ActiveGraph) -> bool:
+        """Whether no window's content is in an active graph, or in one of several."""
+        return not self._windows(graph)
+
     def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> Source:
         """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
         windows = self._windows(graph)
@@ -122,21 +150,29 @@ class QueryDataset:
             keys = {} if graph.column is None else {graph.column: f"{alias}.g"}
             return Source(f"{static} {alias}", (), keys)
         keys = {"instant": f"{alias}.instant"}
+        timed = triple.time is not None and bool(windows)
+        self.timed |= timed
+        time = f"{alias}.t" if timed else "NULL::BIGINT"
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quoted(f"<{self.query.windows[windows[0]].graph}>")
-            return Source(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys)
+            return Source(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
         selects = [self._window_select(index, triple, graph) for index in windows]
         if static is not None:
             key = ", x.g" if graph.column is not None else ""
-            selects.append(f"SELECT i.instant{key}, x.s, x.p, x.o, x.k, x.n FROM {self.instants} i, {static} x")
+            last = ", NULL::BIGINT AS t" if timed else ""
+            selects.append(f"SELECT i.instant{key}, x.s, x.p, x.o, x.k, x.n{last} FROM {self.instants} i, {static} x")
         if not selects:
             nothing = "NULL::VARCHAR AS g, NULL::VARCHAR AS s, NULL::VARCHAR AS p, NULL::VARCHAR AS o"
             selects.append(
                 f"SELECT instant, {nothing}, NULL::UTINYINT AS k, NULL::DOUBLE AS n FROM {self.instants} WHERE FALSE"
             )
+        if timed:
+            by = "instant, g, s, p, o" if graph.column is not None else "instant, s, p, o"
+            every = f"SELECT {by}, max(k) AS k, max(n) AS n, max(t) AS t"
+            return Source(f"({every} FROM ({' UNION ALL '.join(selects)}) x GROUP BY {by}) {alias}", (), keys, time)
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
         return Source(f"({' UNION '.join(selects)}) {alias}", (), keys)
 
@@ -181,7 +217,8 @@ class QueryDataset:
         key = "" if graph.column is None else f", {quoted(f'<{self.query.windows[index].graph}>')} AS g"
         conditions = _constants(triple, "")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT instant{key}, s, p, o, k, n FROM {self.window_table(index)}{where}"
+        last = "" if triple.time is None else ", t"
+        return f"SELECT instant{key}, s, p, o, k, n{last} FROM {self.window_table(index)}{where}"
 
     def _static(self, triple: TriplePattern, graph: ActiveGraph) -> str | None:
         """The table of the store's triples in an active graph; None where there can be none."""

@@ -55,7 +55,8 @@ def with_draws(
 
     ``partition`` are the keys of an evaluation, ``keys`` further ones; ``identity`` is the query's, in SQL.
     """
-    terms = [names.column(v) for v in relation.variables if v not in relation.parts]
+    variables = sorted(relation.variables, key=lambda variable: variable.name)  # however they were joined
+    terms = [names.column(v) for v in variables if v not in relation.parts]
     by = ", ".join(f"{relation.columns[name]} NULLS FIRST" for name in (*keys, *terms))
     evaluation = ", ".join(relation.columns[key] for key in partition)
     place = f"row_number() OVER (PARTITION BY {evaluation}{f' ORDER BY {by}' if by else ''})"

@@ -40,6 +40,7 @@ _BOOLEAN_FUNCTIONS |= {
     "ISLITERAL",
 }
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
+_SHORT = 500
 _READABLE = 6000
 """Native SQL for one operator longer than this is given up for a call of the prelude."""
 
@@ -103,7 +104,19 @@ class ExpressionCompiler:
             # Not by the term that IF gives: DuckDB 2.0 fails to plan what is asked of a choice among constants.
             condition, yes, no = map(self.truth, expression.arguments)
             return f"(CASE {condition} WHEN TRUE THEN {yes} WHEN FALSE THEN {no} END)"
-        value = self.value(expression)
+        if isinstance(expression, a.Call) and expression.name == "COALESCE" and expression.arguments:
+            whens = []
+            for argument in expression.arguments:
+                value = self.value(argument)
+                # Each argument is written twice, and what is long already must not double at every level of a nest.
+                choice = value.term.startswith("(CASE") and len(value.term) <= _SHORT
+                truth = self.truth(argument) if choice else self._truth_of(argument, value)
+                whens.append(f"WHEN {value.term} IS NOT NULL THEN {truth}")
+            return f"(CASE {' '.join(whens)} END)"
+        return self._truth_of(expression, self.value(expression))
+
+    def _truth_of(self, expression: a.Expression, value: Value) -> str:
+        """The effective boolean value of an expression's value."""
         if value.truth is not None:
             return f"({value.truth})"
         if isinstance(expression, a.Call) and expression.name in _BOOLEAN_FUNCTIONS:
@@ -128,6 +141,8 @@ class ExpressionCompiler:
                 return self.parameters[expression]
             case a.Call("NOW", ()):
                 return Value(self._now, f"{TermKind.DATE_TIME_ZONED:d}", f"({self.instant})::DOUBLE")
+            case a.Call("TIMESTAMP", times):
+                return self._latest(times)
             case a.Call() if is_drawn(expression):
                 return drawn(expression, self.value)
             case a.Call("BOUND", (variable,)):
@@ -162,6 +177,21 @@ class ExpressionCompiler:
             case a.Call(name, arguments) if name in _ARITHMETIC and arguments:
                 return arithmetic(expression, self.value, lambda unless: self._slow(expression, unless))
         return None
+
+    def _latest(self, times: Sequence[a.Expression]) -> Value:
+        """The greatest of hidden variables (``timestamps``), those that are unbound left out, as an xsd:dateTime."""
+        numbers = []
+        for time in times:
+            match time:
+                case a.Call("TIME_IF", (condition, hidden)):
+                    numbers.append(f"(CASE WHEN {self.truth(condition)} THEN {self.value(hidden).number} END)")
+                case _:
+                    numbers.append(self.value(time).number)
+        if not numbers:
+            return UNBOUND
+        latest = numbers[0] if len(numbers) == 1 else f"greatest({', '.join(numbers)})"
+        kind = f"(CASE WHEN {latest} IS NOT NULL THEN {TermKind.DATE_TIME_ZONED:d} END)"
+        return Value(f"instant_term(({latest})::BIGINT)", kind, f"({latest})")
 
     @property
     def _now(self) -> str:
@@ -218,7 +248,7 @@ class ExpressionCompiler:
             case a.Call("NOW", ()):
                 taken[NOW] = self._now
                 return NOW
-            case a.Call() if is_drawn(expression):
+            case a.Call() if is_drawn(expression) or expression.name == "TIMESTAMP":
                 draw = a.Variable(f"__draw {len(taken)}")
                 taken[draw] = self.value(expression).term
                 return draw
@@ -327,10 +357,11 @@ def _values(relation: Relation, parameters: Iterable[a.Parameter]) -> dict[a.Par
 
 
 def bindings(relation: Relation, names: Names) -> dict[a.Variable, Value]:
-    """The Value of each variable of a relation."""
+    """The Value of each variable of a relation, but for those that are in parts: no expression reads them."""
     return {
         variable: value_of(variable, [relation.columns[name] for name in names.columns(variable)])
         for variable in relation.variables
+        if variable not in relation.parts
     }
 
 

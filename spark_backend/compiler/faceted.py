@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_backend.compiler import algebra as a
+from spark_backend.compiler.timestamps import is_time
 
 _BY_TERM = frozenset({"BOUND", "SAMETERM"})
 
@@ -16,6 +17,7 @@ def faceted_variables(query: a.Query) -> frozenset[a.Variable]:
     values are made where they are computed.
     """
     found = frozenset(variable for node in a.nodes(query.pattern) for variable in _read_by_value(node))
+    found |= frozenset(node for node in a.nodes(query.pattern) if isinstance(node, a.Variable) and is_time(node))
     aliases = [
         (node.variable, source)
         for node in a.nodes(query.pattern)
@@ -45,6 +47,8 @@ def _read_by_value(node: Any) -> frozenset[a.Variable]:
             return _variables(expression)
         case a.OrderBy(_, conditions):
             return frozenset().union(*(a.expression_variables(condition.expression) for condition in conditions))
+        case a.Aggregated(_, _, aggregate):
+            return _read_by_value(a.Group(a.BGP(()), None, (aggregate,)))
         case a.Group(_, _, aggregates):
             return frozenset().union(
                 *(

@@ -51,21 +51,29 @@ def minus(
     keys: tuple[str, ...],
     names: Names,
     substituted: frozenset[Variable] = frozenset(),
+    substituted_if: Mapping[Variable, str] | None = None,
 ) -> Relation:
     """Minus(l, r): the solutions of l that no solution of r is compatible with and shares a variable with.
 
-    ``substituted`` variables stand for terms (18.6, substitute): they are not shared.
+    ``substituted`` variables stand for terms (18.6, substitute): they are not shared. Those of ``substituted_if`` do
+    where a column of l, theirs, is not NULL.
     """
+    if substituted_if is None:
+        substituted_if = {}
     shared = [variable for variable in left.variables if variable in right.variables and variable not in substituted]
     if not shared:  # disjoint domains: nothing is removed (8.3.3)
         return left
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
     on = _compatible(left, right, keys, names)
-    if not any(variable in left.certain and variable in right.certain for variable in shared):
-        together = (
-            f"({left.columns[column]} IS NOT NULL AND {right.columns[column]} IS NOT NULL)"
-            for column in map(names.column, shared)
-        )
+    certain = left.certain & right.certain - set(substituted_if)
+    if not certain.intersection(shared):
+        together = []
+        for variable in shared:
+            column = names.column(variable)
+            bound = f"{left.columns[column]} IS NOT NULL AND {right.columns[column]} IS NOT NULL"
+            if variable in substituted_if:
+                bound += f" AND {left.columns[substituted_if[variable]]} IS NULL"
+            together.append(f"({bound})")
         on.append(f"({' OR '.join(together)})")
     return replace(left, tables=(f"{left.tables[0]} ANTI JOIN {right.tables[0]} ON {' AND '.join(on)}",))
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import rdflib
 
-from protocol.errors import UnsupportedFeature
 from spark_backend.compiler import algebra as a
+from spark_backend.compiler.refusals import Refused, call_in_exists
 
 _HIDDEN = re.compile(r"Variable\(name='(_:(exists|drawn)?[^']*)'\)")
 
@@ -41,7 +41,10 @@ def marked(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.P
         if isinstance(expression, a.Exists):
             if any(isinstance(node, a.Drawn) for node in a.nodes(expression.pattern)):
                 drawing = ", ".join(sorted(DRAWING))
-                raise UnsupportedFeature(f"{drawing} are not evaluated inside of EXISTS over windows")
+                raise Refused(
+                    f"{drawing} are not evaluated inside of EXISTS over windows: BIND them before the FILTER",
+                    call_in_exists(*DRAWING),
+                )
             # The pattern inside is a place holder, until all are known.
             found.append(a.Marked(pattern, a.Variable(f"_:exists{rdflib.BNode()}"), expression.pattern))
             return found[-1].variable
@@ -122,8 +125,11 @@ def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:
             return certainly_bound(inner) & frozenset(variables)
         case a.Group(inner, keys, _):
             return certainly_bound(inner) & frozenset(keys or ())
-        case a.Extend(inner, variable, _):
-            return certainly_bound(inner) - {variable}
+        case a.Extend(inner, variable, expression):
+            bound = isinstance(expression, a.Term) or expression in certainly_bound(inner)
+            return certainly_bound(inner) - {variable} | ({variable} if bound else frozenset())
+        case a.Followed(inner, path, _):
+            return certainly_bound(inner) | certainly_bound(path)
     return certainly_bound(pattern.pattern)
 
 
@@ -160,6 +166,11 @@ def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
             return joins_alike(inner, outer & frozenset(variables))
         case a.Group(inner, keys, _):
             return joins_alike(inner, outer) and outer <= frozenset(keys or ()) & certainly_bound(inner)
+        case a.Aggregated(inner, keys, aggregate):
+            bound = frozenset(keys) & certainly_bound(inner)
+            return joins_alike(inner, outer) and aggregate.result not in outer and outer <= bound
+        case a.Followed(inner, path, _):
+            return joins_alike(inner, outer) and joins_alike(path, outer)
         case a.Slice():
             return False
     return joins_alike(pattern.pattern, outer)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.expressions import ExpressionCompiler, Prelude, computed
-from spark_backend.compiler.order import sort_keys
+from spark_backend.compiler.order import direction, sort_key, sort_keys
 from spark_backend.compiler.relation import RANK, Names, Relation, unbound_column
+from spark_backend.compiler.timestamps import is_time
+from spark_backend.compiler.values import integer_term
 
 
 def order_by(
@@ -29,21 +31,25 @@ def order_by(
     return replace(relation, order=tuple(dict.fromkeys((*order, *rest))))
 
 
-def distinct(relation: Relation, keys: tuple[str, ...], names: Names) -> Relation:
-    """Each solution once, at its first place."""
+def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Sequence[a.Variable] = ()) -> Relation:
+    """Each solution once, at its first place; solutions that differ in ``latest`` only, with the greatest of each."""
     if relation.order:
         relation = _ranked(relation, relation.order, keys, names)
-    if not relation.ranked:
+    if not relation.ranked and not latest:
         if relation.distinct or relation.tail:
             relation = relation.within(names.fresh("q"))
         return replace(relation, distinct=True, closed=True)
     inner = names.opened(relation)
-    by = [*inner.keys(keys), *names.all_columns(inner.variables)]
+    by = [*inner.keys(keys), *names.all_columns(variable for variable in inner.variables if variable not in latest)]
     columns = {name: inner.columns[name] for name in by}
     grouped = ", ".join(columns.values())
-    return replace(
-        inner, columns={**columns, RANK: f"min({inner.columns[RANK]})"}, tail=f" GROUP BY {grouped}", closed=True
-    )
+    if relation.ranked:
+        columns[RANK] = f"min({inner.columns[RANK]})"
+    for term, kind, number in map(names.columns, latest):
+        columns[term] = integer_term(f"max({inner.columns[number]})::BIGINT")
+        columns |= {name: f"max({inner.columns[name]})" for name in (kind, number)}
+    certain = inner.certain.difference(latest)
+    return replace(inner, columns=columns, certain=certain, tail=f" GROUP BY {grouped}", closed=True)
 
 
 def project(relation: Relation, variables: Sequence[a.Variable], keys: tuple[str, ...], names: Names) -> Relation:
@@ -58,11 +64,24 @@ def project(relation: Relation, variables: Sequence[a.Variable], keys: tuple[str
     )
 
 
-def cut(relation: Relation, offset: int, limit: int | None, keys: tuple[str, ...], names: Names) -> Relation:
-    """OFFSET and LIMIT. Any solutions would do without ORDER BY; the first by their terms do at every replay."""
+def cut(
+    relation: Relation,
+    offset: int,
+    limit: int | None,
+    keys: tuple[str, ...],
+    names: Names,
+    alone: Callable[[str], str] = lambda clause: "",
+) -> Relation:
+    """OFFSET and LIMIT. Any solutions would do without ORDER BY; the first by their terms do at every replay.
+
+    ``alone`` gives what is to stand for a clause that holds where one query is evaluated at one instant.
+    """
     if not relation.order:
         relation = names.opened(relation)
-    order = relation.order or ([relation.columns[RANK]] if relation.ranked else _by_terms(relation, names))
+    by_rank = [relation.columns[RANK]] if relation.ranked else None
+    order: Sequence[str] = relation.order or by_rank or _by_terms(relation, names)
+    if limit is not None and keys == ("instant",):
+        relation, order = _first(relation, order, offset + limit, keys, names, alone)
     ranked = _ranked(relation, order, keys, names).within(names.fresh("q"))
     conditions = [f"{ranked.columns[RANK]} > {offset}"] if offset else []
     if limit is not None:
@@ -70,21 +89,48 @@ def cut(relation: Relation, offset: int, limit: int | None, keys: tuple[str, ...
     return ranked.where(*conditions)
 
 
+def _first(
+    relation: Relation,
+    order: Sequence[str],
+    count: int,
+    keys: tuple[str, ...],
+    names: Names,
+    alone: Callable[[str], str],
+) -> tuple[Relation, Sequence[str]]:
+    """The first so many solutions, where there is one sequence only; and their sort keys.
+
+    Of a large window these are found in one pass, where numbering all solutions sorts them.
+    """
+    sorted_by = {names.fresh("k"): key for key in order}
+    clause = ", ".join(f"{name} {direction(key)}" for name, key in sorted_by.items())
+    tail = alone(f"ORDER BY {clause} LIMIT {count}") if order else ""
+    if not tail:
+        return relation, order
+    columns = _listed(relation, keys, names) | {name: sort_key(key) for name, key in sorted_by.items()}
+    alias = names.fresh("q")
+    found = replace(relation, columns=columns, tail=relation.tail + tail, closed=True, ranked=False, order=())
+    return found.within(alias), [f"{alias}.{name} {direction(key)}" for name, key in sorted_by.items()]
+
+
+def _listed(relation: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
+    """The columns of keys and variables; a sum in parts has no facets."""
+    listed = [*relation.keys(keys), *names.all_columns(relation.variables)]
+    return {name: relation.columns[name] for name in listed if name in relation.columns}
+
+
 def _by_terms(relation: Relation, names: Names) -> list[str]:
-    """The relation's variables that the query can name, in the order of their names.
+    """The relation's variables that the query can name, in the order of their names, and times that they tell.
 
     Unfinished sums are left out: they are of a group whose keys are among the variables, and tell it from others.
     """
-    named = (v for v in relation.variables if not v.name.startswith(("_:", "__")) and v not in relation.parts)
-    return [
-        f"{relation.columns[names.column(variable)]} NULLS FIRST" for variable in sorted(named, key=lambda v: v.name)
-    ]
+    named = [v for v in relation.variables if not v.name.startswith(("_:", "__")) and v not in relation.parts]
+    variables = [*sorted(named, key=lambda v: v.name), *filter(is_time, relation.variables)]
+    return [f"{relation.columns[names.column(variable)]} NULLS FIRST" for variable in variables]
 
 
 def _ranked(relation: Relation, order: Sequence[str], keys: tuple[str, ...], names: Names) -> Relation:
     by = f" ORDER BY {', '.join(order)}" if order else ""
-    keys = relation.keys(keys)
-    partition = ", ".join(relation.columns[key] for key in keys)
-    columns = {name: relation.columns[name] for name in [*keys, *names.all_columns(relation.variables)]}
+    partition = ", ".join(relation.columns[key] for key in relation.keys(keys))
+    columns = _listed(relation, keys, names)
     columns[RANK] = f"row_number() OVER (PARTITION BY {partition}{by})"
     return replace(relation, columns=columns, ranked=True, closed=True, order=())

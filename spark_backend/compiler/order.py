@@ -6,12 +6,26 @@ Where the standard leaves the order open, terms decide it, so that it is the sam
 
 from __future__ import annotations
 
+import re
+
 from protocol.terms import TermKind
 from spark_backend.compiler.values import Value
 
 _STRINGS = f"({TermKind.STRING:d}, {TermKind.LANGUAGE_STRING:d})"
 _VALUED = f"{TermKind.DATE_TIME_LOCAL:d}"
 """Literals up to this kind are ordered by a number."""
+_DIRECTION = re.compile(r"( (ASC|DESC))?( NULLS (FIRST|LAST))?\Z")
+
+
+def sort_key(order: str) -> str:
+    """What a sort key of ORDER BY sorts by."""
+    return _DIRECTION.sub("", order)
+
+
+def direction(order: str) -> str:
+    """The direction of a sort key of ORDER BY, and where NULL comes; "" if neither is written."""
+    found = _DIRECTION.search(order)
+    return "" if found is None else found[0].strip()
 
 
 def sort_keys(value: Value) -> tuple[str, str, str, str]:

@@ -1,4 +1,4 @@
-"""What a query's text mentions, outside of strings, IRIs and comments: its variables in order, keywords."""
+"""The variables that a query's text mentions, outside of strings, IRIs and comments, in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.language.model import WINDOW_VARIABLE_PREFIX
 
 _TOKEN = re.compile(
     r"""\"\"\"(?:[^"\\]|\\.|"(?!""))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*|[?$](?P<variable>\w+)|(?P<word>\w+)""",
+    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*|[?$](?P<variable>\w+)""",
     re.DOTALL,
 )
 
@@ -18,8 +18,3 @@ def variables_in_order(text: str) -> dict[str, int]:
     found = (match["variable"] for match in _TOKEN.finditer(text))
     names = (name.removeprefix(WINDOW_VARIABLE_PREFIX) for name in found if name)
     return {name: place for place, name in enumerate(dict.fromkeys(names))}
-
-
-def mentions(text: str, word: str) -> bool:
-    """Whether a keyword, or a part of a name spelled like it, is in the text."""
-    return any((match["word"] or "").upper() == word for match in _TOKEN.finditer(text))

@@ -15,6 +15,7 @@ from protocol.errors import ProtocolError
 from protocol.language.model import Form
 from protocol.language.tokens import Kind, Token, tokenize
 from spark_backend.compiler import algebra as a
+from spark_backend.compiler.timestamps import with_timestamps
 from spark_backend.compiler.translate import XSD, translate
 
 _KEPT = 512
@@ -30,10 +31,17 @@ _known: OrderedDict[tuple[str, Form, str | None], a.Query] = OrderedDict()
 
 
 def translated(text: str, form: Form, base: str | None = None) -> a.Query:
-    """The algebra of a standard SPARQL query, as ``translate`` gives it. Raises what that raises.
+    """The algebra of a standard SPARQL query, as ``translate`` gives it, with its timestamp calls told.
+
+    Raises what ``translate`` and ``with_timestamps`` raise.
 
     Only for one thread at a time, as the parser is.
     """
+    query = _translated(text, form, base)
+    return replace(query, pattern=with_timestamps(query.pattern))
+
+
+def _translated(text: str, form: Form, base: str | None) -> a.Query:
     plain, constants = _with_stand_ins(text)
     if not constants:
         return translate(text, form, base)

@@ -11,17 +11,19 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 import rdflib
-from pyparsing import Suppress
+from pyparsing import ParseBaseException, Suppress
 from rdflib.plugins.sparql import algebra, parser
 from rdflib.plugins.sparql.parserutils import Comp, CompValue, Param
+from rdflib.plugins.sparql.sparql import Prologue
 
-from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
-from spark_backend.compiler.order_of_appearance import mentions
+from protocol.errors import ProtocolError
+from protocol.language.tokens import tokenize
+from spark_backend.compiler.refusals import NotParsed, Refused, at, deepest, keyword, mentioned
 
 _STACK_BYTES = 512 * 1024 * 1024
 """Of address space; only what is used becomes memory."""
 _DEPTH = 60_000
-_SERVICE = "SERVICE is not evaluated over windows"
+_SERVICE = "SERVICE is not evaluated over windows: load what it would give into the store, or ask it by itself"
 _RULES = frozenset(
     {
         "ConditionalOrExpression",
@@ -32,6 +34,8 @@ _RULES = frozenset(
     }
 )
 _one_at_a_time = threading.Lock()
+
+_algebra: Any = algebra
 
 # rdflib's grammar forgets the IRI of ^iri in a negated property set.
 _one_in_set: Any = parser.PathOneInPropertySet
@@ -52,6 +56,20 @@ class ExistsGroup:
     translated: bool = True
 
 
+class _Prefixes(Prologue):
+    """A prologue in which two prefixes may stand for the same IRI: rdflib's forgets the first of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._iris: dict[str, str] = {}
+
+    def bind(self, prefix: str | None, uri: Any) -> None:
+        self._iris[prefix or ""] = str(uri)
+
+    def resolvePName(self, prefix: str | None, localname: str | None) -> rdflib.URIRef:  # noqa: N802  (rdflib's name)
+        return rdflib.URIRef(self._iris[prefix or ""] + (localname or ""))
+
+
 def with_deep_stack(work: Callable[[], T]) -> T:
     """The result of ``work``, run where recursion may go deep; UnsupportedFeature where it goes deeper still.
 
@@ -65,7 +83,7 @@ def with_deep_stack(work: Callable[[], T]) -> T:
         try:
             result.append(work())
         except RecursionError:
-            failure.append(UnsupportedFeature("the query is too long or nests too deeply to be compiled"))
+            failure.append(Refused("the query is too long or nests too deeply to be compiled", deepest))
         except BaseException as error:
             failure.append(error)
 
@@ -91,6 +109,7 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
     negated, parser.neg = parser.neg, _negated
     # Its order of triple patterns comes of comparing terms without one, which Python 3.14 refuses: ours is as written.
     reordered, algebra.reorderTriples = algebra.reorderTriples, _as_written
+    prologues, _algebra.Prologue = _algebra.Prologue, _Prefixes
     try:
         parsed = parser.parseQuery(text)
         current = base or ""
@@ -107,7 +126,7 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
             if node.name == "DescribeQuery" and not node.var:  # DESCRIBE *
                 node["var"] = []
             if node.name == "ServiceGraphPattern":
-                raise UnsupportedFeature(_SERVICE)
+                raise Refused(_SERVICE, keyword("SERVICE"))
             if node.name == "Filter" and _is_literal(_innermost(node.expr)):
                 # rdflib leaves out a filter whose expression is a false value of Python: FILTER(false), FILTER(0).
                 node["expr"] = CompValue("Builtin_COALESCE", arg=[_innermost(node.expr)])
@@ -117,11 +136,16 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
     except (RecursionError, ProtocolError):
         raise
     except Exception as error:  # rdflib raises pyparsing's, its own and bare exceptions
-        if mentions(text, "SERVICE"):  # which its parser looks for by searching the text, and not always finds
-            raise UnsupportedFeature(_SERVICE) from error
-        raise QuerySyntaxError(f"rdflib's parser refuses the query: {error}") from error
+        # Its parser looks for it by searching the text, and does not always find it.
+        if any(token.word == "SERVICE" for token in tokenize(text)):
+            raise Refused(_SERVICE, keyword("SERVICE")) from error
+        if isinstance(error, ParseBaseException):
+            said = "rdflib's parser, which reads standard SPARQL 1.1, stops here"
+            raise NotParsed(said, at(text, error.loc)) from error
+        raise NotParsed(f"rdflib's parser refuses the query: {error}", mentioned(str(error))) from error
     finally:
         rdflib.NORMALIZE_LITERALS, parser.neg, algebra.reorderTriples = normalised, negated, reordered
+        _algebra.Prologue = prologues
 
 
 def _group_algebra(group: CompValue, prologue: Any, base: str | None) -> CompValue:

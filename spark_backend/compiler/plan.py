@@ -9,25 +9,30 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from protocol.errors import UnsupportedFeature
+from protocol.errors import ProtocolError
 from protocol.language.model import R2S, ContinuousQuery, Form
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.faceted import faceted_variables
+from spark_backend.compiler.order import direction, sort_key
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.parsed_once import translated
 from spark_backend.compiler.parsing import with_deep_stack
-from spark_backend.compiler.patterns import PatternCompiler, Scope
+from spark_backend.compiler.passes import PASSES, Pass, applied
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.patterns import PatternCompiler
+from spark_backend.compiler.refusals import Refused, deepest, placed
 from spark_backend.compiler.relation import MEMBER, RANK, Names
+from spark_backend.compiler.scope import Scope
+from spark_backend.compiler.statistics import Statistics
 from spark_backend.compiler.unfinished import PARTS, unfinished_sums
 
-_DIRECTION = re.compile(r"( (ASC|DESC))?( NULLS (FIRST|LAST))?\Z")
 _BLANK_NODE = re.compile(r"(?<=Variable\(name=')_:[^']*")
 
 
@@ -42,7 +47,10 @@ class Plan:
     columns of ``sums`` (by their place among the variables, with whether it is an average) come in parts, and the
     rows, unless ``ordered``, in no order: see ``evaluation.rows``. ``template`` (CONSTRUCT) has variables as
     ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
-    when it was compiled. ``identity`` is a digest of the query's text.
+    when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
+    triples' times, column ``t``. ``joined``: SELECTs over static tables alone, which are tables of their own, made
+    anew when those change. ``passes``: the names of those that changed the query (``passes``). ``algebra``, which is
+    not in the JSON, is the query after them, its constants parameters.
     """
 
     form: Form
@@ -58,11 +66,15 @@ class Plan:
     template: tuple[tuple[str, str, str], ...] | None = None
     sums: tuple[tuple[int, bool], ...] = ()
     ordered: bool = True
+    timed: bool = False
+    joined: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
+    algebra: a.Query | None = field(default=None, compare=False)
 
     @property
     def shape(self) -> tuple[object, ...]:
         """What the plans of queries that can be evaluated together have in common."""
-        return self.sql, self.variables, self.sums, self.ordered
+        return self.sql, self.joined, self.variables, self.sums, self.ordered
 
     def to_json(self) -> str:
         return json.dumps(
@@ -80,6 +92,9 @@ class Plan:
                 "template": self.template,
                 "sums": self.sums,
                 "ordered": self.ordered,
+                "timed": self.timed,
+                "joined": self.joined,
+                "passes": self.passes,
             }
         )
 
@@ -101,20 +116,38 @@ class Plan:
             template=None if template is None else tuple((s, p, o) for s, p, o in template),
             sums=tuple((place, average) for place, average in document["sums"]),
             ordered=document["ordered"],
+            timed=document["timed"],
+            joined=tuple(document["joined"]),
+            passes=tuple(document["passes"]),
         )
 
 
 def compile_query(
-    query: ContinuousQuery, *, base: str | None = None, present: Callable[[StaticPattern], bool] = lambda _: True
+    query: ContinuousQuery,
+    *,
+    base: str | None = None,
+    present: Callable[[StaticPattern], bool] = lambda _: True,
+    statistics: Callable[[], Statistics | None] = lambda: None,
+    passes: Sequence[Pass] = PASSES,
 ) -> Plan:
     """The plan of a continuous query, given which static patterns have matches in the store.
 
-    Raises QuerySyntaxError and UnsupportedFeature, naming the construct.
+    ``statistics`` of the query's streams are asked for where the shape is not known yet.
+    Raises QuerySyntaxError and UnsupportedFeature, naming the construct and its place in the text that was sent.
     """
-    return with_deep_stack(lambda: _compiled(query, base, present))
+    try:
+        return with_deep_stack(lambda: _compiled(query, base, present, statistics, passes))
+    except ProtocolError as error:
+        raise placed(error, query.text, base) from error
 
 
-def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[StaticPattern], bool]) -> Plan:
+def _compiled(
+    query: ContinuousQuery,
+    base: str | None,
+    present: Callable[[StaticPattern], bool],
+    statistics: Callable[[], Statistics | None],
+    passes: Sequence[Pass],
+) -> Plan:
     asked = translated(query.standard, query.form, base)
     base = asked.base or base
     template = None
@@ -125,10 +158,11 @@ def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[Stati
     identity = hashlib.sha256(query.text.encode()).hexdigest()[:16]
     lifting = Lifting(QueryDataset(query, present), identity)
     lifted = lifting.query(asked)
-    mark = _mark(lifted, query, base)
+    mark = _mark(lifted, query, base, passes)
     statement = _known.get(mark)
     if statement is None or any(present(pattern) != there for pattern, there in statement.statics):
-        statement = _statement(lifted, QueryDataset(query, present, mark), base)
+        knowledge = Knowledge(QueryDataset(query, present, mark), base, statistics())
+        statement = _statement(lifted, knowledge, passes)
         _known[mark] = statement
         if len(_known) > _KEPT:
             _known.popitem(last=False)
@@ -146,15 +180,20 @@ def _compiled(query: ContinuousQuery, base: str | None, present: Callable[[Stati
         template=template,
         sums=statement.sums,
         ordered=statement.ordered,
+        timed=statement.timed,
+        joined=statement.joined,
+        passes=statement.passes,
+        algebra=statement.algebra,
     )
 
 
-def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None) -> str:
+def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Sequence[Pass]) -> str:
     """A digest of all that the statement depends on, but for which static patterns have matches."""
     blank_nodes: dict[str, str] = {}  # named anew at every parse
     shape = _BLANK_NODE.sub(lambda found: blank_nodes.setdefault(found[0], f"_:{len(blank_nodes)}"), repr(lifted))
     windows = [(window.graph, window.declared) for window in query.windows]
-    text = repr((shape, windows, query.from_graphs, query.from_named, base))
+    names = [one.__name__ for one in passes]
+    text = repr((shape, windows, query.from_graphs, query.from_named, base, names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -166,7 +205,11 @@ class _Statement:
     functions: tuple[PreludeFunction, ...]
     sums: tuple[tuple[int, bool], ...]
     ordered: bool
+    timed: bool
     statics: tuple[tuple[StaticPattern, bool], ...]
+    joined: tuple[str, ...]
+    passes: tuple[str, ...]
+    algebra: a.Query
 
 
 _known: OrderedDict[str, _Statement] = OrderedDict()
@@ -174,7 +217,9 @@ _known: OrderedDict[str, _Statement] = OrderedDict()
 _KEPT = 512
 
 
-def _statement(query: a.Query, dataset: QueryDataset, base: str | None) -> _Statement:
+def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> _Statement:
+    query, changed = applied(query, knowledge, passes)
+    dataset, base = knowledge.dataset, knowledge.base
     names = Names(faceted_variables(query))
     prelude = Prelude(base)
     sums = unfinished_sums(query)
@@ -190,9 +235,9 @@ def _statement(query: a.Query, dataset: QueryDataset, base: str | None) -> _Stat
     if parts:
         # Over the SELECT: DuckDB would write a part's expression once more for each mention of it.
         inner = replace(
-            relation, columns={**listed, **{f"k{place}": key for place, key in enumerate(map(_sort_key, order))}}
+            relation, columns={**listed, **{f"k{place}": key for place, key in enumerate(map(sort_key, order))}}
         )
-        order = [f"q.k{place} {_direction(key)}" for place, key in enumerate(order)]
+        order = [f"q.k{place} {direction(key)}" for place, key in enumerate(order)]
         selected = [f"q.{name}" if name not in parts else "NULL" for name in listed]
         selected += [f"q.{name}.{part}" for name in parts for part in PARTS]
         sql = f"SELECT {', '.join(selected)} FROM ({inner.sql}) q"
@@ -207,16 +252,8 @@ def _statement(query: a.Query, dataset: QueryDataset, base: str | None) -> _Stat
     _refuse_depth(sql)
     places = tuple((columns.index(column), average) for column, average in parts.items())
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
-    return _Statement(sql, tuple(prelude.functions.values()), places, ordered, statics)
-
-
-def _sort_key(order: str) -> str:
-    return _DIRECTION.sub("", order)
-
-
-def _direction(order: str) -> str:
-    found = _DIRECTION.search(order)
-    return "" if found is None else found[0].strip()
+    functions = tuple(prelude.functions.values())
+    return _Statement(sql, functions, places, ordered, dataset.timed, statics, tuple(dataset.joins), changed, query)
 
 
 def _refuse_depth(sql: str) -> None:
@@ -226,7 +263,7 @@ def _refuse_depth(sql: str) -> None:
     except duckdb.ParserException as error:
         if "depth" not in str(error):
             raise
-        raise UnsupportedFeature("the query's expressions nest too deeply to be compiled") from error
+        raise Refused("the query's expressions nest too deeply to be compiled", deepest) from error
 
 
 def _written(part: a.Variable | a.Term) -> str:

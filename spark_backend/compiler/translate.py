@@ -15,26 +15,30 @@ import rdflib
 from rdflib.paths import Path
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from protocol.errors import UnsupportedFeature
-from protocol.language.model import WINDOW_VARIABLE_PREFIX, Form
+from protocol.functions import FUNCTIONS
+from protocol.language.model import AGGREGATE_FUNCTION, TIMESTAMP_FUNCTION, WINDOW_VARIABLE_PREFIX, Form
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.describe import described
 from spark_backend.compiler.marks import marked, numbered, optional
 from spark_backend.compiler.order_of_appearance import variables_in_order
 from spark_backend.compiler.parsing import parsed_query
 from spark_backend.compiler.property_paths import matched_by, path_of
+from spark_backend.compiler.refusals import Refused, call, keyword
+from spark_backend.compiler.timestamps import TIMESTAMP
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-CASTS = frozenset(
-    f"<{XSD}{name}>" for name in ("boolean", "integer", "decimal", "float", "double", "string", "dateTime")
-)
+_CASTS: tuple[str, ...] = ("boolean", "integer", "decimal", "float", "double", "string", "dateTime")
+_CASTS += ("date", "time", "duration", "dayTimeDuration", "yearMonthDuration")
+_CASTS += ("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay")
+_ARGUMENTS = {f"{XSD}{name}": 1 for name in _CASTS} | {iri: known.arguments for iri, known in FUNCTIONS.items()}
+"""How many a function takes, by its IRI: the casts that Oxigraph knows, and ours."""
 _AGGREGATES = {"Count", "Sum", "Avg", "Min", "Max", "Sample", "GroupConcat"}
 
 
 def translate(text: str, form: Form, base: str | None = None) -> a.Query:
     """The algebra of a standard SPARQL query.
 
-    Raises QuerySyntaxError where rdflib's parser fails, UnsupportedFeature naming what is not compiled.
+    Raises QuerySyntaxError where rdflib's parser fails, UnsupportedFeature naming what is not compiled (``refusals``).
     """
     parsed, query = parsed_query(text, base)
     bases = [str(node.iri) for node in parsed[0] if node.name == "Base"]
@@ -121,11 +125,8 @@ def _triples_of(node: CompValue) -> list[tuple[Any, Any, Any]]:
 def _pattern(node: CompValue) -> a.Pattern:
     translate_node = _PATTERNS.get(node.name)
     if translate_node is None:
-        raise UnsupportedFeature(f"{_PATTERN_NAMES.get(node.name, node.name)} is not evaluated over windows yet")
+        raise Refused(f"{node.name} is not evaluated over windows", keyword(*Form))
     return translate_node(node)
-
-
-_PATTERN_NAMES = {"ServiceGraphPattern": "SERVICE", "Minus": "MINUS"}
 
 
 def _bgp(node: CompValue) -> a.Pattern:
@@ -154,10 +155,23 @@ def _left_join(node: CompValue) -> a.Pattern:
 
 def _extend(node: CompValue) -> a.Pattern:
     inner = _pattern(node.p)
+    if (
+        isinstance(node.expr, CompValue)
+        and node.expr.name == "Function"
+        and node.expr.iri.startswith(AGGREGATE_FUNCTION)
+    ):
+        return _aggregated(inner, node.expr.iri.removeprefix(AGGREGATE_FUNCTION), node)
     variable, expression = _variable(node.var), _expression(node.expr)
     if variable in _group_keys(inner):  # rdflib projects a key as SAMPLE of itself; the key is there already
         return inner
     return _extended(inner, variable, expression)
+
+
+def _aggregated(inner: a.Pattern, function: str, node: CompValue) -> a.Pattern:
+    """C-SPARQL's AGGREGATE, as ``protocol.language.aggregate_clauses`` writes it."""
+    variables = tuple(map(_variable, _flat([node.expr.expr])))
+    argument, keys = (None, variables) if function.endswith("-ALL") else (variables[0], variables[1:])
+    return a.Aggregated(inner, keys, a.Aggregate(function.removesuffix("-ALL"), argument, _variable(node.var)))
 
 
 def _extended(pattern: a.Pattern, variable: a.Variable, expression: a.Expression) -> a.Pattern:
@@ -234,7 +248,7 @@ def _aggregate_join(node: CompValue) -> a.Pattern:
 def _aggregate(node: CompValue) -> a.Aggregate:
     function = node.name.removeprefix("Aggregate_")
     if function not in _AGGREGATES:
-        raise UnsupportedFeature(f"the aggregate {function} is not evaluated over windows yet")
+        raise Refused(f"the aggregate {function} is not evaluated over windows", keyword(function.upper()))
     argument = None if isinstance(node.vars, str) and node.vars == "*" else _expression(node.vars)
     separator = _optional(node, "separator")
     return a.Aggregate(
@@ -301,7 +315,7 @@ def _text(value: Any) -> str:
         if value.datatype:
             return str(pyoxigraph.Literal(str(value), datatype=pyoxigraph.NamedNode(str(value.datatype))))
         return str(pyoxigraph.Literal(str(value)))
-    raise UnsupportedFeature(f"{value!r} cannot be used as a term here")
+    raise Refused(f"{value!r} cannot be used as a term here", keyword(*Form))
 
 
 # --- expressions -----------------------------------------------------------------------------
@@ -313,7 +327,7 @@ def _expression(node: Any) -> a.Expression:
     if isinstance(node, rdflib.term.Identifier):
         return a.Term(_text(node))
     if not isinstance(node, CompValue):
-        raise UnsupportedFeature(f"{node!r} is not an expression this version evaluates")
+        raise Refused(f"{node!r} is not an expression that is evaluated over windows", keyword(*Form))
     name = node.name
     if name == "RelationalExpression":
         return _relational(node)
@@ -326,10 +340,7 @@ def _expression(node: Any) -> a.Expression:
         sign = {"UnaryNot": "!", "UnaryMinus": "-", "UnaryPlus": "+"}[name]
         return a.Call(sign, (_expression(node.expr),))
     if name == "Function":
-        iri = f"<{node.iri}>"
-        if iri not in CASTS:
-            raise UnsupportedFeature(f"the function {iri} is not known to continuous queries")
-        return a.Call(iri, tuple(map(_expression, _flat([node.expr]))))
+        return _function_call(node)
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
         exists = a.Exists(_pattern(node.graph.algebra))
         return exists if name == "Builtin_EXISTS" else a.Call("!", (exists,))
@@ -338,7 +349,22 @@ def _expression(node: Any) -> a.Expression:
         # rdflib writes an empty list of arguments as rdf:nil, one of rdf:nil as a list.
         arguments = _flat(v for key, v in node.items() if key != "_vars" and (key != "arg" or v != rdflib.RDF.nil))
         return a.Call(function, tuple(map(_expression, arguments)))
-    raise UnsupportedFeature(f"{name} is not evaluated over windows yet")
+    raise Refused(f"{name} is not evaluated over windows", keyword(name.removeprefix("Builtin_").upper()))
+
+
+def _function_call(node: CompValue) -> a.Expression:
+    iri, arguments = str(node.iri), _flat([_optional(node, "expr")])
+    if iri == TIMESTAMP_FUNCTION:
+        return a.Call(TIMESTAMP, tuple(map(_expression, arguments)))
+    wanted = _ARGUMENTS.get(iri)
+    if wanted is None:
+        near = [known for known in _ARGUMENTS if known.lower() == iri.lower()]
+        known = f"do you mean <{near[0]}>?" if near else "known are casts to XML Schema's datatypes and XPath's math:"
+        raise Refused(f"the function <{iri}> is not known: {known}", call(iri))
+    if len(arguments) != wanted:
+        detail = f"the function <{iri}> takes {wanted} argument{'s' * (wanted != 1)}, not {len(arguments)}"
+        raise Refused(detail, call(iri, len(arguments)))
+    return a.Call(f"<{iri}>", tuple(map(_expression, arguments)))
 
 
 def _relational(node: CompValue) -> a.Expression:

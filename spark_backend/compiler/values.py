@@ -65,6 +65,16 @@ def of_truth(truth: str) -> Value:
     return Value(term, f"(CASE WHEN ({truth}) IS NOT NULL THEN {TermKind.BOOLEAN:d} END)", f"({truth})::DOUBLE", truth)
 
 
+def integer_term(number: str) -> str:
+    """The xsd:integer of a SQL integer."""
+    return f"('\"' || {number} || '\"^^<{XSD}integer>')"
+
+
 def of_term(term: str) -> Value:
     """A computed term; its facets by the prelude."""
     return Value(term, f"facet_k({term})", f"facet_n({term})")
+
+
+def parts(value: Value) -> list[str]:
+    """Term, kind and number."""
+    return [value.term, value.kind, value.number]

@@ -7,22 +7,21 @@ nowhere else.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
-from protocol.language.model import Form
+from protocol.errors import ProtocolError
 from protocol.time import Instant
-from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.answer import Answer
+from spark_backend.evaluation.answers_of_rows import answers_of_rows
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.rows import finished
-from spark_backend.evaluation.solutions import BindingWriter, descriptions, instantiate
+from spark_backend.evaluation.site import BY_SIZE, Site, SiteChoice
+from spark_backend.evaluation.solutions import BindingWriter
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
@@ -39,9 +38,12 @@ Due = tuple[str, str, Sequence[Instant]]
 
 
 class Evaluator:
-    """Evaluates queries of one data directory. Not for use by several threads at once."""
+    """Evaluates queries of one data directory. Not for use by several threads at once.
 
-    def __init__(self, root: Path, *, memory_limit: str = "2GB") -> None:
+    What ``sites`` gives to Spark SQL is answered with a deferred Answer.
+    """
+
+    def __init__(self, root: Path, *, memory_limit: str = "2GB", sites: SiteChoice = BY_SIZE) -> None:
         layout = Layout(root)
         self._registry = Registry(layout.queries)
         self._connection = duckdb.connect(
@@ -55,6 +57,7 @@ class Evaluator:
         )
         self._connection.execute("SET ieee_floating_point_ops = true")
         install(self._connection)
+        self._sites = sites
         self._functions: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics)
         self._prepared: dict[str, PreparedQuery] = {}
@@ -79,13 +82,20 @@ class Evaluator:
                     yield key, Answer(instant, [], [], f"the query could not be prepared: {error}")
                 continue
             alike = (query.plan.shape, query.read_windows, tuple(query.statics.items()))
-            together.setdefault(alike, []).append(_Member(key, query, tuple(instants)))
+            together.setdefault(alike, []).append(_Member(key, prepared, query, tuple(instants)))
         for members in together.values():
             for some, at in _at_the_same_instants(members):
-                for group in self._groups(some, at):
+                elsewhere = self._for_spark(some[0].query, at)
+                for instant, rows in elsewhere.items():
+                    for member in some:
+                        deferred = Answer(instant, [], [], None, Site.SPARK, rows, 0.0, member.prepared)
+                        yield member.key, deferred
+                here = tuple(instant for instant in at if instant not in elsewhere) if elsewhere else at
+                for group in self._groups(some, here) if here else ():
                     yield from self._evaluated(some, group)
 
     def _evaluated(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[str, Answer]]:
+        began = time.perf_counter()
         try:
             answers = self._together(members, instants)
         except Exception as error:
@@ -98,7 +108,9 @@ class Evaluator:
             else:
                 yield members[0].key, Answer(instants[0], [], [], f"{type(error).__name__}: {error}")
         else:
-            yield from answers
+            share = (time.perf_counter() - began) / len(answers)
+            for key, answer in answers:
+                yield key, replace(answer, seconds=share)
 
     def _query(self, name: str) -> PreparedQuery:
         query = self._prepared.get(name)
@@ -130,76 +142,53 @@ class Evaluator:
                 return
         yield instants
 
+    def _for_spark(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> dict[Instant, int]:
+        """The instants at which the windows hold what is for Spark SQL, and how many triples that is, about."""
+        # One estimate for all is enough where they are small together.
+        if self._sites.forced is Site.DUCKDB or self._sites.of(self._rows(query, instants)) is Site.DUCKDB:
+            return {}
+        rows = {instant: self._rows(query, (instant,)) for instant in instants}
+        return {instant: count for instant, count in rows.items() if self._sites.of(count) is Site.SPARK}
+
     def _rows(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> int:
-        return sum(self._tables.rows_between(w.stream, w.window, instants) for w in query.windows)
+        try:
+            return sum(self._tables.rows_between(w.stream, w.window, instants) for w in query.windows)
+        except ProtocolError:
+            return 0  # a log that cannot be read: the evaluation says so, for each instant
 
     def _together(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> list[tuple[str, Answer]]:
         query, tables = members[0].query, self._tables
+        tables.make_room()
         for table, file in query.statics.items():
             tables.static(table, file)
+        joined = [tables.joined(select, query.statics) for select in query.plan.joined]
+        timed = query.plan.timed
+        windows = [tables.window(window.stream, window.window, instants, timed=timed) for window in query.windows]
         sql = statement(
             query.plan,
             [member.query.plan.parameters for member in members],
             instants=tables.instants(instants),
-            windows=[tables.window(window.stream, window.window, instants) for window in query.windows],
+            windows=windows,
             members_table=tables.members,
+            joined=joined,
+            alone=len(members) == len(instants) == 1,
         )
-        return self._answers(members, instants, finished(query.plan, self._connection.execute(sql).fetchall()))
-
-    def _answers(
-        self, members: Sequence[_Member], instants: tuple[Instant, ...], rows: Sequence[tuple[Any, ...]]
-    ) -> list[tuple[str, Answer]]:
-        if members[0].query.plan.form is Form.DESCRIBE:
-            return _described(members, instants, rows)
-        # The rows of an answer are neighbours.
-        sizes = Counter((row[0], row[1]) for row in rows)
-        columns = list(zip(*rows, strict=True))[2:] if rows else []
-        names = [json.dumps(variable, ensure_ascii=False) for variable in members[0].query.plan.variables]
-        solutions = self._writer.bindings(names, columns, len(rows)) if rows else []
-        answers, first = {}, 0
-        for (instant, member), size in sizes.items():
-            answers[instant, member] = Answer(
-                instant,
-                solutions[first : first + size],
-                _triples(members[member].query.plan, instant, rows[first : first + size]),
-            )
-            first += size
+        rows = finished(query.plan, self._connection.execute(sql).fetchall())
+        answers = answers_of_rows(self._writer, [member.query.plan for member in members], instants, rows)
+        read = {instant: sum(tables.size(window, instant) for window in windows) for instant in instants}
         return [
-            (member.key, answers.get((instant, place)) or Answer(instant, [], []))
-            for place, member in enumerate(members)
-            for instant in instants
+            (member.key, replace(answer, read=read[answer.instant]))
+            for member, given in zip(members, answers, strict=True)
+            for answer in given
         ]
-
-
-def _described(
-    members: Sequence[_Member], instants: tuple[Instant, ...], rows: Sequence[tuple[Any, ...]]
-) -> list[tuple[str, Answer]]:
-    """Answers whose solutions are resources: several rows, a triple each, are one."""
-    of: dict[tuple[Instant, int], list[tuple[Any, ...]]] = {}
-    for instant, member, *triple in rows:
-        of.setdefault((instant, member), []).append(tuple(triple))
-    return [
-        (member.key, Answer(instant, *descriptions(of.get((instant, place), []))))
-        for place, member in enumerate(members)
-        for instant in instants
-    ]
-
-
-def _triples(plan: Plan, instant: Instant, rows: Sequence[tuple[Any, ...]]) -> list[str]:
-    """What a CONSTRUCT's template makes of each solution."""
-    if plan.form is not Form.CONSTRUCT or plan.template is None:
-        return []
-    return [
-        instantiate(plan.template, plan.variables, row[2:], query=plan.identity, instant=instant, place=place)
-        for place, row in enumerate(rows)
-    ]
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A query that is due, of those of its shape."""
+    """A query that is due, of those of its shape; ``prepared``: the file of its prepared form."""
 
     key: str
+    prepared: str
     query: PreparedQuery
     instants: tuple[Instant, ...]
 

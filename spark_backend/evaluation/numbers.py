@@ -132,6 +132,8 @@ def order_rest(term: str) -> float:
 
 def _value(term: str) -> Fraction | float | None:
     """The exact value; infinity for a NaN, which is ordered after all numbers; None for what has no number."""
+    if term[0] != '"':
+        return None
     kind, number = facets(term)
     lexical = term[1 : term.rindex('"')]
     if number is not None and not math.isnan(number):

@@ -21,11 +21,14 @@ def statement(
     instants: str,
     windows: Sequence[str],
     members_table: Callable[[str], str],
+    joined: Sequence[str] | None = None,
+    alone: bool = False,
 ) -> str:
     """The SQL for these queries, over tables of the instants and of the windows' contents.
 
     ``members_table`` makes (or knows) a table of a SELECT. What is the same for all of the queries is written as
-    the constant it is, so that DuckDB plans with it; the rest are columns of the members' table.
+    the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``joined`` are tables
+    of what the plan's ``joined`` give; without, they are sub-selects. ``alone``: there is one query and one instant.
     """
     differing = [number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1]
     table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(_members(members, differing))
@@ -37,6 +40,9 @@ def statement(
             return instants
         if name == "members":
             return table
+        if name is not None and name.startswith("joined_"):
+            number = int(name.removeprefix("joined_"))
+            return f"({plan.joined[number]})" if joined is None else joined[number]
         if name is not None:
             return windows[int(name.removeprefix("window_"))]
         if column in varying:
@@ -45,8 +51,14 @@ def statement(
         return number_sql(facets(term)[1]) if column.endswith("_n") else quoted(term)
 
     # In one pass: what is filled in is not searched again.
-    places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>instants|members|window_\d+))_{plan.mark}\b"
-    return re.sub(places, filled, plan.sql)
+    tables = r"instants|members|window_\d+|joined_\d+"
+    places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>{tables}))_{plan.mark}\b"
+    return re.sub(places, filled, _for_some(plan, alone=alone))
+
+
+def _for_some(plan: Plan, *, alone: bool) -> str:
+    """The plan's SQL with the clauses that hold for one query at one instant, or without them."""
+    return re.sub(rf"/\*alone_{plan.mark}(.*?)alone_{plan.mark}\*/", r"\1" if alone else "", plan.sql, flags=re.DOTALL)
 
 
 def _members(members: Sequence[Parameters], differing: Sequence[int]) -> str:

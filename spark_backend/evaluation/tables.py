@@ -6,7 +6,7 @@ Queries that are due at the same instants over the same window read the same tab
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow as pa
 from protocol.errors import NotFound, Unavailable
 from protocol.time import Instant
 from protocol.windows.spec import WindowSpec
+from spark_backend.evaluation.large_contents import LARGE, without_repetitions
 from spark_backend.evaluation.taking_part import instants_of_rows
 from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.log.reader import LogReader
@@ -26,8 +27,11 @@ WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
 _MANY_INSTANTS = 4
 """From so many on, it pays to know whether any triple is in the slice twice."""
 _KEPT_WINDOWS = 24
+_KEPT_ROWS = 4_000_000
+"""Of windows' contents: beyond it, only those of the evaluation at hand are kept."""
 _KEPT_INSTANTS = 64
 _KEPT_MEMBERS = 256
+_KEPT_JOINED = 256
 
 
 class EvaluationTables:
@@ -38,10 +42,13 @@ class EvaluationTables:
         self._streams = streams
         self._statics = statics
         self._readers: dict[str, LogReader] = {}
-        self._windows: OrderedDict[tuple[str, WindowSpec, tuple[Instant, ...]], str] = OrderedDict()
+        self._windows: OrderedDict[tuple[str, WindowSpec, tuple[Instant, ...], bool], str] = OrderedDict()
         self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
         self._members: OrderedDict[str, str] = OrderedDict()
         self._static_files: dict[str, str] = {}
+        self._joined: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
+        self._sizes: dict[str, dict[Instant, int]] = {}
+        self._views: set[str] = set()
         self._made = 0
 
     def refresh(self) -> None:
@@ -87,10 +94,13 @@ class EvaluationTables:
         self._drop_oldest(self._members, _KEPT_MEMBERS)
         return name
 
-    def window(self, log: str, window: WindowSpec, instants: tuple[Instant, ...]) -> str:
-        """A table ``instant, s, p, o, k, n`` of the window's content at each instant: a set of triples."""
+    def window(self, log: str, window: WindowSpec, instants: tuple[Instant, ...], *, timed: bool = False) -> str:
+        """A table ``instant, s, p, o, k, n`` of the window's content at each instant: a set of triples.
+
+        If ``timed``, with the column ``t``: the latest timestamp of each triple there, in milliseconds.
+        """
         # When a window reports is no matter of its content.
-        key = (log, replace(window, report=None), instants)
+        key = (log, replace(window, report=None), instants, timed)
         known = self._windows.get(key)
         if known is not None:
             self._windows.move_to_end(key)
@@ -98,17 +108,48 @@ class EvaluationTables:
         content = contents(self.reader(log), window, instants)
         rows = content.rows
         name = self._fresh("window")
+        if len(instants) == 1 and rows.num_rows >= LARGE and self._viewed(name, rows, instants[0], timed=timed):
+            self._windows[key] = name
+            self._drop_oldest(self._windows, _KEPT_WINDOWS)
+            return name
         if len(instants) > 1:
             rows = rows.append_column("instants", instants_of_rows(rows, content.bounds, content.key))
         self._connection.register("slice", rows)
         try:
             distinct = len(instants) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
-            self._connection.execute(f"CREATE TEMP TABLE {name} AS {_selected(instants, distinct=distinct)}")
+            self._connection.execute(
+                f"CREATE TEMP TABLE {name} AS {_selected(instants, distinct=distinct, timed=timed)}"
+            )
         finally:
             self._connection.unregister("slice")
+        sizes = self._connection.execute(f"SELECT instant, count(*) FROM {name} GROUP BY instant").fetchall()
+        self._sizes[name] = {int(instant): int(size) for instant, size in sizes}
         self._windows[key] = name
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
+
+    def _viewed(self, name: str, rows: pa.Table, instant: Instant, *, timed: bool) -> bool:
+        """Make a window's table a view of the rows, if they are known to have no triple twice."""
+        found = without_repetitions(self._connection, rows, timed=timed)
+        if found is None:
+            return False
+        self._connection.register(f"{name}_rows", found)
+        self._connection.execute(
+            f"CREATE TEMP VIEW {name} AS SELECT {instant}::BIGINT AS instant, {WINDOW_COLUMNS}"
+            f"{', time AS t' if timed else ''} FROM {name}_rows"
+        )
+        self._views.add(name)
+        self._sizes[name] = {instant: found.num_rows}
+        return True
+
+    def make_room(self) -> None:
+        """Let go of contents that are too large together; not while an evaluation reads them."""
+        while sum(sum(self._sizes[name].values()) for name in self._windows.values()) > _KEPT_ROWS:
+            self._drop_oldest(self._windows, len(self._windows) - 1)
+
+    def size(self, name: str, instant: Instant) -> int:
+        """How many triples a window's table has at an instant."""
+        return self._sizes[name].get(instant, 0)
 
     def _distinct_triples(self) -> int:
         """How many triples ``slice`` has, each counted once."""
@@ -134,6 +175,24 @@ class EvaluationTables:
                 self._connection.unregister("static_rows")
         self._static_files[table] = file
 
+    def joined(self, select: str, files: Mapping[str, str]) -> str:
+        """A table of what a SELECT over static tables gives, made anew when one of those that it reads changes.
+
+        ``files`` are the static tables' as they are now, and there (``static``).
+        """
+        read = tuple((table, file) for table, file in sorted(files.items()) if table in select)
+        known = self._joined.get((select, read))
+        if known is not None:
+            self._joined.move_to_end((select, read))
+            return known
+        for old in [key for key in self._joined if key[0] == select]:
+            self._connection.execute(f"DROP TABLE {self._joined.pop(old)}")
+        name = self._fresh("joined")
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
+        self._joined[select, read] = name
+        self._drop_oldest(self._joined, _KEPT_JOINED)
+        return name
+
     def _fresh(self, kind: str) -> str:
         self._made += 1
         return f"{kind}_t{self._made}"
@@ -141,21 +200,30 @@ class EvaluationTables:
     def _drop_oldest(self, kept: OrderedDict[Any, str], most: int) -> None:
         while len(kept) > most:
             _, name = kept.popitem(last=False)
-            self._connection.execute(f"DROP TABLE {name}")
+            self._sizes.pop(name, None)
+            if name in self._views:
+                self._views.remove(name)
+                self._connection.execute(f"DROP VIEW {name}")
+                self._connection.unregister(f"{name}_rows")
+            else:
+                self._connection.execute(f"DROP TABLE {name}")
 
 
-def _selected(instants: Sequence[Instant], *, distinct: bool) -> str:
+def _selected(instants: Sequence[Instant], *, distinct: bool, timed: bool) -> str:
     """The SELECT of windows' contents from ``slice``, which may be known to have no triple twice (``distinct``).
+
+    If ``timed``, it has the triples' times as well.
 
     An element takes part at e only if seen < e (section 1).
     """
     # Facets are functions of the object.
     columns = "s, p, o, any_value(k) AS k, nullif(any_value(n), 'NaN'::DOUBLE) AS n"
+    columns += ", max(time) AS t" if timed else ""
     if len(instants) == 1:
         instant = instants[0]
         # The slice is that window: it holds what was there at the instant, and nothing else.
         return f"SELECT {instant}::BIGINT AS instant, {columns} FROM slice GROUP BY s, p, o"
     if distinct:
-        return f"SELECT unnest(instants) AS instant, {WINDOW_COLUMNS} FROM slice"
-    repeated = "SELECT unnest(instants) AS instant, s, p, o, k, n FROM slice"
+        return f"SELECT unnest(instants) AS instant, {WINDOW_COLUMNS}{', time AS t' if timed else ''} FROM slice"
+    repeated = f"SELECT unnest(instants) AS instant, s, p, o, k, n{', time' if timed else ''} FROM slice"
     return f"SELECT instant, {columns} FROM ({repeated}) GROUP BY instant, s, p, o"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy
+import numpy.typing as npt
 import pyarrow as pa
 
 from protocol.time import Instant
@@ -22,13 +23,23 @@ def instants_of_rows(rows: pa.Table, bounds: Sequence[Bounds], key: str = "time"
     instants, lower, upper = numpy.array(bounds, dtype=numpy.int64).T
     time, seen = (rows.column(name).to_numpy() for name in (key, "seen"))
     first = numpy.searchsorted(upper, time, side="left")
-    count = numpy.maximum(numpy.searchsorted(lower, time, side="left") - first, 0)
+    return following(instants, first, numpy.searchsorted(lower, time, side="left"), seen)
+
+
+def following(
+    instants: npt.NDArray[numpy.int64],
+    first: npt.NDArray[numpy.int64],
+    stop: npt.NDArray[numpy.int64],
+    seen: npt.NDArray[numpy.int64],
+) -> pa.ListArray:
+    """For each row, those of ``instants`` (ascending) in the places [first, stop) that come after ``seen``."""
+    count = numpy.maximum(stop - first, 0)
     start = numpy.concatenate(([0], numpy.cumsum(count)))
     place = numpy.repeat(first - start[:-1], count) + numpy.arange(start[-1])
     found = instants[place]
     early = numpy.repeat(seen, count) < found
     if not early.all():
-        row = numpy.repeat(numpy.arange(len(time)), count)[early]
+        row = numpy.repeat(numpy.arange(len(seen)), count)[early]
         found = found[early]
-        start = numpy.concatenate(([0], numpy.cumsum(numpy.bincount(row, minlength=len(time)))))
+        start = numpy.concatenate(([0], numpy.cumsum(numpy.bincount(row, minlength=len(seen)))))
     return pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), pa.array(found, pa.int64()))

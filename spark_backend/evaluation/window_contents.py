@@ -17,6 +17,7 @@ from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, Unit, WindowSpec
 from spark_backend.evaluation.taking_part import Bounds
+from spark_backend.log.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 
 
@@ -43,14 +44,15 @@ def contents(reader: LogReader, window: WindowSpec, instants: Sequence[Instant])
 
 
 def rows_about(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> int:
-    """How many rows the contents at ascending instants have together, about."""
+    """How many rows the contents at ascending instants have together, about; no time window's are read for it."""
     if isinstance(window, CountWindow):
         if window.unit is Unit.TRIPLES:
-            return window.size * len(instants)
-        rows = reader.scan(reader.last_from(window.size, instants[-1], window.unit), instants[-1])
-        return int(rows.num_rows) * len(instants)
+            return min(window.size, reader.triples_about(NO_WATERMARK, instants[-1])) * len(instants)
+        return reader.triples_about(reader.last_from(window.size, instants[-1], window.unit), instants[-1]) * len(
+            instants
+        )
     bounds = [content_bounds(window, instant) for instant in instants]
-    held = int(reader.scan(bounds[0][0], bounds[-1][1]).num_rows)
+    held = reader.triples_about(bounds[0][0], bounds[-1][1])
     spanned = max(bounds[-1][1] - bounds[0][0], 1)
     return held * max(1, sum(upto - after for after, upto in bounds) // spanned)
 
@@ -65,6 +67,21 @@ def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -
     # A stable sort: rows of an element stay in their order.
     rows = rows.take(pc.sort_indices(rows, sort_keys=[("time", "ascending"), ("element", "ascending")]))
     time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
+    bounds = bounds_of_last(time, seen, element, window, instants)
+    places = np.arange(1, len(time) + 1)
+    begin, end = bounds[0][1], bounds[-1][2]
+    rows = rows.append_column("place", pa.array(places, pa.int64())).slice(begin, end - begin)
+    return WindowContents(rows, "place", bounds)
+
+
+def bounds_of_last(
+    time: npt.NDArray[np.int64],
+    seen: npt.NDArray[np.int64],
+    element: npt.NDArray[np.int64],
+    window: CountWindow,
+    instants: Sequence[Instant],
+) -> list[Bounds]:
+    """The places (lower, upper], from 1, of the last triples or elements at each instant, among rows in their order."""
     places = np.arange(1, len(time) + 1)
     punctual = not len(time) or int((seen - time).max()) < 0
     first = places if window.unit is Unit.TRIPLES else _first_places(element, places)
@@ -76,9 +93,7 @@ def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -
             starts = starts[seen[starts - 1] < instant]
         lower = int(starts[-window.size]) - 1 if len(starts) >= window.size else 0
         bounds.append((instant, lower, end))
-    begin, end = bounds[0][1], bounds[-1][2]
-    rows = rows.append_column("place", pa.array(places, pa.int64())).slice(begin, end - begin)
-    return WindowContents(rows, "place", bounds)
+    return bounds
 
 
 def _first_places(element: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

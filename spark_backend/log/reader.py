@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.time import Instant
@@ -20,6 +24,15 @@ from spark_backend.log.run import FULL_BYTES, Run
 
 MEMORY_BYTES = 256 * 1024 * 1024
 """Rows kept in memory for the next scan; beyond it, those unused for longest are forgotten (and read again)."""
+
+
+class Stretch(NamedTuple):
+    """Consecutive frames of a segment: their bytes [start, end), and how many triples they have."""
+
+    segment: int
+    start: int
+    end: int
+    triples: int
 
 
 class LogReader:
@@ -147,6 +160,40 @@ class LogReader:
             self._evict()
             return pa.Table.from_batches(found, LOG)
 
+    def stretches(self, after: Instant, upto: Instant) -> list[Stretch]:
+        """Where the triples with after < time <= upto are, in the log's order; each may have others besides.
+
+        For those who read much and keep nothing, perhaps in several processes: nothing is read here.
+        """
+        with self._lock:
+            self._lay_out()
+            return [
+                Stretch(run.segment.number, run.start, run.end, run.triples)
+                for run in self._runs
+                if run.triples and run.latest > after and run.earliest <= upto
+            ]
+
+    def triples_about(self, after: Instant, upto: Instant) -> int:
+        """How many triples ``scan`` finds, about: by the bounds of frames, without reading them."""
+        with self._lock:
+            self._lay_out()
+            return sum(
+                run.triples_about(after, upto)
+                for run in self._runs
+                if run.triples and run.latest > after and run.earliest <= upto
+            )
+
+    def rows_of(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+        """The rows (columns of STORED) of a stretch, a frame at a time, over the mapped bytes; none if it was deleted.
+
+        Every element is whole, and its rows are neighbours.
+        """
+        with self._lock:
+            segment = self._segment(stretch.segment)
+        if segment is not None:
+            for _, batch in segment.read(stretch.start, stretch.end):
+                yield batch
+
     @property
     def end(self) -> tuple[int, int]:
         """The place (segment, offset) behind all that is committed."""
@@ -175,6 +222,21 @@ class LogReader:
                         return rows, place
                 place = (segment.number, end)
             return rows, place
+
+    def sample(self, most: int, frames: int) -> pa.Table:
+        """Triples of the last segment, about so many of at most so many frames, in the columns s, p, o."""
+        with self._lock:
+            found: list[pa.RecordBatch] = []
+            for segment, start, end in self._committed_after((self._current.last_segment, HEADER_BYTES)):
+                for _, rows in islice(segment.read(start, end), frames):
+                    part = rows.slice(0, most)
+                    terms = [part[name].cast(pa.string()) for name in "spo"]
+                    found.append(pa.record_batch(terms, names=list("spo")))
+                    most -= part.num_rows
+                    if most <= 0:
+                        break
+            table = pa.Table.from_batches(found, pa.schema([(name, pa.string()) for name in "spo"]))
+            return table.filter(pc.is_valid(table["s"]))
 
     def last_from(self, count: int, upto: Instant, unit: Unit) -> Instant:
         """An instant after which are the last ``count`` triples (or elements) that an evaluation at ``upto`` finds.

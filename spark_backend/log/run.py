@@ -77,6 +77,16 @@ class Run:
         self.earliest = min(self.earliest, later.earliest)
         self.latest = max(self.latest, later.latest)
 
+    def triples_about(self, after: Instant, upto: Instant) -> int:
+        """How many triples have after < time <= upto: counted where they are in memory, else an even share."""
+        if after < self.earliest and self.latest <= upto:
+            return self.triples
+        if self.content is not None:
+            times = self.content.times
+            return bisect_right(times, upto) - bisect_right(times, after)
+        spanned = min(upto, self.latest) - max(after, self.earliest - 1)
+        return -(-self.triples * spanned // (self.latest - self.earliest + 1))
+
     def load(self) -> Content:
         """The rows, read if they are not in memory."""
         if self.content is None:

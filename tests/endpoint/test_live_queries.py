@@ -8,7 +8,7 @@ from endpoint.backend import Ended
 from endpoint.live_queries import LiveQueries, TooManyLiveQueries, live_name
 from endpoint.result_stream import Asked
 from endpoint.subscriptions import Hub
-from protocol.errors import QuerySemanticError
+from protocol.errors import QuerySemanticError, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live_side import STREAM, answer, continuous, run, settle
@@ -151,6 +151,28 @@ def test_of_those_nobody_listens_to_the_one_left_first_makes_room() -> None:
             assert set(names(backend)) == kept
 
     run(check())
+
+
+@pytest.mark.parametrize(("error", "told"), [(Unavailable("it was stopped"), False), (OSError("no disk"), True)])
+def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
+    error: Exception, told: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check() -> None:
+        backend, _, clock, live = parts()
+        async with live.listening(continuous(), Asked()):
+            pass
+
+        def remove(name: str) -> None:
+            raise error
+
+        monkeypatch.setattr(backend, "remove", remove)
+        clock.now = 60
+        live._sweep_soon()
+        while live._sweeps:
+            await asyncio.sleep(0)
+
+    run(check())
+    assert [record.levelname for record in caplog.records if record.name == "endpoint.live_queries"] == ["ERROR"] * told
 
 
 def test_refused_queries_do_not_use_up_the_places() -> None:

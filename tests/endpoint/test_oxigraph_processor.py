@@ -150,3 +150,16 @@ def test_an_update_that_fails_anywhere_changes_nothing(store: GraphStore) -> Non
         with pytest.raises(ProtocolError):
             store.update(text)
     assert set(store.oxigraph) == before
+
+
+@pytest.mark.parametrize("clauses", ["", "FROM <http://ex/g1>", "FROM <http://ex/g1> FROM <http://ex/g2>"])
+def test_functions_of_the_table_are_there_whatever_the_dataset(store: GraphStore, clauses: str) -> None:
+    text = f"SELECT ?o {clauses} {{ BIND(<http://www.w3.org/2005/xpath-functions/math#sqrt>(16) AS ?o) }}"
+    assert objects(store, text) == ["4"]
+
+
+def test_functions_of_the_table_are_there_in_updates() -> None:
+    store = GraphStore()
+    root = "<http://www.w3.org/2005/xpath-functions/math#sqrt>(9)"
+    store.update(f"INSERT {{ <http://ex/s> <http://ex/p> ?o }} WHERE {{ BIND({root} AS ?o) }}")
+    assert objects(store, "SELECT ?o { ?s ?p ?o }") == ["3"]

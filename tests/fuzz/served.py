@@ -29,6 +29,7 @@ from endpoint.store import GraphStore
 from protocol.time import Instant
 from spark_backend.engine import SparkBackend
 from spark_backend.evaluation.answer import Answer
+from spark_backend.evaluation.site import SiteChoice
 from spark_backend.layout import Layout
 from spark_backend.pipeline import Receive
 from tests.endpoint.fake_backend import FakeBackend
@@ -76,8 +77,8 @@ def served(backend: str, directory: Path) -> Iterator[Served]:
 class _SelfStepping(SteppedPipeline):
     """Takes batches by itself, one after another, as Spark would."""
 
-    def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
-        super().__init__(layout, master, receive)
+    def __init__(self, layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> None:
+        super().__init__(layout, master, receive, sites)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
         self._evaluating = threading.Lock()

@@ -13,10 +13,12 @@ from protocol.time import Instant
 from spark_backend.engine import SparkBackend
 from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.site import BY_SIZE, SiteChoice
 from spark_backend.layout import Layout
 from spark_backend.pipeline import Receive
 from spark_backend.running import RunningQuery
 from spark_backend.source import EvaluationClock
+from spark_backend.spark_sql.deferred import SparkSql, apart, completed
 from spark_backend.statics import Quad
 
 BASE = "http://endpoint.example"
@@ -25,14 +27,22 @@ BASE = "http://endpoint.example"
 class SteppedPipeline:
     """Plans and evaluates a batch when it is told to; its offset survives in the data directory."""
 
-    def __init__(self, layout: Layout, master: str, receive: Receive) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        master: str,
+        receive: Receive,
+        sites: SiteChoice = BY_SIZE,
+        spark_sql: SparkSql | None = None,
+    ) -> None:
         self._layout = layout
         self.receive = receive
         self.offset: dict[str, Instant] = {}
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
         self._clock = EvaluationClock(layout.root)
-        self._evaluator = Evaluator(layout.root)
+        self._evaluator = Evaluator(layout.root, sites=sites)
+        self._spark_sql = spark_sql or _NoSparkSql()
 
     def start(self) -> None:
         """Nothing runs by itself."""
@@ -42,7 +52,8 @@ class SteppedPipeline:
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
         self._evaluator.refresh()
-        return iter([answer for _, answer in self._evaluator.evaluate([(key, prepared, instants)])])
+        answers = sorted(self._evaluator.evaluate([(key, prepared, instants)]), key=lambda row: row[1].instant)
+        return iter([answer for _, answer in completed(answers, self._spark_sql)])
 
     def step(self) -> bool:
         """One micro-batch; False when nothing is due."""
@@ -53,9 +64,16 @@ class SteppedPipeline:
         self.batches.append(due)
         self._evaluator.refresh()
         # As Spark hands them over: the answers of a query in order of their instants, whatever they were made with.
-        self.receive(sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant)))
+        batch = sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant))
+        for answers in apart(batch):
+            self.receive(list(completed(answers, self._spark_sql)))
         self.offset = end
         return True
+
+
+class _NoSparkSql:
+    def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]:
+        raise AssertionError("nothing is to be left to Spark SQL here")
 
 
 class Graphs:
@@ -82,17 +100,25 @@ class Graphs:
 class SteppedBackend:
     """A SparkBackend whose pipeline is stepped, with the notices it has told."""
 
-    def __init__(self, directory: Path, graphs: Graphs | None = None, clock: int = 0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        graphs: Graphs | None = None,
+        clock: int = 0,
+        *,
+        sites: SiteChoice = BY_SIZE,
+        spark_sql: SparkSql | None = None,
+    ) -> None:
         self.now = clock
         self.graphs = graphs or Graphs()
         self.pipeline: SteppedPipeline
 
-        def make(layout: Layout, master: str, receive: Receive) -> SteppedPipeline:
-            self.pipeline = SteppedPipeline(layout, master, receive)
+        def make(layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> SteppedPipeline:
+            self.pipeline = SteppedPipeline(layout, master, receive, sites, spark_sql)
             return self.pipeline
 
         self.backend = SparkBackend(
-            directory, self.graphs, base_iri=BASE, clock=lambda: self.now, make_pipeline=make
+            directory, self.graphs, base_iri=BASE, clock=lambda: self.now, sites=sites, make_pipeline=make
         )  # fmt: skip
         self.notices: list[Notice] = []
         self.backend.listen(self.notices.extend)

@@ -199,21 +199,6 @@ def test_c_sparql_puts_the_registration_before_the_prologue() -> None:
     assert query.windows[0].window.slide == 300_000
 
 
-@pytest.mark.parametrize("window", ["[RANGE 30m STEP 5m]", "[RANGE 5m TUMBLING]"])
-def test_aggregate_of_c_sparql_is_said_to_be_unsupported(window: str) -> None:
-    text = (
-        "REGISTER QUERY q COMPUTED EVERY 5m AS\n\nSELECT DISTINCT ?district ?passages\n"
-        f"FROM STREAM <http://streams.org/citytollgates.trdf>\n{window}\n"
-        "WHERE { ?tollgate t:registers ?car . }\n¦AGGREGATE {(?passages, COUNT, {?district})}"
-    )
-    rejects(text, UnsupportedFeature, "GROUP BY")
-
-
-def test_the_timestamp_function_is_said_to_be_unsupported() -> None:
-    text = "SELECT * FROM STREAM <u:s> [RANGE 5m STEP 1m] { ?c t:r ?d FILTER ( ¦timestamp(?c) > 1 ) }"
-    rejects(text, UnsupportedFeature, "timestamp()")
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -409,6 +394,7 @@ WORDS = [
     "SELECT", "RSTREAM", "*", "?x", "FROM", "NAMED", "STREAM", "WINDOW", "<u:s>", "ON", "[", "RANGE", "10s", "STEP",
     "5s", "]", "[RANGE 10s]", "WHERE", "{", "}", "REGISTER", "QUERY", "q", "AS", "COMPUTED", "EVERY", "'", "#", "\n",
     "CONSTRUCT", "(", ")", "FILTER", "?s ?p ?o", "\\u0053", "PREFIX", "ex:", "REPORT", "T0", "1", ";", "é",
+    "AGGREGATE", "{(?n, COUNT, {?x})}", "(?n, SUM(?x), ?x)", "timestamp", "timestamp(?x)", "timestamp(?s ?p 1)",
 ]  # fmt: skip
 
 

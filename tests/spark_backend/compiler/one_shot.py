@@ -15,9 +15,11 @@ import duckdb
 import pyarrow as pa
 import pyoxigraph as ox
 
+from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import TimeWindow
+from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.rows import finished
@@ -51,7 +53,7 @@ def turtle(text: str) -> list[tuple[str, str, str]]:
     ]
 
 
-class _Graphs:
+class Graphs:
     """The store of a Content, as StaticTables read it."""
 
     version = 1
@@ -106,14 +108,19 @@ def continuous(text: str, content: Content, operator: R2S = R2S.RSTREAM) -> Cont
 
 
 def evaluated(
-    text: str, content: Content, instants: Sequence[int] = (INSTANT,), *, reverse: bool = False
+    text: str,
+    content: Content,
+    instants: Sequence[int] = (INSTANT,),
+    *,
+    reverse: bool = False,
+    passes: Sequence[Pass] = PASSES,
 ) -> tuple[Plan, dict[int, list[Row]]]:
     """The plan, and the rows of each instant, in order. Every instant finds the same content."""
     query = continuous(text, content)
     made = connection()
     with TemporaryDirectory() as directory:
-        statics = StaticTables(Path(directory), _Graphs(content.graphs))
-        plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None)
+        statics = StaticTables(Path(directory), Graphs(content.graphs))
+        plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None, passes=passes)
         plan = Plan.from_json(plan.to_json())
         created = ["instants_now"]
         for pattern in plan.statics:
@@ -141,7 +148,7 @@ def evaluated(
         made.unregister("rows")
         created.append(table)
     # Evaluated alone, and beside a query of the same shape: then its constants are columns.
-    alone = _rows(plan, [plan.parameters], windows)
+    alone = _rows(plan, [plan.parameters], windows, alone=len(instants) == 1)
     answers = {instant: alone.get((instant, 0), []) for instant in instants}
     if plan.parameters:
         other = tuple(_another(term) for term in plan.parameters)
@@ -152,8 +159,17 @@ def evaluated(
     return plan, answers
 
 
-def _rows(plan: Plan, members: Sequence[tuple[str, ...]], windows: Sequence[str]) -> dict[tuple[int, int], list[Row]]:
-    sql = statement(plan, members, instants="instants_now", windows=windows, members_table=lambda sql: f"({sql})")
+def _rows(
+    plan: Plan, members: Sequence[tuple[str, ...]], windows: Sequence[str], *, alone: bool = False
+) -> dict[tuple[int, int], list[Row]]:
+    sql = statement(
+        plan,
+        members,
+        instants="instants_now",
+        windows=windows,
+        members_table=lambda sql: f"({sql})",
+        alone=alone,
+    )
     found: dict[tuple[int, int], list[Row]] = {}
     for instant, member, *row in finished(plan, connection().execute(sql).fetchall()):
         found.setdefault((instant, member), []).append(tuple(row))
@@ -184,7 +200,8 @@ def _window(triples: Iterable[tuple[str, str, str]]) -> pa.Table:
 
 def one_shot(text: str, content: Content) -> Any:
     """Oxigraph's answer over the dataset of windows and graphs (contract section 2, "The dataset")."""
-    return _store(text, content).query(PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text))
+    plain = PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text)
+    return _store(text, content).query(plain, custom_functions=CUSTOM_FUNCTIONS)
 
 
 def _store(text: str, content: Content) -> ox.Store:
@@ -238,11 +255,11 @@ def graph_by_graph(text: str, content: Content) -> str:
 
 
 def by_value(term: str | None) -> str | None:
-    """The term as Oxigraph's store writes it, doubles to 12 digits, blank nodes all alike."""
+    """The term as Oxigraph's store writes it, doubles to 12 digits, blank nodes that nobody named all alike."""
     if term is None:
         return None
     if term.startswith("_:"):
-        return "_:"
+        return term if len(term) < 10 else "_:"
     return _canonical(term)
 
 

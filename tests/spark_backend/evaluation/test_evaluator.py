@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from protocol.language.model import Form
 from protocol.windows.spec import TimeWindow
 from spark_backend.evaluation import evaluator as evaluator_module
 from spark_backend.evaluation import task
-from tests.spark_backend.evaluation.evaluated_log import Element, Site, bindings, one_shot
+from tests.spark_backend.evaluation.evaluated_log import WINDOW_GRAPH, Element, Site, bindings, one_shot
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 INTEGERS = [f'"{number}"^^<{XSD}integer>' for number in range(4)]
@@ -101,6 +102,19 @@ def test_a_query_that_cannot_be_prepared_is_an_answer_with_an_error_for_each_ins
     answers = site.answers("nowhere.json", [10, 20])
     assert [answer.instant for answer in answers] == [10, 20]
     assert all("could not be prepared" in (answer.error or "") for answer in answers)
+
+
+def test_a_log_that_is_gone_fails_the_queries_that_read_it_and_no_others(site: Site) -> None:
+    site.append([(5, [("<http://ex/a>", "<http://ex/p>", "<http://ex/b>")])])
+    text = f"SELECT ?s {{ GRAPH <{WINDOW_GRAPH}> {{ ?s ?p ?o }} }}"
+    there = site.prepare("q", text, TimeWindow(10, 10, 0))
+    query = site.registry.read_prepared(there)
+    gone = site.registry.write_prepared("g", replace(query, windows=(replace(query.windows[0], stream="gone"),)))
+    answers = list(site.evaluator.evaluate([("g", gone, [10, 20]), ("q", there, [10])]))
+    assert [(key, answer.instant, len(answer.solutions)) for key, answer in answers if answer.error is None] == [
+        ("q", 10, 1)
+    ]
+    assert [(key, answer.instant) for key, answer in answers if answer.error is not None] == [("g", 10), ("g", 20)]
 
 
 def test_a_construct_answers_with_triples_for_each_solution(site: Site) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.windows.instances import content_bounds
@@ -15,6 +15,7 @@ _windows = st.builds(TimeWindow, st.integers(1, 25), st.integers(1, 25), st.inte
 _instants = st.lists(st.integers(-10, 70), min_size=1, max_size=12, unique=True).map(sorted)
 
 
+@settings(deadline=None)
 @given(_rows, _windows, _instants)
 def test_a_row_is_in_the_windows_it_lies_in_at_the_instants_after_it_was_seen(
     rows: list[tuple[int, int]], window: TimeWindow, instants: list[int]

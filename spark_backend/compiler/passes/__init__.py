@@ -1,0 +1,38 @@
+"""The passes of the compiler: each makes another query of one, with the same answers, that is less work.
+
+They are applied once for each shape, after constants were lifted: what differs from query to query is a Parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from spark_backend.compiler.algebra import Query
+from spark_backend.compiler.passes.fold_constants import fold_constants
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.normalise import normalise
+from spark_backend.compiler.passes.order_joins import order_joins
+from spark_backend.compiler.passes.prune_columns import prune_columns
+from spark_backend.compiler.passes.push_filters import push_filters
+from spark_backend.compiler.passes.split_static import split_static
+
+Pass = Callable[[Query, Knowledge], Query]
+
+PASSES: tuple[Pass, ...] = (
+    normalise,
+    fold_constants,
+    push_filters,
+    split_static,
+    order_joins,
+    prune_columns,
+)
+
+
+def applied(query: Query, knowledge: Knowledge, passes: Sequence[Pass] = PASSES) -> tuple[Query, tuple[str, ...]]:
+    """The query after the passes, one after the other, and the names of those that changed it."""
+    changed = []
+    for one in passes:
+        before, query = query, one(query, knowledge)
+        if query != before:
+            changed.append(one.__name__)
+    return query, tuple(changed)

@@ -1,0 +1,149 @@
+"""Constant expressions computed once, where a query is registered, by the engine that evaluates them otherwise.
+
+Never NOW(), nor what draws: these differ from one evaluation to the next. What fails is ``FAILURE``, and truth values
+are three-valued (SPARQL 1.1 Query section 17.2): a failure in a conjunction may still be FALSE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import pyoxigraph
+
+from protocol.functions import CUSTOM_FUNCTIONS
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.exists import conjuncts
+from spark_backend.compiler.marks import BNODE_OF, DRAWING
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.traversal import bottom_up, changed, filtered
+from spark_backend.compiler.sparql_text import expression_text
+from spark_backend.compiler.timestamps import TIMESTAMP
+from spark_backend.compiler.values import FALSE, TRUE
+
+FAILURE = a.Call("COALESCE", ())
+"""An expression that is an error, whatever is bound."""
+_TRUE, _FALSE = a.Term(TRUE), a.Term(FALSE)
+_OPPOSITES: Mapping[a.Expression, a.Expression] = {_TRUE: _FALSE, _FALSE: _TRUE, FAILURE: FAILURE}
+_VARYING = DRAWING | {BNODE_OF, TIMESTAMP, "NOW"}
+_STRICT = frozenset({"=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"})
+"""Operators that fail if an operand does, and are no truth values' own."""
+
+
+def fold_constants(query: a.Query, knowledge: Knowledge) -> a.Query:
+    folding = _Folding(query.base or knowledge.base)
+    return replace(query, pattern=bottom_up(query.pattern, folding.pattern))
+
+
+class _Folding:
+    def __init__(self, base: str | None) -> None:
+        self._base = base
+
+    def pattern(self, pattern: a.Pattern, _: bool) -> a.Pattern:
+        match pattern:
+            case a.Filter(inner, condition):
+                return filtered(inner, self._conditions(condition))
+            case a.LeftJoin(_, _, a.Variable() | a.Term() | a.Parameter() | a.Call() as condition, asked):
+                conditions = self._conditions(condition)
+                if not conditions and asked:
+                    return replace(pattern, condition=_TRUE)
+                told = filtered(a.BGP(()), conditions)
+                return replace(pattern, condition=told.condition if isinstance(told, a.Filter) else None)
+            case a.Extend(_, _, expression):
+                return changed(pattern, expression=self._value(expression))
+            case a.Group(_, _, aggregates):
+                return changed(pattern, aggregates=tuple(map(self._aggregate, aggregates)))
+        return pattern
+
+    def _aggregate(self, aggregate: a.Aggregate) -> a.Aggregate:
+        """Terms only: an argument that fails is not one that is unbound."""
+        if not isinstance(aggregate.argument, a.Call):
+            return aggregate
+        value = self._value(aggregate.argument)
+        return replace(aggregate, argument=value) if isinstance(value, a.Term) else aggregate
+
+    def _conditions(self, condition: a.Expression) -> list[a.Expression]:
+        """What is left to be true: nothing if it surely is, FALSE alone if it cannot be."""
+        found = [self._truth(conjunct) for conjunct in conjuncts(condition)]
+        if _FALSE in found or FAILURE in found:
+            return [_FALSE]
+        return [conjunct for conjunct in found if conjunct != _TRUE]
+
+    def _truth(self, expression: a.Expression) -> a.Expression:
+        """An expression of the same effective boolean value: TRUE, FALSE or FAILURE where that is known."""
+        match expression:
+            case a.Call("&&" | "||" as name, (left, right)):
+                one, other = self._truth(left), self._truth(right)
+                decides, changes_nothing = (_FALSE, _TRUE) if name == "&&" else (_TRUE, _FALSE)
+                if decides in (one, other):
+                    return decides
+                if changes_nothing in (one, other):
+                    return other if one == changes_nothing else one
+                if one == FAILURE and other == FAILURE:
+                    return FAILURE
+                return changed(expression, arguments=(one, other))
+            case a.Call("!", (operand,)):
+                truth = self._truth(operand)
+                opposite = _OPPOSITES.get(truth)
+                return changed(expression, arguments=(truth,)) if opposite is None else opposite
+            case a.Call("IF", (condition, yes, no)):
+                truth = self._truth(condition)
+                if truth in (_TRUE, _FALSE, FAILURE):
+                    return FAILURE if truth == FAILURE else self._truth(yes if truth == _TRUE else no)
+                return changed(expression, arguments=(truth, self._value(yes), self._value(no)))
+        value = self._value(expression)
+        if not isinstance(value, a.Term) or value in (_TRUE, _FALSE):
+            return value
+        text = computed(f"!(!({value.text}))", self._base)
+        return FAILURE if text is None else a.Term(text)
+
+    def _value(self, expression: a.Expression) -> a.Expression:
+        """An expression of the same value: a term or FAILURE where that is known."""
+        if not isinstance(expression, a.Call) or expression.name in _VARYING:
+            return expression
+        match expression:
+            case a.Call("IF", (condition, yes, no)):
+                truth = self._truth(condition)
+                if truth == FAILURE:
+                    return FAILURE
+                if truth in (_TRUE, _FALSE):
+                    return self._value(yes if truth == _TRUE else no)
+                return changed(expression, arguments=(truth, self._value(yes), self._value(no)))
+            case a.Call("COALESCE", arguments):
+                return self._first(arguments)
+        arguments = tuple(map(self._value, expression.arguments))
+        if FAILURE in arguments and expression.name in _STRICT:
+            return FAILURE
+        if all(isinstance(argument, a.Term) for argument in arguments):
+            text = computed(expression_text(a.Call(expression.name, arguments), {}), self._base)
+            return FAILURE if text is None else a.Term(text)
+        if expression.name == "&&" and _FALSE in arguments:
+            return _FALSE
+        if expression.name == "||" and _TRUE in arguments:
+            return _TRUE
+        return changed(expression, arguments=arguments)
+
+    def _first(self, arguments: tuple[a.Expression, ...]) -> a.Expression:
+        kept: list[a.Expression] = []
+        for argument in map(self._value, arguments):
+            if argument == FAILURE:
+                continue
+            kept.append(argument)
+            if isinstance(argument, a.Term):
+                break
+        if not kept:
+            return FAILURE
+        return kept[0] if isinstance(kept[0], a.Term) else a.Call("COALESCE", tuple(kept))
+
+
+@lru_cache(maxsize=1024)
+def computed(expression: str, base: str | None) -> str | None:
+    """The term that an expression without variables gives, None if it fails."""
+    query = f"SELECT ?result {{ BIND({expression} AS ?result) }}"
+    answer: Any = pyoxigraph.Store().query(query, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
+    for solution in answer:
+        result = solution["result"]
+        return None if result is None else str(result)
+    return None

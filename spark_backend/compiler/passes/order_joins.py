@@ -1,0 +1,121 @@
+"""The order of joins: what has fewest solutions first, and then what it binds variables of.
+
+DuckDB orders the joins of one SELECT by itself, knowing its tables. Decided here is what SQL cannot: which patterns of
+a long basic graph pattern share a SELECT, and where paths begin. A path whose ends are variables is followed from the
+nodes that the patterns before it bind one of them to, not from every node that there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.marks import certainly_bound
+from spark_backend.compiler.passes.estimates import of_pattern, of_triple
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.traversal import joined, with_operands
+from spark_backend.compiler.statistics import Statistics
+
+_NOT_PLAIN = a.Group | a.Slice | a.Drawn | a.Marked | a.LeftJoin | a.Minus | a.Union | a.Project | a.Aggregated
+
+
+def order_joins(query: a.Query, knowledge: Knowledge) -> a.Query:
+    return replace(query, pattern=_Ordering(knowledge.statistics).pattern(query.pattern, False))
+
+
+class _Ordering:
+    def __init__(self, statistics: Statistics | None) -> None:
+        self._statistics = statistics
+
+    def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
+        if isinstance(pattern, a.Join):
+            operands = [self.pattern(operand, inside) for operand in joined(pattern)]
+            return self._joined(operands)
+        pattern = with_operands(pattern, lambda operand, within: self.pattern(operand, inside or within), inside)
+        match pattern:
+            case a.BGP(triples):
+                return self._triples(triples)
+            case a.LeftJoin(left, right) | a.Minus(left, right) if not inside:
+                return replace(pattern, right=_from(left, right))
+            case a.Marked(inner, _, exists) if not inside and _is_plain(inner) and not _may_be_empty(exists):
+                return replace(pattern, exists=_from(inner, exists))
+        return pattern
+
+    def _triples(self, triples: Sequence[a.TriplePattern]) -> a.BGP:
+        """The triple patterns by what they add to those before them."""
+        ordered: list[a.TriplePattern] = []
+        bound: frozenset[a.Variable] = frozenset()
+        left = list(triples)
+        while left:
+            connected = [triple for triple in left if bound.intersection(triple.variables)] or left
+            following = min(connected, key=lambda triple: of_triple(triple, bound, self._statistics))
+            left.remove(following)
+            ordered.append(following)
+            bound |= frozenset(following.variables)
+        return a.BGP(tuple(ordered))
+
+    def _joined(self, operands: list[a.Pattern]) -> a.Pattern:
+        result: a.Pattern | None = None
+        bound: frozenset[a.Variable] = frozenset()
+        left = list(operands)
+        while left:
+            connected = [operand for operand in left if bound & a.mentioned(operand)] or left
+            # Paths between variables wait for what binds one of them.
+            others = [operand for operand in connected if _path(operand) is None or _start(operand, bound)]
+            following = min(others or connected, key=lambda one: of_pattern(one, bound, self._statistics))
+            left.remove(following)
+            result = following if result is None else _beside(result, following, bound)
+            bound |= certainly_bound(following)
+        assert result is not None
+        return result
+
+
+def _beside(left: a.Pattern, right: a.Pattern, bound: frozenset[a.Variable]) -> a.Pattern:
+    start = _start(right, bound)
+    if start is None:
+        return a.Join(left, right)
+    if isinstance(right, a.Filter):  # of the paths' ends alone
+        return a.Filter(_beside(left, right.pattern, bound), right.condition)
+    assert isinstance(right, a.Closure | a.Graph)
+    return a.Followed(left, right, start)
+
+
+def _from(left: a.Pattern, right: a.Pattern) -> a.Pattern:
+    """What OPTIONAL, MINUS or EXISTS asks of the left side, as far as it can be compatible with that."""
+    start = _start(right, certainly_bound(left))
+    if start is None:
+        return right
+    return _beside(a.Distinct(a.Project(left, (start,))), right, frozenset({start}))
+
+
+def _is_plain(pattern: a.Pattern) -> bool:
+    """Whether it is quickly made twice, and has no solutions but those that it has where terms are substituted."""
+    return not any(isinstance(node, _NOT_PLAIN) for node in a.nodes(pattern))
+
+
+def _may_be_empty(pattern: a.Pattern) -> bool:
+    """Whether it is a path of length zero: EXISTS begins those at its solutions' terms anyway."""
+    path = _path(pattern)
+    return path is not None and path.zero
+
+
+def _path(pattern: a.Pattern) -> a.Closure | None:
+    """The path between two variables that a pattern is, be it in another graph, be it filtered."""
+    while (isinstance(pattern, a.Graph) and isinstance(pattern.name, a.Term)) or (
+        isinstance(pattern, a.Filter) and a.expression_variables(pattern.condition) <= certainly_bound(pattern.pattern)
+    ):
+        inner = pattern.pattern
+        if isinstance(pattern, a.Graph) and not isinstance(inner, a.Closure):
+            return None
+        pattern = inner
+    if not isinstance(pattern, a.Closure):
+        return None
+    ends = pattern.subject, pattern.object
+    return pattern if all(isinstance(end, a.Variable) for end in ends) else None
+
+
+def _start(pattern: a.Pattern, bound: frozenset[a.Variable]) -> a.Variable | None:
+    """The end of a path that is bound already."""
+    path = _path(pattern)
+    return None if path is None else next((end for end in path.variables if end in bound), None)

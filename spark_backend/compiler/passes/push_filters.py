@@ -1,0 +1,101 @@
+"""Filters to where their variables are bound, so that less is joined and computed above.
+
+A conjunct goes to one side of a join if that side decides its value alone: each of its variables is bound there in
+every solution, or does not occur on the other side. It goes to the left of OPTIONAL and MINUS by the same rule, never
+to the right (where it would leave solutions without a match, or remove fewer), and of a condition of OPTIONAL what the
+right side decides goes there. It goes below BIND of other variables, below grouping if it reads the keys alone, into a
+sub-select if it reads selected variables alone; not below LIMIT, nor below what terms are drawn for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.exists import conjuncts
+from spark_backend.compiler.marks import certainly_bound
+from spark_backend.compiler.passes.traversal import all_true, filtered, with_operands
+
+
+def push_filters(query: a.Query, _: object) -> a.Query:
+    return replace(query, pattern=_pushed(query.pattern, False))
+
+
+def _pushed(pattern: a.Pattern, inside: bool) -> a.Pattern:
+    """The pattern with its filters pushed, outermost first."""
+    if isinstance(pattern, a.Filter):
+        return _filter(pattern.pattern, conjuncts(pattern.condition), inside)
+    if isinstance(pattern, a.LeftJoin) and pattern.condition is not None and not pattern.asked:
+        pattern = _optional(pattern, pattern.condition, inside)
+    return with_operands(pattern, lambda operand, within: _pushed(operand, inside or within), inside)
+
+
+def _filter(pattern: a.Pattern, conditions: list[a.Expression], inside: bool) -> a.Pattern:
+    """``Filter(pattern, conditions)``, the conditions as deep as they may be."""
+    if isinstance(pattern, a.Filter):
+        return _filter(pattern.pattern, [*conjuncts(pattern.condition), *conditions], inside)
+    stay = []
+    operands: dict[str, list[a.Expression]] = {}
+    for condition in conditions:
+        places = _places(pattern, condition, inside)
+        for place in places:
+            operands.setdefault(place, []).append(condition)
+        if not places:
+            stay.append(condition)
+    if operands:
+        changed = {place: filtered(getattr(pattern, place), pushed) for place, pushed in operands.items()}
+        pattern = replace(pattern, **changed)  # type: ignore[arg-type]
+    return filtered(_pushed(pattern, inside), stay)
+
+
+def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[str, ...]:
+    """The operands of a pattern, by name, that a condition on its solutions is one on."""
+    read = a.expression_variables(condition)
+    match pattern:
+        case a.Join(left, right):
+            # What both sides decide goes to those that are more than a basic graph pattern, which is joined at once.
+            sides = [
+                place
+                for place, side, other in (("left", left, right), ("right", right, left))
+                if _decides(side, other, read, inside)
+            ]
+            larger = [place for place in sides if not isinstance(getattr(pattern, place), a.BGP)]
+            return tuple(larger or sides[:1])
+        case a.LeftJoin(left, right):
+            return ("left",) if _decides(left, right, read, inside) else ()
+        case a.Minus():
+            return ("left",)
+        case a.Union():
+            return ("left", "right")
+        case a.Graph(name):
+            return () if name in read else ("pattern",)
+        case a.Extend(_, variable, _) | a.Marked(_, variable, _):
+            return () if variable in read else ("pattern",)
+        case a.Group(_, keys, _):
+            return ("pattern",) if keys is not None and read and read <= set(keys) else ()
+        case a.Project(_, variables):
+            return ("pattern",) if read <= set(variables) else ()
+        case a.Distinct(_, latest):  # of these it is the greatest that counts, and not each
+            return () if read & set(latest) else ("pattern",)
+        case a.Aggregated(_, keys, _):
+            return ("pattern",) if read and read <= set(keys) else ()
+        case a.OrderBy():
+            return ("pattern",)
+    return ()
+
+
+def _decides(side: a.Pattern, other: a.Pattern, read: frozenset[a.Variable], inside: bool) -> bool:
+    """Whether the variables are in each solution of a side what they are in any join of it with the other.
+
+    Inside of EXISTS variables are bound from outside, too, and not in every operand to be seen.
+    """
+    undecided = read - certainly_bound(side)
+    return not undecided if inside else not undecided & a.mentioned(other)
+
+
+def _optional(pattern: a.LeftJoin, condition: a.Expression, inside: bool) -> a.LeftJoin:
+    """OPTIONAL whose right side has the conditions that it decides."""
+    conditions = conjuncts(condition)
+    right = [one for one in conditions if _decides(pattern.right, pattern.left, a.expression_variables(one), inside)]
+    rest = [one for one in conditions if one not in right]
+    return replace(pattern, right=filtered(pattern.right, right), condition=all_true(rest) if rest else None)

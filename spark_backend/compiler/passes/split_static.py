@@ -1,0 +1,151 @@
+"""What reads the store alone, computed once per version of the store instead of at every instant.
+
+C-SPARQL's split into a static and a streaming part, for joins too: of the operands of a join, those that no window can
+match. Together are triple patterns that lead from one subject on (``?sensor :in ?room . ?room :label ?name``): what
+they have in common otherwise (``?a :type ?t . ?b :type ?t``) may be very much more than the streams ask for. A path
+between two variables stays outside, as it is followed from the nodes that the streams lead to. A pattern that reads a
+parameter, NOW() or what is drawn is not the same for all queries and instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.traversal import join_of, joined, with_operands
+
+_OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice
+_BOUNDARIES = a.Group | a.Distinct | a.Slice
+
+
+def split_static(query: a.Query, knowledge: Knowledge) -> a.Query:
+    return replace(query, pattern=_Splitting(knowledge.dataset).below_modifiers(query.pattern))
+
+
+class _Splitting:
+    def __init__(self, dataset: QueryDataset) -> None:
+        self._dataset = dataset
+
+    def below_modifiers(self, pattern: a.Pattern) -> a.Pattern:
+        """The order of the answer is made at each evaluation."""
+        if isinstance(pattern, a.Slice | a.Distinct | a.Project | a.OrderBy):
+            return replace(pattern, pattern=self.below_modifiers(pattern.pattern))
+        return self.pattern(pattern, DEFAULT_GRAPH)
+
+    def pattern(self, pattern: a.Pattern, graph: ActiveGraph) -> a.Pattern:
+        if graph.column is not None:  # of several graphs: as a whole, or not
+            return pattern
+        if self._is_static(pattern, graph) and _weight(pattern) > 1 and _keeps_small(pattern):
+            return a.Static(pattern)
+        match pattern:
+            case a.BGP(triples) if self._is_static(pattern, graph):
+                return join_of(self._grouped(list(triples), []))
+            case a.Join():
+                return self._join(joined(pattern), graph)
+            case a.Graph(name, inner):
+                return replace(pattern, pattern=self.pattern(inner, _active(name, pattern.windows_only)))
+            case a.Closure() | a.Followed():
+                return pattern
+        return with_operands(pattern, lambda operand, _: self.pattern(operand, graph), False)
+
+    def _join(self, operands: Sequence[a.Pattern], graph: ActiveGraph) -> a.Pattern:
+        static = [operand for operand in operands if self._is_static(operand, graph)]
+        triples = [triple for operand in static if isinstance(operand, a.BGP) for triple in operand.triples]
+        paths = [operand for operand in static if isinstance(operand, a.Closure)]
+        kept = [one for one in operands if not (one in static and isinstance(one, a.BGP | a.Closure))]
+        return join_of([*(self.pattern(operand, graph) for operand in kept), *self._grouped(triples, paths)])
+
+    def _grouped(self, triples: list[a.TriplePattern], paths: list[a.Closure]) -> list[a.Pattern]:
+        """Static triple patterns and paths: those that lead from one subject on as one, the others as they are."""
+        found: list[a.Pattern] = []
+        alone: list[a.TriplePattern] = []
+        while triples:
+            objects = {triple.object for triple in triples}
+            root = next((triple for triple in triples if triple.subject not in objects), triples[0])
+            group, bound = [root], set(root.variables)
+            triples.remove(root)
+            while following := next((triple for triple in triples if triple.subject in bound), None):
+                group.append(following)
+                bound.update(following.variables)
+                triples.remove(following)
+            reached = [path for path in paths if path.subject in bound]
+            for path in reached:
+                paths.remove(path)
+            if len(group) + len(reached) > 1:
+                found.append(a.Static(join_of([a.BGP(tuple(group)), *reached])))
+            else:
+                alone += group
+        return [*([a.BGP(tuple(alone))] if alone else []), *found, *paths]
+
+    def _is_static(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
+        return not any(map(_varies, a.nodes(pattern))) and self._reads_the_store(pattern, graph)
+
+    def _reads_the_store(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
+        """Whether no window is a part of any graph that the pattern is matched in."""
+        match pattern:
+            case a.BGP(triples):
+                return not triples or self._dataset.only_store(graph)
+            case a.Closure():
+                return self._dataset.only_store(graph)
+            case a.Values():
+                return True
+            case a.Graph(name, inner):
+                active = _active(name, pattern.windows_only)
+                return self._dataset.only_store(active) and self._reads_the_store(inner, active)
+        static = True
+
+        def asked(operand: a.Pattern, _: bool) -> a.Pattern:
+            nonlocal static
+            static = static and self._reads_the_store(operand, graph)
+            return operand
+
+        with_operands(pattern, asked, False)
+        return static
+
+
+def _active(name: a.Variable | a.Term, windows_only: bool) -> ActiveGraph:
+    if isinstance(name, a.Term):
+        return ActiveGraph(iri=name.text[1:-1])
+    return ActiveGraph(column="g", windows_only=windows_only)
+
+
+def _varies(node: object) -> bool:
+    return isinstance(node, a.Parameter | a.Drawn) or (isinstance(node, a.Call) and node.name == "NOW")
+
+
+def _weight(pattern: a.Pattern) -> int:
+    """What there is to compute: one triple pattern alone is a table already."""
+    return sum(isinstance(node, a.TriplePattern | _OPERATORS) for node in a.nodes(pattern))
+
+
+def _keeps_small(pattern: a.Pattern) -> bool:
+    """Whether a static pattern is worth a table: computed whole anyway, or not much more than what it joins."""
+    match pattern:
+        case a.BGP(triples):
+            bound: set[object] = set()
+            left = list(triples)
+            objects = {triple.object for triple in left}
+            following = next((triple for triple in left if triple.subject not in objects), None)
+            while following is not None:
+                left.remove(following)
+                bound.update(following.variables)
+                following = next((triple for triple in left if triple.subject in bound), None)
+            return not left
+        case a.Closure(subject, object_):
+            return not (isinstance(subject, a.Variable) and isinstance(object_, a.Variable))
+        case a.Join(left, right) if not isinstance(right, a.BGP):
+            return False
+        case _ if isinstance(pattern, _BOUNDARIES):
+            return True
+        case a.LeftJoin(left, right):
+            return _keeps_small(left) and _keeps_small(right) and bool(a.in_scope(left) & a.in_scope(right))
+        case a.Minus(left, right) | a.Union(left, right):
+            return _keeps_small(left) and _keeps_small(right)
+        case a.Values():
+            return True
+        case a.Join():
+            return False
+    return _keeps_small(pattern.pattern)

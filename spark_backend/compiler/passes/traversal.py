@@ -1,0 +1,80 @@
+"""Going through a pattern: its operands, the operands of a chain of joins, the filters that a condition is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+from typing import Protocol, TypeVar
+
+from spark_backend.compiler import algebra as a
+
+T = TypeVar("T")
+
+
+class Change(Protocol):
+    """``inside``: the operand is (part of) what EXISTS asks, where outer variables can be seen (18.6, substitute)."""
+
+    def __call__(self, pattern: a.Pattern, inside: bool, /) -> a.Pattern: ...
+
+
+def with_operands(pattern: a.Pattern, change: Change, inside: bool) -> a.Pattern:
+    """The pattern, each pattern that it is made of changed; the same object where nothing is."""
+    match pattern:
+        case a.BGP() | a.Values():
+            return pattern
+        case a.Closure(_, _, step):  # a step is matched alone, whatever is outside
+            return changed(pattern, step=change(step, False))
+        case a.Join(left, right) | a.Union(left, right) | a.Minus(left, right):
+            return changed(pattern, left=change(left, inside), right=change(right, inside))
+        case a.LeftJoin(left, right, _, asked):
+            told = tuple((variable, change(exists, True)) for variable, exists in asked)
+            return changed(pattern, left=change(left, inside), right=change(right, inside), asked=told)
+        case a.Marked(inner, _, exists):
+            return changed(pattern, pattern=change(inner, inside), exists=change(exists, True))
+        case a.Followed(inner, path, _):
+            return changed(pattern, pattern=change(inner, inside), path=change(path, inside))
+    return changed(pattern, pattern=change(pattern.pattern, inside))
+
+
+def changed(node: T, /, **parts: object) -> T:
+    """A pattern or expression with some of its parts replaced; the same object where they are the same."""
+    if all(_same(getattr(node, name), part) for name, part in parts.items()):
+        return node
+    return replace(node, **parts)  # type: ignore[type-var]
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one is other
+
+
+def bottom_up(pattern: a.Pattern, change: Change, inside: bool = False) -> a.Pattern:
+    """The pattern with everything in it changed, operands first."""
+    return change(
+        with_operands(pattern, lambda operand, within: bottom_up(operand, change, inside or within), inside), inside
+    )
+
+
+def joined(pattern: a.Pattern) -> list[a.Pattern]:
+    """The operands of nested joins, in order."""
+    if isinstance(pattern, a.Join):
+        return [*joined(pattern.left), *joined(pattern.right)]
+    return [pattern]
+
+
+def join_of(patterns: Iterable[a.Pattern]) -> a.Pattern:
+    """The join of patterns, of the first two first; the empty solution if there are none."""
+    listed = list(patterns)
+    return reduce(a.Join, listed) if listed else a.BGP(())
+
+
+def all_true(conditions: Iterable[a.Expression]) -> a.Expression:
+    """The conjunction of some conditions, at least one."""
+    return reduce(lambda left, right: a.Call("&&", (left, right)), conditions)
+
+
+def filtered(pattern: a.Pattern, conditions: list[a.Expression]) -> a.Pattern:
+    """The pattern under a filter, if there is any condition."""
+    return a.Filter(pattern, all_true(conditions)) if conditions else pattern

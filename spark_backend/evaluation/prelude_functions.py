@@ -1,0 +1,155 @@
+"""The functions of the prelude, vectorised over Arrow columns: the same in DuckDB and in Spark SQL.
+
+They are total: Spark calls a function also for rows where a CASE excludes it, and what it is not meant for is NULL.
+A query's own expressions are evaluated by Oxigraph, which answers one-shot queries too, over the
+distinct tuples of their arguments: one query with a VALUES block for each batch of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyoxigraph
+
+from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.terms import TermKind, escape, facets, parse_term, unescape
+from protocol.time import format_instant
+from spark_backend.compiler.expressions import PreludeFunction
+from spark_backend.evaluation.numbers import number_term, order_number, order_rest, sum_term
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_ROWS_PER_QUERY = 2000
+_EXACT = (TermKind.INTEGER, TermKind.DECIMAL)
+
+
+def _each_distinct(function: Callable[..., Any], kind: pa.DataType) -> Callable[..., pa.Array]:
+    """A vectorised function that calls ``function`` once for each distinct tuple without NULL in the first place."""
+
+    def vectorised(*columns: Any) -> pa.Array:
+        known: dict[Any, Any] = {}
+        lists = [column.to_pylist() for column in columns]
+        result: list[Any] = []
+        for row in zip(*lists, strict=True):
+            if row[0] is None:
+                result.append(None)
+                continue
+            if row not in known:
+                known[row] = function(*row)
+            result.append(known[row])
+        return pa.array(result, kind)
+
+    return vectorised
+
+
+def _kind(term: str) -> int:
+    return int(facets(term)[0])
+
+
+def _number(term: str) -> float | None:
+    number = facets(term)[1]
+    return None if number != number else number  # a NaN compares with nothing
+
+
+def _lexical(term: str) -> str | None:
+    """STR of an IRI or literal."""
+    if term[0] == "_":
+        return None
+    return term[1:-1] if term[0] == "<" else unescape(term[1 : term.rindex('"')])
+
+
+def _string_term(text: str) -> str:
+    return f'"{escape(text)}"'
+
+
+def _instant_term(instant: int) -> str:
+    return f'"{format_instant(instant)}"^^<{_XSD}dateTime>'
+
+
+def _number_term(kind: int | None, number: float | None) -> str | None:
+    if kind is None or (kind in _EXACT and number is not None and not math.isfinite(number)):
+        return None
+    return number_term(kind, number)
+
+
+def _each(function: Callable[..., str | None]) -> Callable[..., pa.Array]:
+    """A vectorised function of terms that is called for every row: 0.0 and -0.0 are not the same one."""
+
+    def vectorised(*columns: Any) -> pa.Array:
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        return pa.array([function(*row) for row in rows], pa.string())
+
+    return vectorised
+
+
+class SparqlFunction:
+    """A SPARQL expression as a vectorised function of term columns, NULL for unbound and for errors."""
+
+    def __init__(self, function: PreludeFunction, base: str | None) -> None:
+        self._expression = function.expression
+        self._arguments = [f"a{index}" for index in range(function.arguments)]
+        self._base = base
+        self._store = pyoxigraph.Store()
+        self._known: dict[tuple[str | None, ...], str | None] = {}
+
+    def __call__(self, *columns: Any) -> pa.Array:
+        width = len(self._arguments)
+        rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
+        rows = [row[:width] for row in rows]
+        unknown = [row for row in dict.fromkeys(rows) if row not in self._known]
+        if len(self._known) + len(unknown) > 100_000:
+            self._known.clear()
+            unknown = list(dict.fromkeys(rows))
+        with_blank_nodes = [row for row in unknown if any(term is not None and term.startswith("_:") for term in row)]
+        for row in with_blank_nodes:
+            self._known[row] = self._single(row)
+        plain = [row for row in unknown if row not in self._known]
+        for start in range(0, len(plain), _ROWS_PER_QUERY):
+            self._many(plain[start : start + _ROWS_PER_QUERY])
+        return pa.array([self._known[row] for row in rows], pa.string())
+
+    def _many(self, rows: Sequence[tuple[str | None, ...]]) -> None:
+        names = " ".join(f"?{name}" for name in ("row", *self._arguments))
+        lines = "\n".join(
+            f"({number} {' '.join('UNDEF' if term is None else term for term in row)})"
+            for number, row in enumerate(rows)
+        )
+        query = f"SELECT ?row ?result WHERE {{ VALUES ({names}) {{ {lines} }} BIND({self._expression} AS ?result) }}"
+        self._known.update(dict.fromkeys(rows))
+        for solution in self._solutions(query):
+            result = solution["result"]
+            self._known[rows[int(solution["row"].value)]] = None if result is None else str(result)
+
+    def _single(self, row: tuple[str | None, ...]) -> str | None:
+        # A blank node cannot be written in VALUES.
+        substitutions: dict[pyoxigraph.Variable, Any] = {
+            pyoxigraph.Variable(name): parse_term(term)
+            for name, term in zip(self._arguments, row, strict=True)
+            if term is not None
+        }
+        names = " ".join(f"?{variable.value}" for variable in substitutions)
+        query = f"SELECT ?result {names} WHERE {{ BIND({self._expression} AS ?result) }}"
+        for solution in self._solutions(query, substitutions):
+            return None if solution["result"] is None else str(solution["result"])
+        return None
+
+    def _solutions(self, query: str, substitutions: dict[pyoxigraph.Variable, Any] | None = None) -> Any:
+        return self._store.query(
+            query, base_iri=self._base, substitutions=substitutions, custom_functions=CUSTOM_FUNCTIONS
+        )
+
+
+FIXED: Mapping[str, Callable[..., pa.Array]] = {
+    "facet_k": _each_distinct(_kind, pa.uint8()),
+    "facet_n": _each_distinct(_number, pa.float64()),
+    "lexical": _each_distinct(_lexical, pa.string()),
+    "string_term": _each_distinct(_string_term, pa.string()),
+    "instant_term": _each_distinct(_instant_term, pa.string()),
+    "order_number": _each_distinct(order_number, pa.float64()),
+    "order_rest": _each_distinct(order_rest, pa.float64()),
+    "sum_term": _each(sum_term),
+    "number_term": _each(_number_term),
+}
+"""The fixed functions by their names in SQL."""

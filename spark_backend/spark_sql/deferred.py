@@ -1,0 +1,75 @@
+"""Evaluations that the tasks left to Spark SQL, made good: the answers of a batch with none of them missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Protocol
+
+from protocol.time import Instant
+from spark_backend.evaluation.answer import Answer
+from spark_backend.evaluation.site import Site
+
+_ROWS_AT_ONCE = 1_000_000
+"""Instants are evaluated in one job while their windows' contents have no more triples than this."""
+_INSTANTS_AT_ONCE = 64
+
+
+class SparkSql(Protocol):
+    """What evaluates a prepared query by Spark SQL: ``SparkSqlEvaluator``.
+
+    At ascending instants, where its windows hold ``rows`` triples, about.
+    """
+
+    def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]: ...
+
+
+def apart(answers: Iterable[tuple[str, Answer]]) -> list[list[tuple[str, Answer]]]:
+    """A batch's answers in parts that can go out one after the other: what is complete, then each query that is not.
+
+    ``answers``: (key, answer), those of a query together and in order.
+    """
+    queries = [list(of_query) for _, of_query in groupby(answers, key=lambda one: one[0])]
+    waiting = [query for query in queries if any(answer.deferred is not None for _, answer in query)]
+    complete = [one for query in queries if query not in waiting for one in query]
+    return [complete, *waiting]
+
+
+def completed(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterator[tuple[str, Answer]]:
+    """The same answers in the same order, those that were deferred given by Spark SQL.
+
+    What goes wrong there is an Answer with an error for each instant it was asked for.
+    """
+    for (key, prepared), some in groupby(answers, key=lambda one: (one[0], one[1].deferred)):
+        if prepared is None:
+            yield from some
+            continue
+        for together in _together([answer for _, answer in some]):
+            for answer in _evaluated(prepared, together, spark):
+                yield key, answer
+
+
+def _together(deferred: Sequence[Answer]) -> Iterator[list[Answer]]:
+    part: list[Answer] = []
+    for answer in deferred:
+        if part and (len(part) == _INSTANTS_AT_ONCE or sum(one.read for one in part) + answer.read > _ROWS_AT_ONCE):
+            yield part
+            part = []
+        part.append(answer)
+    if part:
+        yield part
+
+
+def _evaluated(prepared: str, deferred: list[Answer], spark: SparkSql) -> Iterator[Answer]:
+    began = time.perf_counter()
+    try:
+        rows = sum(answer.read for answer in deferred)
+        given = spark.answers(prepared, [answer.instant for answer in deferred], rows)
+    except Exception as error:
+        text = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:500]}"
+        given = [Answer(answer.instant, [], [], text) for answer in deferred]
+    share = (time.perf_counter() - began) / len(deferred)
+    for asked, answer in zip(deferred, given, strict=True):
+        yield replace(answer, site=Site.SPARK, read=asked.read, seconds=share)

@@ -1,0 +1,106 @@
+"""Which rows of a stream log are a window's content at some instants, told so that each part of the log can be asked.
+
+The same contents as ``evaluation.window_contents`` (RSP-QL Definitions 12 and 13; contract section 2), without having
+the rows of a window in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.time import Instant
+from protocol.windows.instances import content_bounds
+from protocol.windows.spec import CountWindow, WindowSpec
+from spark_backend.evaluation.taking_part import Bounds, following, instants_of_rows
+from spark_backend.evaluation.window_contents import bounds_of_last
+from spark_backend.log.reader import LogReader, Stretch
+
+_Place = tuple[int, int, int]
+"""Time, element, and which of the element's triples: the order in which a count window counts."""
+_NOWHERE: _Place = (2**62, 0, 0)
+
+
+class Cut(Protocol):
+    """Tells the instants at which rows are in a window. Pickles."""
+
+    def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
+        """For each row, the instants at which it is in the window's content.
+
+        ``rows``: those of whole elements that have triples, in the log's order (columns of STORED).
+        """
+
+
+@dataclass(frozen=True)
+class IntervalCut:
+    """Of a window that holds an interval: (instant, open, closed] of each instant."""
+
+    bounds: tuple[Bounds, ...]
+
+    def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
+        return instants_of_rows(rows, self.bounds)
+
+
+@dataclass(frozen=True)
+class CountCut:
+    """Of a count window: the instants, and the first place of the last n at each."""
+
+    instants: tuple[Instant, ...]
+    first: tuple[_Place, ...]
+
+    def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
+        time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
+        triple = _places_in_element(element)
+        reached = np.zeros(len(time), np.int64)
+        for at, of, which in self.first:  # ascending, so that those before the row's place come first
+            later = (element > of) | ((element == of) & (triple >= which))
+            reached += (time > at) | ((time == at) & later)
+        instants = np.array(self.instants, np.int64)
+        return following(instants, np.searchsorted(instants, time, side="left"), reached, seen)
+
+
+def cut_of(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:
+    """Where in the log the window's contents at ascending instants are, and how to tell them there."""
+    if isinstance(window, CountWindow):
+        return _last(reader, window, instants)
+    bounds = tuple((instant, *content_bounds(window, instant)) for instant in instants)
+    stretches = reader.stretches(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds))
+    return stretches, IntervalCut(bounds)
+
+
+def with_triples(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows without those of empty elements."""
+    return rows.filter(pc.is_valid(rows["s"])) if rows["s"].null_count else rows
+
+
+def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:
+    after, upto = reader.last_from(window.size, instants[0], window.unit), instants[-1]
+    stretches = reader.stretches(after, upto)
+    # Numbers alone: a place is found without any of the terms.
+    parts = [_places(with_triples(batch), after, upto) for stretch in stretches for batch in reader.rows_of(stretch)]
+    places = np.concatenate(parts, axis=1) if parts else np.empty((4, 0), np.int64)
+    time, seen, element, triple = places[:, np.lexsort((places[3], places[2], places[0]))]
+    first = [
+        (int(time[lower]), int(element[lower]), int(triple[lower])) if lower < len(time) else _NOWHERE
+        for _, lower, _ in bounds_of_last(time, seen, element, window, instants)
+    ]
+    return stretches, CountCut(tuple(instants), tuple(first))
+
+
+def _places(rows: pa.RecordBatch, after: Instant, upto: Instant) -> npt.NDArray[np.int64]:
+    """Of the rows that may be counted at ``upto``: times, ``seen``, elements and places in the element, a row each."""
+    time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
+    counted = (after < time) & (time <= upto) & (seen < upto)
+    return np.stack((time, seen, element, _places_in_element(element)))[:, counted]
+
+
+def _places_in_element(element: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Of rows whose elements are neighbours, which of its element's rows each is, from 0."""
+    first = np.flatnonzero(np.diff(element, prepend=-1))
+    return np.arange(len(element)) - np.repeat(first, np.diff(first, append=len(element)))

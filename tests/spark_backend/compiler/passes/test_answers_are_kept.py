@@ -1,0 +1,118 @@
+"""No pass changes an answer: with all of them, without any, and without each one in turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+
+from protocol.errors import QuerySyntaxError
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.passes import PASSES
+from spark_backend.compiler.passes.traversal import bottom_up
+from tests.spark_backend.compiler.generated_queries import contents, queries
+from tests.spark_backend.compiler.one_shot import INSTANT, Content, evaluated
+from tests.spark_backend.compiler.passes.corpus import CORPUS
+from tests.spark_backend.compiler.passes.variants import assert_passes_keep
+from tests.spark_backend.compiler.test_exists import GROUPS
+from tests.spark_backend.compiler.test_generated_queries import SLOW
+from tests.spark_backend.compiler.test_patterns_differential import MIXED, PATTERNS
+
+
+@pytest.mark.parametrize(("text", "content"), CORPUS, ids=[text for text, _ in CORPUS])
+def test_the_passes_change_no_answer(text: str, content: Content) -> None:
+    assert_passes_keep(text, content)
+
+
+# Blank nodes that are named are the same at every parse.
+_NAMED = Content({None: MIXED.replace("[ :m 4 ]", "_:y . _:y :m 4")})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", [*PATTERNS.values(), *(f"SELECT * {{{group}}}" for group in GROUPS.values())])
+def test_the_passes_change_no_answer_of_other_tests(text: str) -> None:
+    assert_passes_keep(text, _NAMED)
+
+
+def _kept(text: str, content: Content) -> None:
+    try:
+        assert_passes_keep(text, content)
+    except QuerySyntaxError:
+        assume(False)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@given(queries, contents)
+def test_the_passes_change_no_answer_of_a_generated_query(text: str, content: Content) -> None:
+    _kept(text, content)
+
+
+@pytest.mark.long
+@settings(max_examples=2000, deadline=None, suppress_health_check=SLOW)
+@given(queries, contents)
+def test_the_passes_change_no_answer_of_many_generated_queries(text: str, content: Content) -> None:
+    _kept(text, content)
+
+
+def _into_the_right_of_optional(query: a.Query, _: object) -> a.Query:
+    def pushed(pattern: a.Pattern, _: bool) -> a.Pattern:
+        match pattern:
+            case a.Filter(a.LeftJoin(left, right, asked), condition):
+                return a.LeftJoin(left, a.Filter(right, condition), asked)
+        return pattern
+
+    return replace(query, pattern=bottom_up(query.pattern, pushed))
+
+
+def _into_the_right_of_minus(query: a.Query, _: object) -> a.Query:
+    def pushed(pattern: a.Pattern, _: bool) -> a.Pattern:
+        match pattern:
+            case a.Filter(a.Minus(left, right), condition):
+                return a.Minus(left, a.Filter(right, condition))
+        return pattern
+
+    return replace(query, pattern=bottom_up(query.pattern, pushed))
+
+
+def _below_a_limit(query: a.Query, _: object) -> a.Query:
+    def pushed(pattern: a.Pattern, _: bool) -> a.Pattern:
+        match pattern:
+            case a.Filter(a.Slice(inner, offset, limit), condition):
+                return a.Slice(a.Filter(inner, condition), offset, limit)
+        return pattern
+
+    return replace(query, pattern=bottom_up(query.pattern, pushed))
+
+
+def _errors_are_true(query: a.Query, _: object) -> a.Query:
+    def folded(pattern: a.Pattern, _: bool) -> a.Pattern:
+        failing = a.Call("/", (a.Term(_INTEGER.format(1)), a.Term(_INTEGER.format(0))))
+        match pattern:
+            case a.Filter(inner, condition) if failing in a.nodes(condition):
+                return inner
+        return pattern
+
+    return replace(query, pattern=bottom_up(query.pattern, folded))
+
+
+_INTEGER = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+
+
+@pytest.mark.parametrize(
+    "wrong", [_into_the_right_of_optional, _into_the_right_of_minus, _below_a_limit, _errors_are_true]
+)
+def test_a_wrong_pass_would_be_noticed(wrong: object) -> None:
+    """Some query of the corpus tells it from doing nothing."""
+
+    def differs(text: str, content: Content) -> bool:
+        _, right = evaluated(text, content, passes=())
+        _, changed = evaluated(text, content, passes=(wrong,))  # type: ignore[arg-type]
+        return right[INSTANT] != changed[INSTANT]
+
+    assert any(differs(text, content) for text, content in CORPUS if "FILTER" in text)
+
+
+def test_each_pass_has_a_file_of_its_name() -> None:
+    for one in PASSES:
+        assert one.__module__ == f"spark_backend.compiler.passes.{one.__name__}"

@@ -1,0 +1,248 @@
+"""What each pass makes of a pattern: another one that could have been written, or one that only the compiler knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
+from protocol.windows.spec import TimeWindow
+from spark_backend.compiler import algebra as a
+from spark_backend.compiler.dataset import QueryDataset
+from spark_backend.compiler.passes import PASSES, Pass, applied
+from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.normalise import normalise
+from spark_backend.compiler.passes.order_joins import order_joins
+from spark_backend.compiler.passes.prune_columns import prune_columns
+from spark_backend.compiler.passes.push_filters import push_filters
+from spark_backend.compiler.passes.split_static import split_static
+from spark_backend.compiler.plan import compile_query
+from spark_backend.compiler.statistics import Occurrences, Statistics
+from spark_backend.compiler.translate import translate
+from tests.spark_backend.compiler.one_shot import Content, continuous
+
+PREFIXES = "PREFIX : <http://ex/> "
+S, V, W, X, Y, R, L, D = (a.Variable(name) for name in "svwxyrld")
+
+
+def after(text: str, *passes: Pass, statistics: Statistics | None = None) -> a.Pattern:
+    """The pattern below the outermost projection, one window being the graph :w."""
+    query = translate(PREFIXES + text, Form.SELECT)
+    window = StreamWindow("http://stream", TimeWindow(1000, 1000, 0), "http://ex/w", True)
+    continuous = ContinuousQuery(text, text, Form.SELECT, R2S.RSTREAM, (window,), (), ())
+    knowledge = Knowledge(QueryDataset(continuous, lambda _: True), None, statistics)
+    query, _ = applied(query, knowledge, passes)
+    assert isinstance(query.pattern, a.Project)
+    return query.pattern.pattern
+
+
+def triple(subject: a.Variable, name: str, object: a.Variable) -> a.TriplePattern:
+    return a.TriplePattern(subject, a.Term(f"<http://ex/{name}>"), object)
+
+
+def matched(*triples: a.TriplePattern) -> a.BGP:
+    return a.BGP(triples)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("{{?s :p ?v} {?s :q ?w}}", "{?s :p ?v . ?s :q ?w}"),
+        ("{{} {{?s :p ?v} {}} {?s :q ?w}}", "{?s :p ?v . ?s :q ?w}"),
+        ("{GRAPH :w {?s :p ?v} ?v :r ?o GRAPH :w {?s :q ?w}}", "{GRAPH :w {?s :p ?v . ?s :q ?w} ?v :r ?o}"),
+        ("{?s :p ?v OPTIONAL {}}", "{?s :p ?v}"),
+        ("{{SELECT ?s ?v {{SELECT * {?s :p ?v}}}}}", "{{SELECT ?s ?v {?s :p ?v}}}"),
+        (
+            "{{SELECT DISTINCT ?s {SELECT DISTINCT ?s ?v {?s :p ?v}}}}",
+            "{{SELECT DISTINCT ?s {SELECT ?s {?s :p ?v}}}}",
+        ),
+        ("{{?s :p ?v} UNION {{?s :q ?v} UNION {?s :r ?v}}}", "{{?s :p ?v} UNION {?s :q ?v} UNION {?s :r ?v}}"),
+    ],
+)
+def test_what_means_the_same_is_written_in_one_way(written: str, same_as: str) -> None:
+    assert after(f"SELECT * {written}", normalise) == after(f"SELECT * {same_as}", normalise)
+    assert after(f"SELECT * {written}") != after(f"SELECT * {same_as}", normalise)
+
+
+def test_patterns_of_several_groups_stay_apart_where_an_operator_is_between() -> None:
+    pattern = after("SELECT * {?s :p ?v BIND(1 AS ?x) ?s :q ?w}", normalise)
+    assert isinstance(pattern, a.Join)
+    assert isinstance(pattern.left, a.Extend)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("FILTER(1 < 2)", ""),
+        ("FILTER(?v > 1 + 2 && true)", "FILTER(?v > 3)"),
+        ("FILTER(?v > 1 && 'a' = 'b')", "FILTER(false)"),
+        ("FILTER(1/0)", "FILTER(false)"),
+        ("FILTER(?v > 1 || 1 = 1)", ""),
+        ("FILTER(IF(2 > 1, ?v > 1, ?s = 1))", "FILTER(?v > 1)"),
+        ("FILTER(COALESCE(1/0, ?v) = 1)", "FILTER(COALESCE(?v) = 1)"),
+        ("FILTER(!false && ?v = STRLEN('abc'))", "FILTER(?v = 3)"),
+        ("FILTER(?v > YEAR('2020-02-03T00:00:00Z'^^<http://www.w3.org/2001/XMLSchema#dateTime>))", "FILTER(?v > 2020)"),
+        ("FILTER(?v = CONCAT('a', UCASE('b')))", "FILTER(?v = 'aB')"),
+    ],
+)
+def test_constant_expressions_are_their_values(written: str, same_as: str) -> None:
+    assert after(f"SELECT * {{?s :p ?v {written}}}", fold_constants) == after(
+        f"SELECT * {{?s :p ?v {same_as}}}", fold_constants
+    )
+
+
+def test_a_failure_beside_an_alternative_is_still_undecided() -> None:
+    pattern = after("SELECT * {?s :p ?v FILTER(1/0 || ?v > 1)}", fold_constants)
+    assert isinstance(pattern, a.Filter)
+    assert isinstance(pattern.condition, a.Call)
+    assert (pattern.condition.name, pattern.condition.arguments[0]) == ("||", FAILURE)
+
+
+@pytest.mark.parametrize("varying", ["NOW()", "RAND()", "STRUUID()", "YEAR(NOW())"])
+def test_what_differs_between_evaluations_is_not_folded(varying: str) -> None:
+    text = f"SELECT * {{?s :p ?v BIND({varying} AS ?x)}}"
+    assert after(text, fold_constants).expression == after(text).expression  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("{?s :p ?v OPTIONAL {?s :q ?w} FILTER(?v > 1)}", "{{?s :p ?v FILTER(?v > 1)} OPTIONAL {?s :q ?w}}"),
+        ("{?s :p ?v OPTIONAL {?s :q ?w FILTER(?w > 1)}}", "{?s :p ?v OPTIONAL {{?s :q ?w FILTER(?w > 1)}}}"),
+        ("{?s :p ?v MINUS {?s :q ?w} FILTER(?v > 1)}", "{{?s :p ?v FILTER(?v > 1)} MINUS {?s :q ?w}}"),
+        (
+            "{{?s :p ?v} UNION {?s :q ?v} FILTER(?v > 1)}",
+            "{{?s :p ?v FILTER(?v > 1)} UNION {?s :q ?v FILTER(?v > 1)}}",
+        ),
+        ("{GRAPH :w {?s :p ?v} FILTER(?v > 1)}", "{GRAPH :w {?s :p ?v FILTER(?v > 1)}}"),
+        ("{?s :p ?v BIND(1 AS ?x) FILTER(?v > 1)}", "{{?s :p ?v FILTER(?v > 1)} BIND(1 AS ?x)}"),
+        (
+            "{?s :q ?w {SELECT ?s ?v {?s :p ?v}} FILTER(?v > 1)}",
+            "{?s :q ?w {SELECT ?s ?v {?s :p ?v FILTER(?v > 1)}}}",
+        ),
+        (
+            "{{SELECT ?v (COUNT(*) AS ?n) {?s :p ?v} GROUP BY ?v} FILTER(?v > 1)}",
+            "{{SELECT ?v (COUNT(*) AS ?n) {?s :p ?v FILTER(?v > 1)} GROUP BY ?v}}",
+        ),
+    ],
+)
+def test_filters_go_where_their_variables_are_bound(written: str, same_as: str) -> None:
+    pattern = after(f"SELECT * {written}", push_filters)
+    assert pattern == after(f"SELECT * {same_as}") != after(f"SELECT * {written}")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{?s :p ?v OPTIONAL {?s :q ?w} FILTER(?w > 1)}",
+        "{?s :p ?v OPTIONAL {?s :q ?w FILTER(?v > 1)}}",
+        "{?s :p ?v BIND(?v AS ?x) FILTER(?x > 1)}",
+        "{{SELECT ?s ?v {?s :p ?v} LIMIT 1} FILTER(?v > 1)}",
+        "{{SELECT ?s {?s :p ?v}} FILTER(?v > 1)}",
+        "{GRAPH ?g {?s :p ?v} FILTER(?g = :w)}",
+        "{?s :p ?v OPTIONAL {?s :q ?w} OPTIONAL {?s :r ?w} FILTER(?w > 1)}",
+    ],
+)
+def test_filters_stay_where_pushing_them_would_mean_something_else(written: str) -> None:
+    assert after(f"SELECT * {written}", push_filters) == after(f"SELECT * {written}")
+
+
+def test_static_patterns_that_are_joined_are_one_part() -> None:
+    pattern = after("SELECT * {?s :in ?r GRAPH :w {?s :p ?v} ?r :label ?l}", normalise, split_static)
+    window = a.Graph(a.Term("<http://ex/w>"), matched(triple(S, "p", V)))
+    assert pattern == a.Join(window, a.Static(matched(triple(S, "in", R), triple(R, "label", L))))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{GRAPH :w {?s :p ?v} ?s :in ?r}",
+        "{GRAPH :w {?s :p ?v . ?v :q ?w}}",
+        "{GRAPH :w {?s :p ?v} ?s :in ?r . ?x :in ?r}",
+        "{GRAPH :w {?s :p ?v} ?s :part+ ?r}",
+        "{GRAPH ?g {?s :p ?v . ?v :q ?w}}",
+    ],
+)
+def test_nothing_is_set_apart_that_is_one_table_or_streamed_or_may_be_very_much(written: str) -> None:
+    pattern = after(f"SELECT * {written}", normalise, split_static)
+    assert not any(isinstance(node, a.Static) for node in a.nodes(pattern))
+
+
+def test_what_reads_the_time_is_not_static() -> None:
+    pattern = after("SELECT * {GRAPH :w {?s :p ?v} {?s :in ?r . ?r :since ?d FILTER(?d < NOW())}}", split_static)
+    assert [node.pattern for node in a.nodes(pattern) if isinstance(node, a.Static)] == [
+        matched(triple(S, "in", R), triple(R, "since", D))
+    ]
+
+
+def test_a_path_is_followed_from_what_is_joined_with_it() -> None:
+    pattern = after("SELECT * {?y :q+ ?z . ?x :p ?y}", normalise, order_joins)
+    assert isinstance(pattern, a.Followed)
+    assert (pattern.pattern, pattern.start) == (matched(triple(X, "p", Y)), Y)
+
+
+def test_a_path_is_followed_backwards_from_its_end() -> None:
+    pattern = after("SELECT * {?z :q+ ?y . ?x :p ?y}", normalise, order_joins)
+    assert isinstance(pattern, a.Followed)
+    assert (pattern.start, pattern.path.object) == (Y, Y)  # type: ignore[union-attr]
+
+
+def test_an_optional_path_is_followed_from_the_left_side() -> None:
+    pattern = after("SELECT * {?x :p ?y OPTIONAL {?y :q* ?z}}", normalise, order_joins)
+    assert isinstance(pattern, a.LeftJoin)
+    assert isinstance(pattern.right, a.Followed)
+    assert pattern.right.pattern == a.Distinct(a.Project(matched(triple(X, "p", Y)), (Y,)))
+
+
+def test_a_path_that_is_to_exist_is_followed_from_the_solutions() -> None:
+    pattern = after("SELECT * {?x :p ?y FILTER EXISTS {?y :q+ ?z}}", normalise, order_joins)
+    assert [node.start for node in a.nodes(pattern) if isinstance(node, a.Followed)] == [Y]
+
+
+@pytest.mark.parametrize("path", ["?y :q+ :c", ":c :q+ ?y"])
+def test_a_path_with_a_constant_end_begins_there(path: str) -> None:
+    pattern = after(f"SELECT * {{?x :p ?y . {path}}}", normalise, order_joins)
+    assert not any(isinstance(node, a.Followed) for node in a.nodes(pattern))
+
+
+def test_triple_patterns_are_ordered_by_how_many_there_are() -> None:
+    often, seldom = Occurrences(900, 900, 900), Occurrences(10, 10, 10)
+    common = {"<http://ex/p>": often, "<http://ex/q>": often, "<http://ex/r>": seldom}
+    pattern = after("SELECT * {?s :p ?v . ?s :q ?w . ?w :r ?x}", order_joins, statistics=Statistics(1810, common))
+    assert pattern == matched(triple(W, "r", X), triple(S, "q", W), triple(S, "p", V))
+
+
+def test_a_triple_pattern_with_a_constant_is_first_where_nothing_is_known() -> None:
+    pattern = after("SELECT * {?s :p ?v . ?s :q :c}", order_joins)
+    assert isinstance(pattern, a.BGP)
+    assert pattern.triples[1] == triple(S, "p", V)
+
+
+def test_what_nobody_reads_is_not_computed() -> None:
+    assert after("SELECT ?s {?s :p ?v BIND(?v + 1 AS ?x)}", prune_columns) == matched(triple(S, "p", V))
+    read = "SELECT ?s {?s :p ?v BIND(?v + 1 AS ?x) FILTER(?x > 2)}"
+    assert after(read, prune_columns) == after(read)
+    assert after("SELECT ?s {?s :p ?v BIND(EXISTS {?s :q ?w} AS ?e)}", prune_columns) == matched(triple(S, "p", V))
+
+
+def test_variables_that_nobody_reads_end_where_they_are() -> None:
+    pattern = after("SELECT ?s {?s :p ?v OPTIONAL {?s :q ?w . ?w :r ?d}}", prune_columns)
+    assert isinstance(pattern, a.LeftJoin)
+    assert pattern.right == a.Project(matched(triple(S, "q", W), triple(W, "r", D)), (S,))
+
+
+def test_what_decides_on_the_order_is_kept() -> None:
+    text = "SELECT ?s {?s :p ?v OPTIONAL {?s :q ?w}} ORDER BY ?v"
+    assert after(text, prune_columns) == after(text)
+
+
+def test_what_counts_solutions_apart_is_kept() -> None:
+    text = "SELECT (COUNT(DISTINCT *) AS ?n) {?s :p ?v BIND(1 AS ?x)}"
+    assert after(text, prune_columns) == after(text)
+
+
+def test_terms_have_no_facets_beside_them_where_nobody_reads_their_values() -> None:
+    content = Content({None: ""})
+    text = "SELECT ?s {?s :p ?v BIND(?v + 1 AS ?x) FILTER(?v = ?v || 1 = 1)}"
+    with_passes, without = (compile_query(continuous(text, content), passes=passes).sql for passes in (PASSES, ()))
+    assert ("_k" in with_passes, "_k" in without) == (False, True)

@@ -1,0 +1,34 @@
+"""A query with all passes, with none, and with each one left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from spark_backend.compiler.passes import PASSES, Pass
+from spark_backend.compiler.plan import Plan, compile_query
+from tests.spark_backend.compiler.one_shot import INSTANT, Content, Row, continuous, evaluated
+
+VARIANTS: dict[str, tuple[Pass, ...]] = {
+    "all": PASSES,
+    "none": (),
+    **{f"without {one.__name__}": tuple(other for other in PASSES if other is not one) for one in PASSES},
+}
+
+
+def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[Row]]]:
+    """The rows of each variant, in order; of variants that are the same statement those of one."""
+    known = set()
+    for name, passes in VARIANTS.items():
+        plan = compile_query(continuous(text, content), passes=passes)
+        statement = tuple(sql.replace(plan.mark, "") for sql in (plan.sql, *plan.joined))
+        if statement not in known:
+            known.add(statement)
+            plan, rows = evaluated(text, content, passes=passes)
+            yield name, plan, rows[INSTANT]
+
+
+def assert_passes_keep(text: str, content: Content) -> None:
+    """The same rows in the same order, whichever passes are applied."""
+    (_, plan, expected), *others = answers(text, content)
+    for name, other, rows in others:
+        assert rows == expected, f"{text}\n{name}\n{plan.sql}\n{plan.joined}\n{other.sql}\n{other.joined}"

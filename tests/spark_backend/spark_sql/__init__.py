@@ -1,0 +1,1 @@
+"""A package, so that its Spark session ends with its last test."""

@@ -1,0 +1,166 @@
+"""Any pattern with ``timestamp()`` in it gives what solutions that carry their triples give."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protocol.language import ContinuousQuery, parse
+from protocol.streams import StreamSettings, TimeKind
+from protocol.time import format_instant
+from spark_backend.compiler.passes import PASSES, Pass
+from spark_backend.compiler.plan import compile_query
+from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.layout import Layout
+from spark_backend.log.writer import StreamLog
+from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.statics import StaticTables
+from tests.spark_backend.compiler.one_shot import Graphs
+from tests.spark_backend.evaluation.evaluated_log import Element, request
+from tests.spark_backend.surface import witnesses as w
+
+EX = "http://ex/"
+INSTANTS = (3000, 6000, 9000)
+WINDOWS = "FROM STREAM :s [RANGE 4s STEP 1s] FROM STREAM :u [RANGE 6s STEP 1s]"
+WIDTHS = {"s": 4000, "u": 6000}
+STATIC = [(":a", ":p", ":b"), (":c", ":q", ":a"), (":b", ":q", ":b")]
+
+
+def streams(seed: int) -> dict[str, list[tuple[int, w.Triple]]]:
+    """Two streams of nine seconds over few nodes, so that triples come again and in both."""
+    draw = random.Random(seed)
+    nodes, predicates = [":a", ":b", ":c"], [":p", ":q"]
+    return {
+        name: [
+            (second * 1000, (draw.choice(nodes), draw.choice(predicates), draw.choice(nodes)))
+            for second in range(1, 10)
+            for _ in range(draw.randrange(3))
+        ]
+        for name in WIDTHS
+    }
+
+
+STREAMS = streams(7)
+
+
+def content(instant: int) -> dict[w.Triple, int | None]:
+    found: dict[w.Triple, int | None] = dict.fromkeys(STATIC)
+    for name, elements in STREAMS.items():
+        for time, triple in elements:
+            if instant - WIDTHS[name] < time <= instant:
+                found[triple] = max(time, found.get(triple) or 0)
+    return found
+
+
+class Site:
+    """The two logs, and an evaluator over them."""
+
+    def __init__(self, root: Path) -> None:
+        self._layout = Layout(root)
+        self._layout.make()
+        self._registry = Registry(self._layout.queries)
+        self._statics = StaticTables(
+            self._layout.statics, Graphs({None: " ".join(f"{s} {p} {o} ." for s, p, o in STATIC)})
+        )
+        for name, written in STREAMS.items():
+            settings = StreamSettings(EX + name, TimeKind.EVENT, allowed_lateness=0, retention=10**9)
+            log = StreamLog.open(self._layout.streams / name, settings, lambda: 0)
+            elements: list[Element] = [(time, [tuple(f"<{EX}{p[1:]}>" for p in triple)]) for time, triple in written]
+            log.append(request(elements))
+            log.close()
+        self._evaluator = Evaluator(root)
+
+    def answers(self, text: str, passes: Sequence[Pass]) -> list[Counter[tuple[str | None, ...]]]:
+        query = parse(f"PREFIX : <{EX}> {text}")
+        assert isinstance(query, ContinuousQuery)
+        plan = compile_query(query, present=lambda one: self._statics.file(one) is not None, passes=passes)
+        read = tuple(replace(window, stream=window.stream.removeprefix(EX)) for window in query.windows)
+        files = {one.table: file for one in plan.statics if (file := self._statics.file(one)) is not None}
+        prepared = self._registry.write_prepared("q", PreparedQuery(plan, read, files))
+        found = []
+        for _, answer in self._evaluator.evaluate([("q", prepared, INSTANTS)]):
+            assert answer.error is None, f"{text}\n{answer.error}"
+            rows = map(json.loads, answer.solutions)
+            found.append(Counter(tuple(row[v]["value"] if v in row else None for v in plan.variables) for row in rows))
+        return found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(tmp_path_factory.mktemp("timestamps"))
+
+
+VARIABLES = ["?x", "?y", "?z"]
+parts = st.sampled_from([*VARIABLES, *VARIABLES, ":a", ":b"])
+triples = st.tuples(parts, st.sampled_from([":p", ":q", ":p", "?z"]), parts)
+asked = st.one_of(st.sampled_from(VARIABLES).map(lambda name: (name,)), triples)
+conditions = st.builds(w.Condition, asked, st.sampled_from(["<", ">", "=", "<="]), asked)
+matches = st.builds(w.Match, triples)
+inside = st.one_of(
+    matches,
+    st.builds(w.Only, matches, conditions),
+    st.builds(w.Only, st.builds(w.Both, matches, matches), conditions),
+    st.builds(w.Either, matches, st.builds(w.Only, matches, conditions)),
+)
+
+
+def _larger(smaller: st.SearchStrategy[w.Pattern]) -> st.SearchStrategy[w.Pattern]:
+    return st.one_of(
+        st.builds(w.Both, smaller, smaller),
+        st.builds(w.Either, smaller, smaller),
+        st.builds(w.Without, smaller, smaller),
+        st.builds(w.Perhaps, smaller, smaller, st.none() | conditions),
+        st.builds(w.Only, smaller, conditions),
+        st.builds(w.WhereThere, smaller, inside, st.booleans()),
+        st.builds(
+            w.Inner,
+            smaller,
+            st.lists(st.sampled_from(VARIABLES), min_size=1, max_size=2, unique=True).map(tuple),
+            st.sampled_from(["", "DISTINCT", "GROUP BY"]),
+        ),
+    )
+
+
+patterns = st.recursive(matches, _larger, max_leaves=4)
+
+
+def agree(site: Site, pattern: w.Pattern, also: w.Asked, passes: Sequence[Pass] = PASSES) -> None:
+    shown = [*((name,) for name in VARIABLES), also]
+    calls = " ".join(f"({w.call(one)} AS ?t{place})" for place, one in enumerate(shown))
+    text = f"SELECT ?x ?y ?z {calls} {WINDOWS} {{ {w.text(pattern)} }}"
+    for instant, found in zip(INSTANTS, site.answers(text, passes), strict=True):
+        expected: Counter[tuple[str | None, ...]] = Counter()
+        for one in w.solutions(pattern, content(instant)):
+            times = [w.timestamp(one, of) for of in shown]
+            terms = [None if term is None else EX + term[1:] for term in map(one.terms.get, VARIABLES)]
+            expected[(*terms, *(None if time is None else format_instant(time) for time in times))] += 1
+        assert found == expected, f"{text}\nat {instant}: missing {expected - found}, surplus {found - expected}"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pattern=patterns, also=triples)
+def test_any_pattern_tells_the_times_of_the_triples_its_solutions_are_made_of(
+    site: Site, pattern: w.Pattern, also: w.Asked
+) -> None:
+    agree(site, pattern, also)
+
+
+@pytest.mark.long
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    pattern=st.recursive(matches, _larger, max_leaves=6),
+    also=triples,
+    without=st.none() | st.sampled_from([*PASSES, PASSES]),
+)
+def test_any_larger_pattern_does_too_with_the_compilers_passes_and_without(
+    site: Site, pattern: w.Pattern, also: w.Asked, without: Pass | Sequence[Pass] | None
+) -> None:
+    agree(site, pattern, also, () if without is PASSES else [one for one in PASSES if one is not without])
