@@ -1,4 +1,4 @@
-# make install | demo | test | lint | bench | conformance | conformance-windows | lock | clean
+# make install | demo | test | lint | bench | conformance | conformance-windows | conformance-spark | conformance-rsp | lock | clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
 
-.PHONY: install demo test lint format bench conformance conformance-windows lock clean
+.PHONY: install demo test lint format bench conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -57,6 +57,14 @@ conformance: install
 # The same queries asked of windows, by Spark; some minutes.
 conformance-windows: install
 	$(BIN)/sparql-streams conformance --through-windows $(if $(SUITE),--suite-path "$(SUITE)")
+
+# The same, with every window evaluated by Spark SQL instead of DuckDB; a quarter of an hour.
+conformance-spark: install
+	$(BIN)/sparql-streams conformance --through-windows --site spark $(if $(SUITE),--suite-path "$(SUITE)")
+
+# RSP-QL itself: windows, reports, R2S, time. Needs no suite of others.
+conformance-rsp: install
+	$(BIN)/sparql-streams conformance rsp
 
 # The lock files name versions and hashes for every platform; needs uv (https://docs.astral.sh/uv/).
 COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-find-links \

@@ -22,6 +22,8 @@ from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, read_know
 from conformance.manifest import ManifestError, Test
 from conformance.outcome import Verdict
 from conformance.report import Judged, print_table, write_earl
+from conformance.rsp import case as rsp
+from conformance.rsp.engine import RspEngine
 from conformance.run import query_evaluations, run, select, without_http
 from conformance.services import Services
 from conformance.windows_engine import WindowsEngine
@@ -39,17 +41,27 @@ def run_command(
     through_windows: bool,
     earl: str | None,
     listing: bool,
+    site: str = "auto",
 ) -> None:
     """See ``endpoint.cli.conformance``. Ends the process with 1 if the run is not as it should be."""
     root = Path(suite_path)
-    if not root.is_dir():
+    try:
+        of_windows = rsp.are_meant(suites)
+    except ManifestError as error:
+        raise click.UsageError(str(error)) from None
+    if of_windows and (baseline or through_windows):
+        raise click.UsageError(f"{rsp.SUITE} is of continuous queries already, and needs an endpoint")
+    if not of_windows and not root.is_dir():
         raise click.UsageError(f"--suite-path: there is no directory {suite_path!r}: {SUITE_ADVICE}")
     console = Console(highlight=False, soft_wrap=True)
     try:
-        tests = select(root, suites)
-        known = {} if baseline else read_known(THROUGH_WINDOWS if through_windows else FILE)
-        tests = without_http(tests) if baseline else query_evaluations(tests) if through_windows else tests
-        with _engine(url, host, baseline, through_windows) as engine:
+        if of_windows:
+            tests, known = rsp.select(suites), {}
+        else:
+            tests = select(root, suites)
+            known = {} if baseline else read_known(THROUGH_WINDOWS if through_windows else FILE)
+            tests = without_http(tests) if baseline else query_evaluations(tests) if through_windows else tests
+        with _rsp_engine(url, site) if of_windows else _engine(url, host, baseline, through_windows, site) as engine:
             judged = list(_watched(tests, engine, known))
     except (ManifestError, EngineFailure, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
@@ -71,12 +83,12 @@ def run_command(
 
 
 @contextmanager
-def _engine(url: str | None, host: str, baseline: bool, through_windows: bool) -> Iterator[Engine]:
+def _engine(url: str | None, host: str, baseline: bool, through_windows: bool, site: str) -> Iterator[Engine]:
     if baseline:
         yield OxigraphEngine()
         return
     if through_windows:
-        with _endpoint(url) as endpoint, closing(WindowsEngine(endpoint)) as windows:
+        with _endpoint(url, site) as endpoint, closing(WindowsEngine(endpoint)) as windows:
             yield windows
         return
     with Services() as services:
@@ -94,11 +106,17 @@ def _engine(url: str | None, host: str, baseline: bool, through_windows: bool) -
 
 
 @contextmanager
-def _endpoint(url: str | None) -> Iterator[Endpoint]:
+def _rsp_engine(url: str | None, site: str) -> Iterator[Engine]:
+    with _endpoint(url, site) as endpoint, closing(RspEngine(endpoint)) as engine:
+        yield engine
+
+
+@contextmanager
+def _endpoint(url: str | None, site: str) -> Iterator[Endpoint]:
     if url is not None:
         yield Endpoint(url)
         return
-    with running_endpoint(WITH_SPARK, ()) as endpoint:
+    with running_endpoint(WITH_SPARK, (), site) as endpoint:
         yield endpoint
 
 

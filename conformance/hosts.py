@@ -24,13 +24,15 @@ _READY_SECONDS = 180.0
 
 
 @contextmanager
-def running_endpoint(host: str, allow_fetch: Sequence[str]) -> Iterator[Endpoint]:
+def running_endpoint(host: str, allow_fetch: Sequence[str], site: str = "auto") -> Iterator[Endpoint]:
     """The endpoint under uvicorn (``asgi``), or as a Flask extension under waitress (``flask``).
 
-    ``allow_fetch``: prefixes of addresses it may fetch. OSError, with what it wrote, if it does not start.
+    ``allow_fetch``: prefixes of addresses it may fetch. ``site``: where continuous queries are evaluated. OSError, with
+    what it wrote, if it does not start.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
     environment["SPARQL_STREAMS_ALLOW_FETCH"] = ",".join(allow_fetch)
+    environment["SPARQL_STREAMS_SITE"] = site
     process = subprocess.Popen(
         [sys.executable, "-m", "conformance.hosts", host],
         stdin=subprocess.PIPE,

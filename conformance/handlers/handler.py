@@ -13,6 +13,7 @@ from conformance.handlers.syntax import negative_query, negative_update, positiv
 from conformance.http_engine import HttpEngine
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
+from conformance.rsp.engine import RSP_TESTS, rsp_test
 from conformance.vocabulary import MF
 
 Handler = Callable[[Test, Engine], Outcome]
@@ -45,7 +46,7 @@ HANDLERS: dict[str, Handler] = {
         "GraphStoreProtocolTest": _http(graph_store_test),
         "ServiceDescriptionTest": _http(service_description_test),
     }.items()
-}
+} | dict.fromkeys(RSP_TESTS, rsp_test)
 
 HTTP_TESTS = frozenset(MF[name].value for name in ("ProtocolTest", "GraphStoreProtocolTest", "ServiceDescriptionTest"))
 

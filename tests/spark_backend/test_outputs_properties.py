@@ -11,15 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.rsp.oracle import Answer, CountWindow, Graphs, Stream, Window, answers
 from protocol.evaluations import Evaluation, Failed
 from protocol.time import Instant
-from tests.spark_backend.oracle.answers import Answer, Graphs, answers
 from tests.spark_backend.oracle.queries import EX, SHAPES, Shape, build
-from tests.spark_backend.oracle.streams import Stream
-from tests.spark_backend.oracle.windows import CountWindow, Window
-from tests.spark_backend.stepped_backend import SteppedBackend
-from tests.spark_backend.test_engine_properties import (
-    HORIZON,
+from tests.spark_backend.scenario_run import horizon, least_watermark, post, read
+from tests.spark_backend.scenarios import (
     RELAXED,
     Action,
     Advance,
@@ -28,12 +25,10 @@ from tests.spark_backend.test_engine_properties import (
     Restart,
     Step,
     contents,
-    least_watermark,
     moves,
-    post,
-    read,
     windows_over,
 )
+from tests.spark_backend.stepped_backend import SteppedBackend
 
 CONSTRUCTS = [shape for shape in SHAPES if shape.template is not None]
 READERS = [shape for shape in SHAPES if not shape.needs_named]
@@ -138,7 +133,7 @@ def check_network(network: Network) -> None:
         finally:
             stepped.close()
     output = Stream()
-    for instant, answer in answers(first, {"s": source}, Graphs(), None, HORIZON).items():
+    for instant, answer in answers(first, {"s": source}, Graphs(), None, horizon({"s": source})).items():
         assert isinstance(answer.content, frozenset)
         output.append(instant, answer.content)
         output.advance(instant)
@@ -149,7 +144,7 @@ def check_network(network: Network) -> None:
     triples = sum(len(element.triples) for element in output.elements)
     assert (published.elements, published.triples, published.late) == (len(output.elements), triples, 0)
     assert published.watermark == (None if output.ended else output.watermark)
-    expected: dict[Instant, Answer] = answers(second, {"out": output}, Graphs(), None, HORIZON)
+    expected: dict[Instant, Answer] = answers(second, {"out": output}, Graphs(), None, horizon({"out": output}))
     assert list(told) == list(expected)
     for instant, evaluation in told.items():
         assert read(evaluation, second, {"out": output}) == expected[instant]

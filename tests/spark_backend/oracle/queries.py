@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.spark_backend.oracle.answers import Query
-from tests.spark_backend.oracle.streams import Triple
-from tests.spark_backend.oracle.windows import Window
+from conformance.rsp.oracle import Query, Triple, Window
 
 EX = "http://ex/"
 VALUE, KNOWS, LABEL, SEEN = (f"<{EX}{name}>" for name in ("value", "knows", "label", "seen"))
@@ -76,6 +74,36 @@ SHAPES = (
         template=(("?s", SEEN, f"<{EX}all>"),),
     ),
     Shape("any window", "SELECT ?w ?s ?x", lambda first, last: f"WINDOW ?w {{ {_VALUES} }} ", needs_named=True),
+    Shape("average", "SELECT (AVG(?x) AS ?mean)", lambda first, last: first(_VALUES) + last(_KNOWS)),
+    Shape(
+        "having",
+        "SELECT ?s (SUM(?x) AS ?sum)",
+        lambda first, last: first(_VALUES),
+        "GROUP BY ?s HAVING (COUNT(*) > 1)",
+    ),
+    Shape(
+        "concatenation of distinct",
+        'SELECT (GROUP_CONCAT(DISTINCT STR(?x); separator=" ") AS ?all)',
+        lambda first, last: first(_VALUES),
+        "GROUP BY ?s HAVING (COUNT(DISTINCT ?x) = 1)",
+    ),
+    Shape(
+        "not exists",
+        "SELECT ?s ?x",
+        lambda first, last: first(_VALUES) + f"FILTER NOT EXISTS {{ {last(_KNOWS)} }}",
+    ),
+    Shape("bind", "SELECT ?s ?twice", lambda first, last: first(_VALUES) + "BIND(?x * 2 AS ?twice)"),
+    Shape(
+        "subquery",
+        "SELECT ?s ?most ?o",
+        lambda first, last: f"{{ SELECT ?s (MAX(?x) AS ?most) {{ {first(_VALUES)} }} GROUP BY ?s }} {last(_KNOWS)}",
+    ),
+    Shape("path", "SELECT ?s ?o", lambda first, last: first(f"?s {KNOWS}/{KNOWS}* ?o")),
+    Shape(
+        "values",
+        "SELECT ?s ?x",
+        lambda first, last: first(_VALUES) + f"VALUES (?s ?x) {{ (<{EX}s0> UNDEF) (<{EX}s1> 3) }}",
+    ),
     Shape("static join", "SELECT ?s ?o ?label", lambda first, last: first(_KNOWS) + f" ?o {LABEL} ?label ."),
 )
 
@@ -95,13 +123,14 @@ def build(shape: Shape, windows: Sequence[Window], operator: str | None) -> tupl
         standard += f"FILTER(?w IN ({', '.join(f'<{graph}>' for graph in named)}))"
     written = " ".join(clause(window) for window in windows)
     select = shape.select if operator is None else shape.select.replace("SELECT", f"SELECT {operator}", 1)
+    template = None
     if shape.template is not None:
         template = " . ".join(" ".join(triple) for triple in shape.template)
         select = f"CONSTRUCT {operator or ''} {{ {template} }}"
     text = f"{select} {written} WHERE {{ {body('WINDOW')} }} {shape.modifiers}"
     form = "SELECT *" if shape.template is not None else shape.select
     sparql = f"{form} WHERE {{ {standard} }} {shape.modifiers}"
-    return text, Query(tuple(windows), sparql, operator or "RSTREAM", shape.template, shape.ordered)
+    return text, Query(tuple(windows), sparql, operator or "RSTREAM", template, shape.ordered)
 
 
 def clause(window: Window) -> str:

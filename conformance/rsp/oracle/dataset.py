@@ -1,0 +1,49 @@
+"""The RSP-QL dataset at an instant, as an RDF store (RSP-QL Definition 14; contract section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyoxigraph as ox
+
+from conformance.rsp.oracle.elements import Stream, Triple
+from conformance.rsp.oracle.windows import Window
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The static part of the dataset: the store's default graph and named graphs, as they are at an instant."""
+
+    default: frozenset[Triple] = frozenset()
+    named: Mapping[str, frozenset[Triple]] = field(default_factory=dict)
+
+    def chosen(self, default: Sequence[str], named: Sequence[str]) -> Graphs:
+        """What FROM and FROM NAMED leave of them; without any, all."""
+        if not default and not named:
+            return self
+        merged = frozenset(triple for graph in default for triple in self.named.get(graph, ()))
+        return Graphs(merged, {graph: self.named.get(graph, frozenset()) for graph in named})
+
+
+def dataset(windows: Sequence[Window], streams: Mapping[str, Stream], graphs: Graphs, t: int) -> ox.Store:
+    """G0 with the content of the windows without a name, the named graphs, and each named window's content."""
+    store = ox.Store()
+    _add(store, graphs.default, None)
+    for name, triples in graphs.named.items():
+        _add(store, triples, name)
+    for window in windows:
+        _add(store, window.content(streams[window.stream], t), window.graph)
+    return store
+
+
+def _add(store: ox.Store, triples: Iterable[Triple], graph: str | None) -> None:
+    name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
+    if isinstance(name, ox.NamedNode):
+        store.add_graph(name)
+    text = "".join(f"{' '.join(triple)} .\n" for triple in triples)
+    # Labels are kept: a blank node is the same one in all windows and at all instants.
+    store.extend(
+        ox.Quad(q.subject, q.predicate, q.object, name)
+        for q in ox.parse(text, format=ox.RdfFormat.N_TRIPLES, rename_blank_nodes=False)
+    )

@@ -1,0 +1,64 @@
+"""Evaluation instants: report policies, looked at one instant after the other (Definition 23; contract section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.rsp.oracle.elements import Stream
+from conformance.rsp.oracle.windows import CHANGE, CLOSE, NON_EMPTY, PERIODIC, Window
+
+_CHEAPEST_FIRST = (PERIODIC, CLOSE, CHANGE, NON_EMPTY)
+
+
+def reports(window: Window, stream: Stream, t: int) -> bool:
+    """Whether all of the window's strategies hold at t."""
+    strategies = window.default if window.strategies is None else window.strategies
+    return all(_holds(one, window, stream, t) for one in _CHEAPEST_FIRST if one in strategies)
+
+
+def _holds(strategy: str, window: Window, stream: Stream, t: int) -> bool:
+    if strategy == CLOSE:
+        return window.closes(stream, t)
+    if strategy == PERIODIC:
+        return window.beats(t)
+    if strategy == NON_EMPTY:
+        return bool(window.content(stream, t))
+    return any(e.time == t and e.triples and e.takes_part(t) and window.admits(e) for e in stream.elements)
+
+
+def evaluation_instants(
+    windows: Sequence[Window], streams: Mapping[str, Stream], start: int | None, horizon: tuple[int, int]
+) -> list[int]:
+    """ET of a query that started after ``start``, as far as its streams' watermarks have come.
+
+    Every instant of the horizon is looked at. Of streams that have all ended, ET is up to the first of its
+    instants, no element being awaited any more, at which all windows are empty; what a watermark that was
+    said had closed before stays closed.
+    """
+    read = {window.stream: streams[window.stream] for window in windows}
+    # If any window of the query carries REPORT, only windows that carry it decide.
+    deciding = [window for window in windows if window.strategies is not None] or list(windows)
+    elements = [element for stream in read.values() for element in stream.elements]
+    instants = [
+        t
+        for t in range(horizon[0], horizon[1] + 1)
+        if any(reports(window, streams[window.stream], t) for window in deciding)
+        and any(element.takes_part(t) for element in elements)
+    ]
+    if all(stream.ended for stream in read.values()):
+        upto = _last(windows, read, instants)
+    else:
+        reached = [stream.watermark for stream in read.values() if not stream.ended]
+        upto = horizon[0] - 1 if None in reached else min(w for w in reached if w is not None)
+    return [t for t in instants if t <= upto and (start is None or t > start)]
+
+
+def _last(windows: Sequence[Window], read: Mapping[str, Stream], instants: Sequence[int]) -> int:
+    elements = [element for stream in read.values() for element in stream.elements]
+    said = [stream.said for stream in read.values() if stream.said is not None]
+    for t in instants:
+        if all(e.takes_part(t) for e in elements) and not any(
+            w.forgets and w.content(read[w.stream], t) for w in windows
+        ):
+            return max([t, *said])
+    return max(instants, default=0)

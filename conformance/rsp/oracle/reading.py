@@ -1,0 +1,124 @@
+"""A query's text as the oracle reads it: stream clauses by pattern matching, the rest is pyoxigraph's.
+
+Contract section 3.
+
+It reads queries that are right and written plainly: no comment or string that looks like a clause, no nested
+brackets in a template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from conformance.rsp.oracle.evaluation import Query
+from conformance.rsp.oracle.window_text import DURATION, duration, steps_as_written, window
+from conformance.rsp.oracle.windows import CHANGE, PERIODIC, Window
+
+_IRI = r"(?:<[^>]*>|[A-Za-z][\w.-]*:[\w./-]*|:[\w./-]*)"
+_PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*:)\s*<([^>]*)>", re.IGNORECASE)
+_REGISTER = re.compile(
+    rf"\bREGISTER\s+(?P<kind>\w+)\s+(?P<name>{_IRI}|[\w-]+)(?:\s+COMPUTED\s+EVERY\s+(?P<every>{DURATION}))?\s+AS\b",
+    re.IGNORECASE,
+)
+_OPERATOR = re.compile(r"\b(SELECT|CONSTRUCT)\s+([RID]STREAM)\b", re.IGNORECASE)
+_FROM = re.compile(
+    rf"""\bFROM\s+(?: NAMED\s+WINDOW\s+(?P<window>{_IRI})\s+ON\s+(?:STREAM\s+)?(?P<on>{_IRI})\s*\[(?P<w_spec>[^\]]*)\]
+       | (?P<named>NAMED\s+)?STREAM\s+(?P<stream>{_IRI})\s*\[(?P<s_spec>[^\]]*)\]
+       | (?P<named_graph>NAMED\s+)?(?P<graph>{_IRI}) )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PATTERN = re.compile(rf"\bSTREAM\s+({_IRI})\s*\[([^\]]*)\]\s*\{{", re.IGNORECASE)
+_WINDOW_VARIABLE = re.compile(r"\bWINDOW\s+(\?\w+)\s*\{", re.IGNORECASE)
+_WINDOW_NAME = re.compile(rf"\bWINDOW\s+(?={_IRI})", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\bCONSTRUCT\s*\{([^{}]*)\}", re.IGNORECASE)
+_ORDER = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ReadQuery:
+    """A query, with the IRIs of its streams, and what REGISTER says: the kind of it and its name (IRI or word)."""
+
+    query: Query
+    kind: str | None = None
+    name: str | None = None
+
+    @property
+    def publishes(self) -> bool:
+        """Whether its answers are a stream that other queries can read."""
+        return self.kind is not None and self.query.template is not None
+
+
+def read_query(text: str, base: str) -> ReadQuery:
+    """The query of a text; ``base``: that of relative IRIs. ValueError for what the oracle cannot read."""
+    prefixes: dict[str, str] = dict(_PREFIX.findall(text))
+
+    def full(name: str) -> str:
+        if name.startswith("<"):
+            return name[1:-1] if ":" in name else base + name[1:-1]
+        prefix, _, local = name.partition(":")
+        return prefixes[f"{prefix}:"] + local
+
+    registered = _REGISTER.search(text)
+    text = _REGISTER.sub("", text)
+    operator = (found := _OPERATOR.search(text)) and found[2].upper()
+    text = _OPERATOR.sub(r"\1", text)
+    written: list[tuple[Window, bool]] = []
+    default: list[str] = []
+    named: list[str] = []
+    for clause in _FROM.finditer(text):
+        if clause["graph"]:
+            (named if clause["named_graph"] else default).append(full(clause["graph"]))
+            continue
+        stream = full(clause["on"] or clause["stream"])
+        graph = full(clause["window"]) if clause["window"] else stream if clause["named"] else None
+        written.append((window(clause["w_spec"] or clause["s_spec"], stream, graph, pattern=False), False))
+    declared = [one.graph for one, _ in written if one.graph is not None]
+    text = _FROM.sub("", text)
+    patterns = 0
+
+    def as_graph(clause: re.Match[str]) -> str:
+        nonlocal patterns
+        graph = f"urn:x-oracle:pattern:{patterns}"
+        patterns += 1
+        made = window(clause[2], full(clause[1]), graph, pattern=True)
+        written.append((made, not steps_as_written(clause[2])))
+        return f"GRAPH <{graph}> {{"
+
+    text = _PATTERN.sub(as_graph, text)
+    values = " ".join(f"<{graph}>" for graph in declared)
+    text = _WINDOW_VARIABLE.sub(rf"VALUES \1 {{ {values} }} GRAPH \1 {{", text)
+    text = _WINDOW_NAME.sub("GRAPH ", text)
+    template = (made := _TEMPLATE.search(text)) and made[1]
+    text = _TEMPLATE.sub("SELECT *", text)
+    kind = None if registered is None else registered["kind"].upper()
+    operator = operator or (kind if kind in ("RSTREAM", "ISTREAM", "DSTREAM") else None)
+    every = None if registered is None or registered["every"] is None else duration(registered["every"])
+    query = Query(
+        _with_reports(written, every),
+        text,
+        operator or ("ISTREAM" if patterns else "RSTREAM"),
+        template,
+        bool(_ORDER.search(text)),
+        " ".join(_prologue(text)),
+        tuple(default),
+        tuple(named),
+    )
+    name = None if registered is None else registered["name"]
+    return ReadQuery(query, kind, full(name) if name is not None and ":" in name else name)
+
+
+def _prologue(text: str) -> list[str]:
+    return [match[0] for match in _PREFIX.finditer(text)]
+
+
+def _with_reports(written: Sequence[tuple[Window, bool]], every: int | None) -> tuple[Window, ...]:
+    """The windows with when they report; those that report on change by default are marked."""
+    if every is not None:
+        return tuple(
+            replace(w, strategies=(w.strategies or frozenset()) | {PERIODIC}, period=every) for w, _ in written
+        )
+    if any(w.strategies is not None for w, _ in written) or not any(on_change for _, on_change in written):
+        return tuple(w for w, _ in written)
+    return tuple(replace(w, strategies=frozenset({CHANGE}) if on_change else w.default) for w, on_change in written)

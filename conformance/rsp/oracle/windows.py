@@ -1,0 +1,241 @@
+"""Windows by definition: content, bounds and closes (RSP-QL Definitions 12 and 13; contract section 2)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+from conformance.rsp.oracle.elements import Element, Stream, Triple
+
+CLOSE, NON_EMPTY, CHANGE, PERIODIC = "ON_WINDOW_CLOSE", "NON_EMPTY_CONTENT", "ON_CONTENT_CHANGE", "PERIODIC"
+YEAR_1 = -62_135_596_800_000
+"""The first instant that can be written; what is shown of a window that holds everything there ever was."""
+
+
+@dataclass(frozen=True)
+class Window(ABC):
+    """A window of a query: its stream's name, the graph it becomes (None: the default graph), its report.
+
+    ``strategies`` None: no REPORT is written on it. ``period``: that of PERIODIC in ms.
+    """
+
+    stream: str
+    graph: str | None = None
+    strategies: frozenset[str] | None = None
+    period: int = 0
+
+    @property
+    @abstractmethod
+    def written(self) -> str:
+        """What stands in its brackets, without REPORT."""
+
+    @abstractmethod
+    def content(self, stream: Stream, t: int) -> frozenset[Triple]:
+        """The triples in it at t: a set (contract section 2)."""
+
+    @abstractmethod
+    def timed(self, stream: Stream, t: int) -> dict[Triple, int]:
+        """Each triple in it at t with its latest timestamp."""
+
+    @abstractmethod
+    def bounds(self, stream: Stream, t: int) -> tuple[int, int]:
+        """What is said of its content: (o, t]."""
+
+    @abstractmethod
+    def closes(self, stream: Stream, t: int) -> bool:
+        """Whether it closes at t."""
+
+    @abstractmethod
+    def beats(self, t: int) -> bool:
+        """Whether t is one of the instants of PERIODIC."""
+
+    @property
+    def forgets(self) -> bool:
+        """Whether what is in it leaves it as time goes by."""
+        return True
+
+    @property
+    def default(self) -> frozenset[str]:
+        """When it reports if no REPORT is written in the query."""
+        return frozenset({CLOSE, NON_EMPTY})
+
+    def started(self, start: int | None) -> Window:
+        """The window in a query that starts there."""
+        return self
+
+    def admits(self, element: Element) -> bool:
+        """Whether the element is in the window at its own timestamp."""
+        return True
+
+
+@dataclass(frozen=True)
+class IntervalWindow(Window):
+    """A window that holds what is in an interval (o, t]."""
+
+    @abstractmethod
+    def opening(self, t: int) -> int:
+        """The o of the present instance."""
+
+    def bounds(self, stream: Stream, t: int) -> tuple[int, int]:
+        opening = self.opening(t)
+        return (opening, t) if opening < t else (t, t)
+
+    def content(self, stream: Stream, t: int) -> frozenset[Triple]:
+        return frozenset(self.timed(stream, t))
+
+    def timed(self, stream: Stream, t: int) -> dict[Triple, int]:
+        opening = self.opening(t)
+        there = [element for element in stream.elements if opening < element.time and element.takes_part(t)]
+        return _latest([(element.time, triple) for element in there for triple in element.triples])
+
+    def admits(self, element: Element) -> bool:
+        return element.time > self.opening(element.time)
+
+
+@dataclass(frozen=True)
+class TimeWindow(IntervalWindow):
+    """Definition 13: width α, slide β and t0, here ``origin``, in ms."""
+
+    width: int = 1
+    slide: int = 1
+    origin: int = 0
+
+    @property
+    def written(self) -> str:
+        return f"RANGE {self.width} STEP {self.slide} T0 {self.origin}"
+
+    def opening(self, t: int) -> int:
+        """That of the oldest instance not closed before t: the least i ≥ 0 with t0 + iβ + α ≥ t."""
+        i = max(0, -((self.origin + self.width - t) // self.slide))
+        return self.origin + i * self.slide
+
+    def closes(self, stream: Stream, t: int) -> bool:
+        return self.opening(t) + self.width == t
+
+    def beats(self, t: int) -> bool:
+        k, rest = divmod(t - (self.origin + self.width), self.period)
+        return k >= 0 and rest == 0
+
+
+def _steps(origin: int | None, step: int, t: int) -> bool:
+    """Whether t is origin + k·step with k ≥ 1, or without an origin a multiple of the step."""
+    return t % step == 0 if origin is None else t > origin and (t - origin) % step == 0
+
+
+def _latest(items: list[tuple[int, Triple]]) -> dict[Triple, int]:
+    latest: dict[Triple, int] = {}
+    for time, triple in items:
+        latest[triple] = max(time, latest.get(triple, time))
+    return latest
+
+
+@dataclass(frozen=True)
+class NowWindow(IntervalWindow):
+    """The elements at the instant."""
+
+    origin: int | None = None
+
+    @property
+    def written(self) -> str:
+        return "NOW" if self.origin is None else f"NOW T0 {self.origin}"
+
+    @property
+    def default(self) -> frozenset[str]:
+        return frozenset({CHANGE})
+
+    def opening(self, t: int) -> int:
+        return t - 1 if self.origin is None or t > self.origin else self.origin
+
+    def closes(self, stream: Stream, t: int) -> bool:
+        return self.origin is None or t > self.origin
+
+    def beats(self, t: int) -> bool:
+        return _steps(self.origin, self.period, t)
+
+
+@dataclass(frozen=True)
+class LandmarkWindow(IntervalWindow):
+    """What came after a landmark; without one (``of_query``), after the start of the query."""
+
+    landmark: int | None = None
+    step: int | None = None
+    origin: int | None = None
+    of_query: bool = False
+
+    @property
+    def written(self) -> str:
+        words = ["LANDMARK"]
+        words += [] if self.of_query or self.landmark is None else [f"{self.landmark}"]
+        words += [] if self.step is None else [f"STEP {self.step}"]
+        return " ".join([*words, *([] if self.origin is None else [f"T0 {self.origin}"])])
+
+    @property
+    def forgets(self) -> bool:
+        return False
+
+    @property
+    def default(self) -> frozenset[str]:
+        return frozenset({CHANGE}) if self.step is None else super().default
+
+    def started(self, start: int | None) -> Window:
+        return replace(self, landmark=start) if self.of_query else self
+
+    def opening(self, t: int) -> int:
+        return YEAR_1 if self.landmark is None else self.landmark
+
+    def closes(self, stream: Stream, t: int) -> bool:
+        assert self.step is not None
+        return _steps(self._origin, self.step, t)
+
+    def beats(self, t: int) -> bool:
+        return _steps(self._origin, self.period, t)
+
+    @property
+    def _origin(self) -> int | None:
+        if self.origin is not None or self.of_query:
+            return self.origin
+        return self.landmark
+
+
+@dataclass(frozen=True)
+class CountWindow(Window):
+    """The last triples or elements, as many as ``size``; ``by`` is TRIPLES or ELEMENTS."""
+
+    size: int = 1
+    by: str = "TRIPLES"
+    step: int = 1
+    origin: int | None = None
+
+    @property
+    def written(self) -> str:
+        return f"{self.by} {self.size} STEP {self.step}" + ("" if self.origin is None else f" T0 {self.origin}")
+
+    @property
+    def forgets(self) -> bool:
+        return False
+
+    def content(self, stream: Stream, t: int) -> frozenset[Triple]:
+        return frozenset(self.timed(stream, t))
+
+    def timed(self, stream: Stream, t: int) -> dict[Triple, int]:
+        last = self._items(stream, t)[-self.size :]
+        return _latest([(time, triple) for time, triples in last for triple in triples])
+
+    def bounds(self, stream: Stream, t: int) -> tuple[int, int]:
+        last = self._items(stream, t)[-self.size :]
+        return (last[0][0] - 1, t) if last else (t, t)
+
+    def closes(self, stream: Stream, t: int) -> bool:
+        """Whether the count passes a multiple of the step at t."""
+        now, before = len(self._items(stream, t)), len(self._items(stream, t - 1))
+        return any(count % self.step == 0 for count in range(before + 1, now + 1))
+
+    def beats(self, t: int) -> bool:
+        return _steps(self.origin, self.period, t)
+
+    def _items(self, stream: Stream, t: int) -> list[tuple[int, tuple[Triple, ...]]]:
+        """What takes part at t in its order: elements, or the triples of each in the order they were sent."""
+        there = sorted((e for e in stream.elements if e.triples and e.takes_part(t)), key=lambda e: e.time)
+        if self.by == "ELEMENTS":
+            return [(e.time, e.triples) for e in there]
+        return [(e.time, (triple,)) for e in there for triple in e.triples]
