@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ingest
+import large_windows
 import latency
 import one_shot
 import replay
@@ -35,6 +36,7 @@ def main() -> int:
         "c": ("standing queries in real time", lambda: standing.measure(quick=options.quick)),
         "d": ("a replay, against loops", lambda: replay.measure(quick=options.quick)),
         "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=options.quick)),
+        "f": ("large windows", lambda: large_windows.measure(quick=options.quick, plot=options.plot)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:
@@ -70,10 +72,12 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d,e")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d,e,f")
     parser.add_argument("--quick", action="store_true", help="smaller and shorter: for a look, not for a record")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="where aarhus/ is")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")
+    drawn = ROOT / "build" / "large-windows.svg"
+    parser.add_argument("--plot", type=Path, default=drawn, metavar="FILE", help="a picture of (f), in SVG")
     return parser.parse_args()
 
 
