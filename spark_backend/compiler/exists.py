@@ -29,12 +29,14 @@ def filtered(compiler: PatternCompiler, inner: a.Pattern, conditions: list[a.Exp
     relation = compiler.compile(inner, scope)
     if not conditions:
         return relation
-    return compiler.filter(relation, reduce(lambda left, right: a.Call("&&", (left, right)), conditions))
+    condition = reduce(lambda left, right: a.Call("&&", (left, right)), conditions)
+    return compiler.filter(compiler.seeing(relation, a.expression_variables(condition), scope), condition)
 
 
 def _existing(
     compiler: PatternCompiler, relation: Relation, exists: a.Pattern, scope: Scope, *, exist: bool
 ) -> Relation:
+    relation = compiler.seeing(relation, a.mentioned(exists), scope)
     if joins_alike(exists, frozenset(relation.variables)):
         one, other = compiler.alike(relation, compiler.compile(exists, scope))
         return existing(one, other, scope.keys, compiler.names, exist=exist)
@@ -45,7 +47,7 @@ def _existing(
 def marked(
     compiler: PatternCompiler, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: Scope
 ) -> Relation:
-    relation, found = _asked(compiler, relation, exists, scope)
+    relation, found = _asked(compiler, compiler.seeing(relation, a.mentioned(exists), scope), exists, scope)
     columns = dict(zip(compiler.names.columns(variable), parts(of_truth(found)), strict=False))
     columns = {name: f"({column})::{facet_type(name)}" for name, column in columns.items()}
     return replace(
@@ -85,6 +87,8 @@ def asking_join(compiler: PatternCompiler, pattern: a.LeftJoin, scope: Scope) ->
     """LeftJoin with EXISTS in its condition: the merges that pass, by the row of the left side they are of."""
     names = compiler.names
     left, right = compiler.alike(compiler.compile(pattern.left, scope), compiler.compile(pattern.right, scope))
+    read = frozenset(node for node in a.nodes((pattern.condition, pattern.asked)) if isinstance(node, a.Variable))
+    left = compiler.seeing(left, read.difference(right.variables), scope)
     if any(isinstance(node, a.Parameter) for node in a.nodes(pattern.asked)):
         left = compiler.of_members(left)
     left = left.within(names.fresh("q"))

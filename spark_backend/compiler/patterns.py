@@ -55,6 +55,8 @@ class PatternCompiler:
                 return asking_join(self, pattern, scope)
             case a.LeftJoin(left, right, condition):
                 one, other = self.alike(self.compile(left, scope), self.compile(right, scope))
+                if condition is not None:
+                    one = self.seeing(one, a.expression_variables(condition) - frozenset(other.variables), scope)
                 return left_join(one, other, self._condition(condition, one, other), keys, names)
             case a.Union():
                 return union(self.alike(*(self.compile(part, scope) for part in _alternatives(pattern))), keys, names)
@@ -71,20 +73,18 @@ class PatternCompiler:
                 drawn_from = f"{members}.{self.dataset.parameter(parameter_columns(identity)[0])}"
                 return with_draws(relation, variable, drawn_from, ("instant", MEMBER), keys[1:], names)
             case a.Extend(inner, variable, expression):
-                return self._extend(self.compile(inner, scope), variable, expression)
+                extended = self.seeing(self.compile(inner, scope), a.expression_variables(expression), scope)
+                return self._extend(extended, variable, expression)
             case a.Graph(name, inner, windows_only):
                 return in_graph(self, name, inner, windows_only, scope)
             case a.Values(variables, rows):
                 return self.inside(inline_data(self, variables, rows, scope.leaf), scope)
-            case a.Group(inner):
+            case a.Group(inner) | a.Aggregated(inner):
                 relation, unit = self.compile(inner, scope), self.unit(scope)
                 if MEMBER in relation.columns:
                     unit = self.of_members(unit).within(names.fresh("q"))
-                return group(pattern, relation, unit, names, self.prelude, self.unfinished.of(pattern))
-            case a.Aggregated(inner):
-                relation, unit = self.compile(inner, scope), self.unit(scope)
-                if MEMBER in relation.columns:
-                    unit = self.of_members(unit).within(names.fresh("q"))
+                if isinstance(pattern, a.Group):
+                    return group(pattern, relation, unit, names, self.prelude, self.unfinished.of(pattern))
                 return aggregated(pattern, relation, unit, names, self.prelude)
             case a.OrderBy(inner, conditions):
                 return modifiers.order_by(self.compile(inner, scope), conditions, keys, names, self.prelude)
@@ -135,6 +135,13 @@ class PatternCompiler:
     def inside(self, relation: Relation, scope: Scope) -> Relation:
         """What is matched in the active graph, inside of EXISTS for each of the solutions it is asked of."""
         return relation if scope.outer is None else scope.outer.with_solutions(relation, self.names)
+
+    def seeing(self, relation: Relation, read: frozenset[a.Variable], scope: Scope) -> Relation:
+        """The relation with the variables outside of EXISTS that are read and that a sub-select has hidden (18.6)."""
+        if scope.outer is None:
+            return relation
+        hidden = tuple(v for v in scope.outer.variables if v in read and v not in relation.variables)
+        return scope.outer.seeing(hidden).with_solutions(relation, self.names) if hidden else relation
 
     def filter(self, relation: Relation, condition: a.Expression) -> Relation:
         """The solutions of which the condition is true."""

@@ -80,6 +80,18 @@ GROUPS = {
     "a count of nothing inside": "?s :p ?v FILTER EXISTS {SELECT (COUNT(*) AS ?n) {?s :nope ?w}}",
     "a distinct sub-select inside": "?s :p ?v FILTER EXISTS {SELECT DISTINCT ?s ?w {?s :q ?w FILTER(?v = 1)}}",
     "a limit inside": "?s :p ?v FILTER EXISTS {SELECT ?s {?s :r ?w} ORDER BY ?w LIMIT 1}",
+    "a filter beside a sub-select": "?s :p ?v FILTER EXISTS {{SELECT ?s {?s :q ?w}} FILTER(?v = 5)}",
+    "a filter beside a sub-select of others": "?s :p ?v FILTER NOT EXISTS {{SELECT ?x {?x :q ?w}} FILTER(?x = ?s)}",
+    "a filter beside a count": "?s :p ?v FILTER EXISTS "
+    "{{SELECT ?s (COUNT(?w) AS ?n) {?s :p ?w} GROUP BY ?s} FILTER(?v <= ?n)}",
+    "a filter beside a limit": "?s :p ?v FILTER EXISTS "
+    "{{SELECT ?w {?x :p ?w} ORDER BY DESC(?w) LIMIT 2} FILTER(?w = ?v)}",
+    "BIND beside a sub-select": "?s :p ?v FILTER EXISTS {{SELECT ?s {?s :q ?w}} BIND(?v + 1 AS ?z) FILTER(?z > 5)}",
+    "OPTIONAL beside a sub-select": "?s :p ?v FILTER EXISTS {{SELECT ?s {?s :q ?w}} "
+    "OPTIONAL {{SELECT ?y {?x :p ?y}} FILTER(?y = ?v && isIRI(?v))} FILTER(BOUND(?y))}",
+    "OPTIONAL that asks, beside a sub-select": "?s :p ?v FILTER EXISTS {{SELECT ?s {?s :q ?w}} "
+    "OPTIONAL {{SELECT ?y {?x :p ?y}} FILTER(?y = ?v && EXISTS {?a :p ?b})} FILTER(BOUND(?y))}",
+    "nested beside a sub-select": "?s :p ?v FILTER EXISTS {{SELECT ?s {?s :q ?w}} FILTER EXISTS {?x :r ?v}}",
     "nested": "?s :p ?v FILTER EXISTS {?v :p ?w FILTER EXISTS {?w :p ?x}}",
     "nested, not": "?s :p ?v FILTER NOT EXISTS {?v :p ?w FILTER NOT EXISTS {?w :q ?x}}",
     "nested that reads outside": "?s :p ?v FILTER EXISTS {?x :q ?y FILTER NOT EXISTS {?s :r ?x}}",
