@@ -24,7 +24,7 @@ from spark_backend.catalogue import Catalogue, QueryEntry
 from spark_backend.compiler.dataset import StaticPattern
 from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.evaluation.site import BY_SIZE, SiteChoice
+from spark_backend.evaluation.site import BY_SIZE, Site, SiteChoice
 from spark_backend.explain import Circumstances, explain
 from spark_backend.layout import Layout
 from spark_backend.log.columns import NO_WATERMARK
@@ -117,6 +117,10 @@ class SparkBackend:
     def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
         windows = self._streams.bound(query.windows)
         plan = self._compiled(query, windows)
+        if self._sites.forced is Site.SPARK:
+            from spark_backend.spark_sql.plans import require_translation
+
+            require_translation(plan, query, self._query_base)
         with self._telling, self._lock:
             known = self._running.get(name)
             if standing:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import sqlglot
-
 from protocol.errors import UnsupportedFeature
 from protocol.language.model import ContinuousQuery, StreamWindow
 from protocol.time import Instant, format_duration, format_instant
@@ -19,7 +17,6 @@ from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.statistics import Statistics
 from spark_backend.evaluation.site import BY_SIZE, Site, SiteChoice
-from spark_backend.evaluation.statement import statement
 from spark_backend.measured import Measured, Measurements
 
 _LONGEST_SQL = 60_000
@@ -53,10 +50,16 @@ def explain(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) ->
 
 
 def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> Iterator[str]:
+    from spark_backend.spark_sql.plans import plan_statement, refusal
+
     names = prefixes(query.text)
+    chosen, refused = _by_size(circumstances), None
+    if chosen is Site.SPARK and circumstances.sites.forced is None:
+        refused = refusal(plan, len(query.windows))
+        chosen = chosen if refused is None else Site.DUCKDB
     form = f"{plan.form} {plan.operator}"
     yield form if plan.template is not None else f"{form} of ({', '.join(f'?{name}' for name in plan.variables)})"
-    yield from _section("Site", _site(circumstances))
+    yield from _section("Site", _site(circumstances, chosen, refused))
     yield from _section("Evaluations", _evaluations(circumstances.measurements))
     yield from _section("Rows", _rows(query, circumstances))
     yield from _section("Windows", _windows(query))
@@ -80,8 +83,8 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
             "Functions (evaluated by the one-shot engine)",
             (f"{function.name}: {function.expression}" for function in plan.functions),
         )
-    sql = statement(plan, [plan.parameters], instants="instants", windows=_tables(query), members_table=str)
-    if _chosen(circumstances) is Site.SPARK:
+    sql = plan_statement(plan, len(query.windows))
+    if chosen is Site.SPARK:
         yield from _section("SQL (Spark)", _spark_sql(sql))
     else:
         yield from _section("SQL (DuckDB)", with_deep_stack(partial(_laid_out, sql)))
@@ -97,25 +100,26 @@ def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
 # --- site, rows and times --------------------------------------------------------------------
 
 
-def _chosen(circumstances: Circumstances) -> Site:
+def _by_size(circumstances: Circumstances) -> Site:
     return circumstances.sites.of(circumstances.together or 0)
 
 
-def _site(circumstances: Circumstances) -> Iterator[str]:
+def _site(circumstances: Circumstances, chosen: Site, refused: str | None) -> Iterator[str]:
     sites, rows = circumstances.sites, circumstances.together
     runs = {
         Site.DUCKDB: "DuckDB over the stream log, inside Spark's tasks",
         Site.SPARK: "Spark SQL over the stream log, a job for each evaluation",
     }
-    chosen = _chosen(circumstances)
     if sites.forced is not None:
         yield f"{runs[chosen]}: it is forced (--site {sites.forced})"
     elif rows is None:
         yield f"{runs[chosen]}: Spark SQL takes over above {_count(sites.spark_above)} triples (--spark-above)"
     else:
-        compared = "more than" if chosen is Site.SPARK else "not more than"
+        compared = "more than" if rows > sites.spark_above else "not more than"
         held = f"the windows hold about {_count(rows)} triples"
         yield f"{runs[chosen]}: {held}, {compared} {_count(sites.spark_above)} (--spark-above)"
+        if refused is not None:
+            yield f"not Spark SQL: {refused}"
 
 
 def _evaluations(measurements: Measurements) -> Iterator[str]:
@@ -243,6 +247,9 @@ def _template_line(triple: Sequence[str], names: Mapping[str, str]) -> str:
 
 
 def _laid_out(sql: str) -> list[str]:
+    # Imported where a plan is asked for: starting a server need not wait for it.
+    import sqlglot
+
     if len(sql) > _LONGEST_SQL:
         return [sql]
     return sqlglot.parse_one(sql, dialect="duckdb").sql("duckdb", pretty=True, normalize_functions=False).split("\n")

@@ -17,7 +17,7 @@ from protocol.time import Instant
 from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.site import SiteChoice
 from spark_backend.layout import Layout
-from spark_backend.spark_sql.deferred import SparkSql, apart, completed
+from spark_backend.spark_sql.deferred import SparkSql, apart, completed, first_line
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Pipeline:
                 self._query.awaitTermination()
                 reason = "it ended"
             except Exception as error:
-                reason = _first_line(error)
+                reason = first_line(error)
                 if not self._stopping.is_set():
                     log.exception("the streaming query failed")
             if self._stopping.is_set():
@@ -181,7 +181,3 @@ class _SparkSql:
 
                 self._evaluator = SparkSqlEvaluator(self._session, self._layout.root)
             return self._evaluator.answers(prepared, instants, rows)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:500]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocol.terms import TermKind
+from protocol.terms import XSD, TermKind
 from spark_backend.compiler.relation import quoted
-from spark_backend.compiler.values import RDF_LANG_STRING, XSD, Value, of_truth
+from spark_backend.compiler.values import RDF_LANG_STRING, Value, of_truth
 
 _IRI, _BLANK, _STRING, _LANGUAGE = (
     f"{kind:d}" for kind in (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.LANGUAGE_STRING)

@@ -13,11 +13,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from protocol.terms import TermKind
+from protocol.terms import XSD, TermKind
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.order import sort_keys
 from spark_backend.compiler.relation import quoted
-from spark_backend.compiler.values import XSD, Value, integer_term
+from spark_backend.compiler.values import Value, integer_term
 
 _DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE = (
     f"{kind:d}" for kind in (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.LANGUAGE_STRING)

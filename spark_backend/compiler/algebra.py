@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 
 # --- expressions -----------------------------------------------------------------------------
 
@@ -331,8 +332,14 @@ def nodes(value: object) -> Iterator[object]:
         yield node
         if isinstance(node, tuple):
             left += reversed(node)
-        elif is_dataclass(node):
-            left += (getattr(node, field.name) for field in reversed(fields(node)))
+        else:
+            # A class is hashable, whatever mypy makes of its instances' __hash__.
+            left += [getattr(node, name) for name in _parts_from_the_last(type(node))]  # type: ignore[arg-type]
+
+
+@cache
+def _parts_from_the_last(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in reversed(fields(kind))) if is_dataclass(kind) else ()
 
 
 def mentioned(pattern: Pattern | Expression) -> frozenset[Variable]:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from protocol.language.tokens import Kind, tokenize
+from protocol.terms import XSD
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.sparql_text import call_text
 
 _STEP = "  "
 _LOCAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z|\Z")
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_PLAIN = re.compile(rf'"([+-]?[0-9]+|[+-]?[0-9]*\.[0-9]+|true|false)"\^\^<{_XSD}(integer|decimal|boolean)>\Z')
+_PLAIN = re.compile(rf'"([+-]?[0-9]+|[+-]?[0-9]*\.[0-9]+|true|false)"\^\^<{XSD}(integer|decimal|boolean)>\Z')
 _DATATYPE = re.compile(r"\A(.*\")\^\^<([^>]*)>\Z", re.DOTALL)
 _LONGEST, _LONGEST_LINE = 200, 1000
 _ROWS = 5
@@ -61,7 +61,7 @@ def _iri(iri: str, namespaces: Mapping[str, str]) -> str:
     for namespace in sorted(namespaces, key=len, reverse=True):
         if iri[1:-1].startswith(namespace) and _LOCAL_NAME.match(local := iri[1 + len(namespace) : -1]):
             return namespaces[namespace] + local
-    return f"xsd:{iri[1 + len(_XSD) : -1]}" if iri[1:].startswith(_XSD) else iri
+    return f"xsd:{iri[1 + len(XSD) : -1]}" if iri[1:].startswith(XSD) else iri
 
 
 @dataclass

@@ -70,7 +70,7 @@ def cut(
     limit: int | None,
     keys: tuple[str, ...],
     names: Names,
-    alone: Callable[[str], str] = lambda clause: "",
+    alone: Callable[[str], str],
 ) -> Relation:
     """OFFSET and LIMIT. Any solutions would do without ORDER BY; the first by their terms do at every replay.
 

@@ -14,9 +14,10 @@ from typing import Any
 from protocol.errors import ProtocolError
 from protocol.language.model import Form
 from protocol.language.tokens import Kind, Token, tokenize
+from protocol.terms import XSD
 from spark_backend.compiler import algebra as a
 from spark_backend.compiler.timestamps import with_timestamps
-from spark_backend.compiler.translate import XSD, translate
+from spark_backend.compiler.translate import translate
 
 _KEPT = 512
 _MOST_CONSTANTS = 200

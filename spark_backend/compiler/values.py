@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from protocol.terms import TermKind, facets
+from protocol.terms import XSD, TermKind, facets
 from spark_backend.compiler.relation import quoted
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF_LANG_STRING = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>"
 TRUE = f'"true"^^<{XSD}boolean>'
 FALSE = f'"false"^^<{XSD}boolean>'

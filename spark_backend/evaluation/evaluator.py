@@ -40,7 +40,7 @@ Due = tuple[str, str, Sequence[Instant]]
 class Evaluator:
     """Evaluates queries of one data directory. Not for use by several threads at once.
 
-    What ``sites`` gives to Spark SQL is answered with a deferred Answer.
+    What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what has a translation to it.
     """
 
     def __init__(self, root: Path, *, memory_limit: str = "2GB", sites: SiteChoice = BY_SIZE) -> None:
@@ -147,6 +147,8 @@ class Evaluator:
         # One estimate for all is enough where they are small together.
         if self._sites.forced is Site.DUCKDB or self._sites.of(self._rows(query, instants)) is Site.DUCKDB:
             return {}
+        if self._sites.forced is None and not _is_translated(query):
+            return {}
         rows = {instant: self._rows(query, (instant,)) for instant in instants}
         return {instant: count for instant, count in rows.items() if self._sites.of(count) is Site.SPARK}
 
@@ -191,6 +193,13 @@ class _Member:
     prepared: str
     query: PreparedQuery
     instants: tuple[Instant, ...]
+
+
+def _is_translated(query: PreparedQuery) -> bool:
+    # Few evaluations are for Spark SQL: the others' tasks need not import what translates.
+    from spark_backend.spark_sql.plans import refusal
+
+    return refusal(query.plan, len(query.windows)) is None
 
 
 def _at_the_same_instants(members: Sequence[_Member]) -> list[tuple[list[_Member], tuple[Instant, ...]]]:

@@ -13,9 +13,8 @@ from fractions import Fraction
 
 import numpy
 
-from protocol.terms import TermKind, facets
+from protocol.terms import XSD, TermKind, facets
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _STEP = Decimal("1e-18")
 _INTEGERS = range(-(2**63), 2**63)
 _MOST_DECIMAL = Decimal(2**127 - 1) * _STEP
@@ -34,8 +33,8 @@ def number_term(kind: int, number: float | None) -> str | None:
         case TermKind.FLOAT:
             with numpy.errstate(over="ignore"):
                 single = numpy.float32(number)
-            return f'"{_floating_text(float(single), str(single))}"^^<{_XSD}float>'
-    return f'"{_floating_text(number, repr(number))}"^^<{_XSD}double>'
+            return f'"{_floating_text(float(single), str(single))}"^^<{XSD}float>'
+    return f'"{_floating_text(number, repr(number))}"^^<{XSD}double>'
 
 
 def sum_term(
@@ -106,7 +105,7 @@ def _sum_of_integers(total: int, count: int | None) -> str | None:
     whole, fraction = divmod(abs(total) * 10**18 // count, 10**18)
     digits = f"{fraction:018d}".rstrip("0")
     sign = "-" if total < 0 and (whole or fraction) else ""
-    return f'"{sign}{whole}{"." if digits else ""}{digits}"^^<{_XSD}decimal>'
+    return f'"{sign}{whole}{"." if digits else ""}{digits}"^^<{XSD}decimal>'
 
 
 def order_number(term: str) -> float | None:
@@ -148,7 +147,7 @@ def _value(term: str) -> Fraction | float | None:
         case TermKind.DATE_TIME_ZONED | TermKind.DATE_TIME_LOCAL:
             start, _, fraction = lexical.partition(".")
             digits = fraction.rstrip("Z").partition("+")[0].partition("-")[0]
-            seconds = facets(f'"{start}{fraction[len(digits) :]}"^^<{_XSD}dateTime>')[1]
+            seconds = facets(f'"{start}{fraction[len(digits) :]}"^^<{XSD}dateTime>')[1]
             return None if seconds is None else Fraction(seconds) + Fraction(Decimal(f"0.{digits or 0}")) * 1000
     return math.inf if kind == TermKind.DOUBLE else None
 
@@ -162,14 +161,14 @@ def _decimal(lexical: str) -> Decimal | None:
 
 
 def _integer_term(number: int) -> str:
-    return f'"{number}"^^<{_XSD}integer>'
+    return f'"{number}"^^<{XSD}integer>'
 
 
 def _decimal_term(value: Decimal) -> str:
     text = format(value, "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    return f'"{"0" if text in ("-0", "") else text}"^^<{_XSD}decimal>'
+    return f'"{"0" if text in ("-0", "") else text}"^^<{XSD}decimal>'
 
 
 def _floating_text(number: float, shortest: str) -> str:

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyoxigraph
 
 from protocol.functions import CUSTOM_FUNCTIONS
-from protocol.terms import TermKind, escape, facets, parse_term, unescape
+from protocol.terms import XSD, TermKind, escape, facets, parse_term, unescape
 from protocol.time import format_instant
 from spark_backend.compiler.expressions import PreludeFunction
 from spark_backend.evaluation.numbers import number_term, order_number, order_rest, sum_term
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _ROWS_PER_QUERY = 2000
 _EXACT = (TermKind.INTEGER, TermKind.DECIMAL)
 
@@ -65,7 +64,7 @@ def _string_term(text: str) -> str:
 
 
 def _instant_term(instant: int) -> str:
-    return f'"{format_instant(instant)}"^^<{_XSD}dateTime>'
+    return f'"{format_instant(instant)}"^^<{XSD}dateTime>'
 
 
 def _number_term(kind: int | None, number: float | None) -> str | None:

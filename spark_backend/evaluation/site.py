@@ -20,7 +20,8 @@ class Site(StrEnum):
 class SiteChoice:
     """Spark SQL where the windows' contents have more than ``spark_above`` triples together, or one site for all.
 
-    A choice of time and memory, never of meaning: the answer is the same at both sites.
+    A choice of time and memory, never of meaning: the answer is the same at both sites. What has no translation to
+    Spark SQL stays in DuckDB, unless it is forced: then it is refused when it is registered.
     """
 
     forced: Site | None = None

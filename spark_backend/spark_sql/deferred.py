@@ -51,6 +51,16 @@ def completed(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterato
                 yield key, answer
 
 
+def told(error: Exception) -> str:
+    """What kind of error it is, and its first line."""
+    return f"{type(error).__name__}: {first_line(error)}"
+
+
+def first_line(error: Exception) -> str:
+    """What an error says: Spark's bring their plans along, below that."""
+    return str(error).strip().split("\n", 1)[0][:500]
+
+
 def _together(deferred: Sequence[Answer]) -> Iterator[list[Answer]]:
     part: list[Answer] = []
     for answer in deferred:
@@ -68,8 +78,7 @@ def _evaluated(prepared: str, deferred: list[Answer], spark: SparkSql) -> Iterat
         rows = sum(answer.read for answer in deferred)
         given = spark.answers(prepared, [answer.instant for answer in deferred], rows)
     except Exception as error:
-        text = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:500]}"
-        given = [Answer(answer.instant, [], [], text) for answer in deferred]
+        given = [Answer(answer.instant, [], [], told(error)) for answer in deferred]
     share = (time.perf_counter() - began) / len(deferred)
     for asked, answer in zip(deferred, given, strict=True):
         yield replace(answer, site=Site.SPARK, read=asked.read, seconds=share)

@@ -16,10 +16,11 @@ from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.answers_of_rows import answers_of_rows
 from spark_backend.evaluation.rows import finished
 from spark_backend.evaluation.solutions import BindingWriter
-from spark_backend.evaluation.statement import statement
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.spark_sql.deferred import told
 from spark_backend.spark_sql.functions import install, install_function
+from spark_backend.spark_sql.plans import plan_statement
 from spark_backend.spark_sql.program import Program, renamed
 from spark_backend.spark_sql.run import Run
 from spark_backend.spark_sql.translation import translation
@@ -86,7 +87,7 @@ class SparkSqlEvaluator:
             return self._together(query, instants, few)
         except Exception as error:
             if len(instants) == 1:
-                return [Answer(instants[0], [], [], _told(error))]
+                return [Answer(instants[0], [], [], told(error))]
             return [answer for instant in instants for answer in self._evaluated(query, (instant,), few)]
 
     def _together(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
@@ -122,13 +123,7 @@ class SparkSqlEvaluator:
         plan = query.plan
         own = f"run_{plan.mark}_"
         tables = ["instants", *(f"window_{place}" for place in range(len(query.windows)))]
-        sql = statement(
-            plan,
-            [plan.parameters],
-            instants=f"{own}instants",
-            windows=[own + table for table in tables[1:]],
-            members_table=_no_table,
-        )
+        sql = plan_statement(plan, len(query.windows), own)
         if sql not in self._programs:
             if len(self._programs) >= _KEPT_PROGRAMS:
                 self._programs.clear()
@@ -142,12 +137,3 @@ class SparkSqlEvaluator:
             rows = rows.set_column(rows.schema.get_field_index("n"), "n", number)
             rows = rows.set_column(rows.schema.get_field_index("k"), "k", rows["k"].cast(pa.int16()))
             return self.session.createDataFrame(rows)
-
-
-def _no_table(select: str) -> str:
-    raise AssertionError(f"one query has no table of members: {select}")
-
-
-def _told(error: Exception) -> str:
-    """Spark's errors bring their plans along: the first line says what it is."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
+from protocol.errors import UnsupportedFeature
 from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.spark_sql.dialect import SparkSite
 from spark_backend.spark_sql.expressions import refused, translated
@@ -28,7 +30,12 @@ def translation(statement: str, prefix: str) -> Program:
 
 
 def _translation(statement: str, prefix: str) -> Program:
-    tree: exp.Expr = sqlglot.parse_one(statement, read="duckdb")
+    try:
+        tree: exp.Expr = sqlglot.parse_one(statement, read="duckdb")
+    except SqlglotError as error:
+        raise UnsupportedFeature(
+            f"sqlglot, which translates to Spark SQL, does not read the statement: {error}"
+        ) from error
     for node in tree.walk():
         if not is_known(node):
             raise refused(node)

@@ -138,6 +138,18 @@ def test_the_site_is_told_with_its_reason() -> None:
     assert section(explained(always), "Site")[0].endswith("it is forced (--site spark)")
 
 
+def test_a_large_window_that_spark_sql_cannot_be_asked_about_is_said_to_stay_in_duckdb(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spark_backend.spark_sql.plans.refusal", lambda plan, windows: "no median in Spark SQL")
+    text = explained(Circumstances(rows=[9_000_000], instant=5000))
+    first, second = section(text, "Site")
+    assert first.startswith("DuckDB ")
+    assert "about 9,000,000 triples, more than 8,000,000" in first
+    assert second == "not Spark SQL: no median in Spark SQL"
+    assert "SQL (Spark)" not in text
+
+
 def test_the_sql_is_that_of_the_site() -> None:
     by_spark = explained(Circumstances(sites=SiteChoice(Site.SPARK)), TEXT.replace("ex:p ?v", "ex:p+ ?v"))
     program = section(by_spark, "SQL (Spark)")

@@ -81,7 +81,8 @@ class _Splitting:
         return [*([a.BGP(tuple(alone))] if alone else []), *found, *paths]
 
     def _is_static(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
-        return not any(map(_varies, a.nodes(pattern))) and self._reads_the_store(pattern, graph)
+        # In this order: the first pattern that a window matches tells, and it is asked of each pattern in another.
+        return self._reads_the_store(pattern, graph) and not any(map(_varies, a.nodes(pattern)))
 
     def _reads_the_store(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
         """Whether no window is a part of any graph that the pattern is matched in."""

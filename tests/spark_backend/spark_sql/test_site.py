@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from protocol.errors import UnsupportedFeature
 from protocol.evaluations import Evaluation, Failed
 from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
@@ -79,6 +80,38 @@ def test_windows_above_the_setting_go_to_spark_sql_and_no_others(tmp_path: Path)
     stepped.run()
     # (0, 5] has 5 triples, the last one 9 (nothing comes at 30), those between 10.
     assert sorted(instant for instants in elsewhere.asked for instant in instants) == [10, 15, 20, 25]
+    stepped.close()
+
+
+def untranslatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No statement has a translation: the compiler writes none that is known to lack one."""
+    monkeypatch.setattr("spark_backend.spark_sql.plans.refusal", lambda plan, windows: "no median in Spark SQL")
+
+
+def test_large_windows_of_a_query_without_a_translation_stay_in_duckdb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    untranslatable(monkeypatch)
+    elsewhere = Elsewhere(tmp_path)
+    stepped = made(tmp_path, SiteChoice(spark_above=9), elsewhere)
+    stepped.register("q", QUERY)
+    fill(stepped)
+    stepped.run()
+    assert elsewhere.asked == []
+    assert list(stepped.answers("q")) == [5, 10, 15, 20, 25, 30]
+    stepped.close()
+
+
+def test_where_all_goes_to_spark_sql_a_query_without_a_translation_is_refused_when_it_is_registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped = made(tmp_path, SPARK, Elsewhere(tmp_path))
+    stepped.register("q", QUERY)
+    untranslatable(monkeypatch)
+    with pytest.raises(UnsupportedFeature, match="no median in Spark SQL") as refused:
+        stepped.register("r", f"PREFIX : <http://ex/>\n {QUERY}")
+    assert (refused.value.line, refused.value.column) == (2, 2)
+    assert [query.name for query in stepped.backend.queries()] == ["q"]
     stepped.close()
 
 

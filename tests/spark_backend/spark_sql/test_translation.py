@@ -97,6 +97,11 @@ def test_what_has_no_translation_is_refused(text: str) -> None:
         translation(text, "run_")
 
 
+def test_what_cannot_be_read_is_refused_too() -> None:
+    with pytest.raises(UnsupportedFeature, match="sqlglot, which translates to Spark SQL, does not read"):
+        translation("SELECT a FROM (SELECT", "run_")
+
+
 def test_distinct_carries_numbers_along_since_spark_would_make_a_negative_zero_positive() -> None:
     program = translation("SELECT a FROM (SELECT DISTINCT t.o AS v1, t.k AS v1_k, t.n AS v1_n FROM t) q", "run_")
     assert program.select == (
