@@ -189,7 +189,7 @@ _CLASSES = (
     "isNumeric({0}) || isIRI({0})",
     "DATATYPE({0}) = xsd:string || isIRI({0})",
     "DATATYPE({0}) = xsd:dateTime && TZ({0}) != ''",
-    "DATATYPE({0}) = xsd:boolean",
+    "{0} IN (true, false)",
 )
 """What has an order among itself, by 15.1 and 17.3; blank nodes and other literals come in anybody's order."""
 

@@ -127,7 +127,11 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("text", QUERIES)
+# A job takes a second: the ordinary run asks every third query, `make conformance-spark` half a thousand others.
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, marks=[pytest.mark.long] if place % 3 else []) for place, text in enumerate(QUERIES)],
+)
 def test_a_query_has_the_same_answers_on_both_sites(sites: BothSites, text: str) -> None:
     sites.agree(text, CONTENT)
 
