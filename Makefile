@@ -1,4 +1,4 @@
-# make install | demo | test | test-long | lint | bench | conformance | conformance-windows | conformance-spark | conformance-rsp | lock | clean
+# make install | demo | test | test-sites | test-long | lint | bench | conformance | conformance-windows | conformance-spark | conformance-rsp | lock | clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
 
-.PHONY: install demo test test-long lint format bench conformance conformance-windows conformance-spark conformance-rsp lock clean
+.PHONY: install demo test test-sites test-long lint format bench conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -36,6 +36,10 @@ demo: install
 
 test: install
 	$(BIN)/pytest
+
+# Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP.
+test-sites: install
+	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py
 
 # What is too long for every change: thousands of generated queries, scenarios, requests; most of an hour.
 test-long: install

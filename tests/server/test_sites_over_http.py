@@ -9,7 +9,8 @@ import pytest
 
 from tests.server.server_process import Event, ServerProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.server]
+# Two servers with Spark, one after the other: `make test-sites` runs it, and so does CI.
+pytestmark = [pytest.mark.spark, pytest.mark.server, pytest.mark.long]
 
 AVERAGES = """
 SELECT ?room (AVG(?v) AS ?average) (COUNT(*) AS ?n) (MAX(STRLEN(STR(?s))) AS ?length)

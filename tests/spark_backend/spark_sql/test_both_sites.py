@@ -127,7 +127,7 @@ QUERIES = [
 ]
 
 
-# A job takes a second: the ordinary run asks every third query, `make conformance-spark` half a thousand others.
+# A job takes a second: the ordinary run asks every third query, `make test-sites` the others.
 @pytest.mark.parametrize(
     "text",
     [pytest.param(text, marks=[pytest.mark.long] if place % 3 else []) for place, text in enumerate(QUERIES)],
