@@ -55,7 +55,7 @@ format: install
 	$(BIN)/ruff format .
 
 bench: install
-	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python -m tests.benchmarks
 
 conformance: install
 	$(BIN)/sparql-streams conformance $(if $(SUITE),--suite-path "$(SUITE)")

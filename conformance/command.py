@@ -13,11 +13,13 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance.baseline import OxigraphEngine
-from conformance.endpoints import Endpoint
-from conformance.engine import Engine, EngineFailure
-from conformance.hosts import WITH_SPARK, running_endpoint
-from conformance.http_engine import HttpEngine
+from conformance.engines.baseline import OxigraphEngine
+from conformance.engines.endpoints import Endpoint
+from conformance.engines.engine import Engine, EngineFailure
+from conformance.engines.hosts import WITH_SPARK, running_endpoint
+from conformance.engines.http import HttpEngine
+from conformance.engines.services import Services
+from conformance.engines.windows import WindowsEngine
 from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, read_known
 from conformance.manifest import ManifestError, Test
 from conformance.outcome import Verdict
@@ -25,8 +27,6 @@ from conformance.report import Judged, print_table, write_earl
 from conformance.rsp import case as rsp
 from conformance.rsp.engine import RspEngine
 from conformance.run import query_evaluations, run, select, without_http
-from conformance.services import Services
-from conformance.windows_engine import WindowsEngine
 from endpoint.cli.conformance import SUITE_ADVICE
 
 _EVERY_ADDRESS = ("*",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance.engine import Engine
+from conformance.engines.engine import Engine
 from conformance.handlers import HTTP_TESTS, handler_of
 from conformance.known import Known, judge
 from conformance.manifest import ManifestError, Suite, Test

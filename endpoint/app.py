@@ -11,13 +11,14 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
-from endpoint import graph_store, health, queries, sparql, streams
 from endpoint.access import AccessControl
 from endpoint.backend import Backend
 from endpoint.life import EnsureStarted, Life, spark_backend
-from endpoint.listeners import Listeners
+from endpoint.live.listeners import Listeners
 from endpoint.page import routes as page_routes
 from endpoint.problems import EXCEPTION_HANDLERS
+from endpoint.resources import graphs as graph_store
+from endpoint.resources import health, queries, sparql, streams
 from endpoint.settings import Settings
 
 

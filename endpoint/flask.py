@@ -3,7 +3,7 @@
     endpoint = SparqlStreams(app, url_prefix="/sparql-streams")
 
 There is one implementation of the protocol: the application runs in an event loop in a thread of the worker
-process, and the blueprint's one view passes each request on to it (``endpoint/wsgi_bridge.py``).
+process, and the blueprint's one view passes each request on to it (``endpoint/wsgi/bridge.py``).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from starlette.applications import Starlette
 from werkzeug.routing import PathConverter
 
 from endpoint.app import create_app
-from endpoint.application_loop import ApplicationLoop
 from endpoint.backend import Backend
+from endpoint.graphs.store import GraphStore
 from endpoint.settings import PREFIX, Settings
-from endpoint.store import GraphStore
-from endpoint.wsgi_bridge import WsgiBridge, WsgiResponse, problem_response
+from endpoint.wsgi.bridge import WsgiBridge, WsgiResponse, problem_response
+from endpoint.wsgi.loop import ApplicationLoop
 from protocol.errors import ProtocolError, Unavailable
 
 if TYPE_CHECKING:

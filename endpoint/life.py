@@ -14,12 +14,12 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from endpoint.backend import Backend
-from endpoint.fetching import Fetching
+from endpoint.graphs.fetching import Fetching
+from endpoint.graphs.store import GraphStore
 from endpoint.late_backend import LateBackend
+from endpoint.live.hub import Hub
 from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
-from endpoint.store import GraphStore
-from endpoint.subscriptions import Hub
 from endpoint.threads import WorkerThreads
 
 MakeBackend = Callable[[Path, GraphStore, Settings], Backend]
@@ -30,7 +30,7 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
 
     def make() -> Backend:
         from spark_backend.engine import SparkBackend
-        from spark_backend.evaluation.site import Site, SiteChoice
+        from spark_backend.site import Site, SiteChoice
 
         return SparkBackend(
             data,

@@ -19,25 +19,25 @@ from protocol.language.model import ContinuousQuery, StreamWindow
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
 from protocol.windows.spec import bound
-from spark_backend.answers import Answers
-from spark_backend.catalogue import Catalogue, QueryEntry
-from spark_backend.compiler.dataset import StaticPattern
-from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.evaluation.site import BY_SIZE, Site, SiteChoice
-from spark_backend.explain import Circumstances, explain
+from spark_backend.compiler.reading.parsing import with_deep_stack
+from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.layout import Layout
-from spark_backend.log.columns import NO_WATERMARK
 from spark_backend.log.follower import LogFollower
-from spark_backend.outputs import Outputs
-from spark_backend.pipeline import Evaluations, MakePipeline, Pipeline
-from spark_backend.progress import QueryProgress
+from spark_backend.log.format.columns import NO_WATERMARK
+from spark_backend.queries.delivery import Answers
+from spark_backend.queries.explain import Circumstances, explain
+from spark_backend.queries.outputs import Outputs
+from spark_backend.queries.progress import QueryProgress
+from spark_backend.queries.running import RunningQueries, RunningQuery
+from spark_backend.queries.statics import StaticGraphs, StaticTables
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
-from spark_backend.running import RunningQueries, RunningQuery
-from spark_backend.statics import StaticGraphs, StaticTables
-from spark_backend.stream_catalogue import Streams
-from spark_backend.stream_statistics import StreamStatistics
-from spark_backend.timelines import END, Timelines
+from spark_backend.site import BY_SIZE, Site, SiteChoice
+from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
+from spark_backend.streams.catalogue import Catalogue, QueryEntry
+from spark_backend.streams.statistics import StreamStatistics
+from spark_backend.streams.streams import Streams
+from spark_backend.streams.timelines import END, Timelines
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class SparkBackend:
         windows = self._streams.bound(query.windows)
         plan = self._compiled(query, windows)
         if self._sites.forced is Site.SPARK:
-            from spark_backend.spark_sql.plans import require_translation
+            from spark_backend.spark_sql.translation.plans import require_translation
 
             require_translation(plan, query, self._query_base)
         with self._telling, self._lock:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pyoxigraph as ox
 
-from conformance.cases import Dataset, query_case, update_case
-from conformance.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
-from conformance.engine import Engine, EngineFailure
+from conformance.answers.cases import Dataset, query_case, update_case
+from conformance.answers.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
+from conformance.answers.results import expected_answer
+from conformance.engines.engine import Engine, EngineFailure
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
-from conformance.results import expected_answer
 
 _PREFERRED = {
     "srj": "application/sparql-results+json",

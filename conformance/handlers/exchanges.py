@@ -8,11 +8,11 @@ from http import HTTPStatus
 
 import pyoxigraph as ox
 
-from conformance.comparison import Sameness, compare
-from conformance.endpoints import Exchanged
+from conformance.answers.comparison import Sameness, compare
+from conformance.answers.results import UnreadableAnswer, actual_answer, graph
+from conformance.engines.endpoints import Exchanged
 from conformance.handlers.evaluation import difference
 from conformance.manifest import Description, ManifestError, Term, Test
-from conformance.results import UnreadableAnswer, actual_answer, graph
 from conformance.vocabulary import CNT, HT, MF
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.engine import EngineFailure
+from conformance.engines.engine import EngineFailure
+from conformance.engines.http import HttpEngine
 from conformance.handlers.exchanges import Mismatch, check, exchanges, filled
 from conformance.handlers.messages import older_test
-from conformance.http_engine import HttpEngine
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
 from conformance.vocabulary import MF

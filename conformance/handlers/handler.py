@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.engine import Engine
+from conformance.engines.engine import Engine
+from conformance.engines.http import HttpEngine
 from conformance.handlers.evaluation import csv_test, query_evaluation, update_evaluation
 from conformance.handlers.graph_store import graph_store_test
 from conformance.handlers.protocol import protocol_test
 from conformance.handlers.service_description import service_description_test
 from conformance.handlers.syntax import negative_query, negative_update, positive_query, positive_update
-from conformance.http_engine import HttpEngine
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
 from conformance.rsp.engine import RSP_TESTS, rsp_test

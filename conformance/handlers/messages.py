@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
-from conformance.endpoints import Exchanged
+from conformance.engines.endpoints import Exchanged
+from conformance.engines.http import HttpEngine
 from conformance.handlers.exchanges import Expected, Mismatch, Request, check
-from conformance.http_engine import HttpEngine
 from conformance.manifest import Description, ManifestError, Term, Test
 from conformance.vocabulary import MF, RDFS
 

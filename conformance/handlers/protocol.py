@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import parse_qsl, quote, urlencode
 
-from conformance.cases import graph_data
-from conformance.engine import EngineFailure
+from conformance.answers.cases import graph_data
+from conformance.engines.engine import EngineFailure
+from conformance.engines.http import DECOY_GRAPH, HttpEngine
 from conformance.handlers.exchanges import Expected, Mismatch, Request, check, exchanges
-from conformance.http_engine import DECOY_GRAPH, HttpEngine
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
 

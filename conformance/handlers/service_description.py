@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pyoxigraph as ox
 
-from conformance.comparison import GraphAnswer
-from conformance.engine import EngineFailure
+from conformance.answers.comparison import GraphAnswer
+from conformance.answers.results import UnreadableAnswer, graph
+from conformance.engines.engine import EngineFailure
+from conformance.engines.http import HttpEngine
 from conformance.handlers.exchanges import Mismatch
-from conformance.http_engine import HttpEngine
 from conformance.manifest import ManifestError, Test
 from conformance.outcome import Outcome, Verdict
-from conformance.results import UnreadableAnswer, graph
 from conformance.vocabulary import RDF_TYPE, SD
 
 NAMED_GRAPH = "urn:x-sparql-streams:conformance:described"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.cases import syntax_text
-from conformance.engine import Engine, EngineFailure, Language
+from conformance.answers.cases import syntax_text
+from conformance.engines.engine import Engine, EngineFailure, Language
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
 

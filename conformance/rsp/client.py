@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 import httpx
 
-from conformance.endpoints import Endpoint
-from conformance.engine import EngineFailure
+from conformance.engines.endpoints import Endpoint
+from conformance.engines.engine import EngineFailure
 from conformance.rsp.case import Case, Refusal
 from conformance.rsp.events import Event, evaluation_of, evaluation_of_graph, events, milliseconds
 from conformance.rsp.expected import Evaluation

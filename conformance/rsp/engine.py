@@ -7,10 +7,10 @@ from contextlib import closing
 
 import httpx
 
-from conformance.cases import QueryCase, UpdateCase
-from conformance.comparison import Answer
-from conformance.endpoints import TIMEOUT_SECONDS, Endpoint
-from conformance.engine import Contents, Engine, EngineFailure, Language
+from conformance.answers.cases import QueryCase, UpdateCase
+from conformance.answers.comparison import Answer
+from conformance.engines.endpoints import TIMEOUT_SECONDS, Endpoint
+from conformance.engines.engine import Contents, Engine, EngineFailure, Language
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
 from conformance.rsp.case import RSPT, Case, Refusal, case_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from conformance.engine import EngineFailure
+from conformance.engines.engine import EngineFailure
 from conformance.rsp.expected import Evaluation
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

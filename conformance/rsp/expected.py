@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pyoxigraph as ox
 
-from conformance.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
+from conformance.answers.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
 from conformance.manifest import ManifestError, Term
 
 Row = Mapping[str, str]

@@ -19,9 +19,9 @@ def demo(threshold: float, **given: Any) -> None:
     Prints results as they come; the page for people is at the address printed first. Ctrl-C ends it all.
     """
     from endpoint.access import warn_if_open
-    from endpoint.cli.listening import close, listen, listen_from, with_port
-    from endpoint.cli.server import end_within, log_to_terminal
     from endpoint.demo.run import run_demo
+    from endpoint.server.server import end_within, log_to_terminal
+    from endpoint.server.sockets import close, listen, listen_from, with_port
 
     settings = settings_from(given)
     try:

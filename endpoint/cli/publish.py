@@ -13,11 +13,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from endpoint.cli import messages as m
-from endpoint.cli import pace
-from endpoint.cli.client import Client
 from endpoint.cli.options import option, server_option
-from endpoint.cli.results import for_a_person, json_line
+from endpoint.client import messages as m
+from endpoint.client import pace
+from endpoint.client.http import Client
+from endpoint.client.terminal import for_a_person, json_line
 from protocol.errors import ProtocolError
 from protocol.formats.messages import Grouping, parse_content_type
 from protocol.streams import DEFAULT_TIMESTAMP_PATH

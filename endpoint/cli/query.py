@@ -6,10 +6,10 @@ import sys
 
 import click
 
-from endpoint.cli.client import Client
 from endpoint.cli.options import option, server_option
 from endpoint.cli.query_text import query_text
-from endpoint.cli.results import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
+from endpoint.client.http import Client
+from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
 from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, GraphFormat, SolutionsFormat
 
 FORMATS: dict[str, str] = {

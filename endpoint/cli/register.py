@@ -7,10 +7,10 @@ from urllib.parse import unquote
 
 import click
 
-from endpoint.cli.client import Client
 from endpoint.cli.options import option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text
-from endpoint.cli.results import console, for_a_person, json_line, record_table, records_table
+from endpoint.client.http import Client
+from endpoint.client.terminal import console, for_a_person, json_line, record_table, records_table
 from protocol.formats.media_types import SPARQL_QUERY
 
 _REGISTER = re.compile(r"\bREGISTER\b", re.IGNORECASE)

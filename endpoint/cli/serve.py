@@ -21,8 +21,8 @@ def serve(**given: Any) -> None:
     # What follows loads the application; `--help` and wrong options need not wait for it.
     from endpoint.access import warn_if_open
     from endpoint.app import create_app
-    from endpoint.cli.listening import close, listen, with_port
-    from endpoint.cli.server import Server, end_within, log_to_terminal
+    from endpoint.server.server import Server, end_within, log_to_terminal
+    from endpoint.server.sockets import close, listen, with_port
 
     try:
         sockets = listen(settings.host, settings.port)

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from endpoint.cli.client import Client
 from endpoint.cli.options import option, server_option
-from endpoint.cli.results import console, for_a_person, json_line, record_table, records_table
+from endpoint.client.http import Client
+from endpoint.client.terminal import console, for_a_person, json_line, record_table, records_table
 
 _JSON = {"Accept": "application/json"}
 

@@ -9,11 +9,11 @@ from typing import Any
 import click
 from rich.text import Text
 
-from endpoint.cli.client import Client, problem_text
-from endpoint.cli.event_stream import Event, follow
 from endpoint.cli.options import option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text
-from endpoint.cli.results import console, evaluation_title, for_a_person, json_line, solutions_table
+from endpoint.client.event_stream import Event, follow
+from endpoint.client.http import Client, problem_text
+from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solutions_table
 from protocol.formats.media_types import SPARQL_QUERY
 
 

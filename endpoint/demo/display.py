@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from endpoint.cli.results import cell, is_number
+from endpoint.client.terminal import cell, is_number
 from endpoint.demo.queries import DemoQuery
 from endpoint.demo.vocabulary import MACHINE
 

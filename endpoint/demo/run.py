@@ -14,9 +14,9 @@ from rich.console import Console
 from starlette.types import ASGIApp
 
 from endpoint.app import create_app
-from endpoint.cli.server import Server
 from endpoint.demo.display import Display
 from endpoint.demo.watching import Refused, watch
+from endpoint.server.server import Server
 from endpoint.settings import Settings
 from protocol.access import EVERY_SCOPE, AccessToken
 

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import httpx
 
-from endpoint.cli.client import problem_text
-from endpoint.cli.event_stream import SILENCE_SECONDS, EventParser, LineSplitter
+from endpoint.client.event_stream import SILENCE_SECONDS, EventParser, LineSplitter
+from endpoint.client.http import problem_text
 from endpoint.demo.display import Display
 from endpoint.demo.measurements import Snapshot, core_count, sensors, snapshot
 from endpoint.demo.observations import knowledge, observations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from endpoint.dataset import EndpointDataset, dataset_over
+from endpoint.graphs.dataset import EndpointDataset, dataset_over
 
 _MOST_BYTES_A_QUAD = 250
 _MOST_BYTES_BESIDES = 2**24

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from endpoint.graphs.store import GraphStore
 from endpoint.readers.answer import Answer
 from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Frame, Kind, Question, Release
@@ -28,7 +29,6 @@ from endpoint.readers.limits import (
 )
 from endpoint.readers.process import ReaderProcess
 from endpoint.readers.snapshot import Snapshot, Snapshots
-from endpoint.store import GraphStore
 from protocol.errors import ProtocolError, Unavailable
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from endpoint.dataset import one_shot
-from endpoint.oxigraph_processor import GRAPH_SYNTAX
+from endpoint.graphs.dataset import one_shot
+from endpoint.graphs.processor import GRAPH_SYNTAX
 from endpoint.readers.exchange import (
     COPIED,
     Asked,
@@ -41,7 +41,7 @@ from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, GraphFormat
 from protocol.formats.negotiation import choose
 from protocol.formats.rdf_xml import write_rdf_xml
-from protocol.formats.sparql_form import answers_with_a_graph
+from protocol.sparql.form import answers_with_a_graph
 
 RECEIVED_BYTES = 256 * 1024
 GRACE_SECONDS = 10.0

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from endpoint.store import GraphStore
+from endpoint.graphs.store import GraphStore
 
 
 @dataclass(eq=False)

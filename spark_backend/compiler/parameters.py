@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from protocol.terms import TermKind, facets
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
 _ORDERINGS = frozenset({"<", ">", "<=", ">="})
 _EQUALITIES = frozenset({"=", "!="})

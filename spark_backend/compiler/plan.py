@@ -16,22 +16,22 @@ import duckdb
 
 from protocol.errors import ProtocolError
 from protocol.language.model import R2S, ContinuousQuery, Form
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.dataset import QueryDataset, StaticPattern
-from spark_backend.compiler.expressions import Prelude, PreludeFunction
-from spark_backend.compiler.faceted import faceted_variables
-from spark_backend.compiler.order import direction, sort_key
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.facets import faceted_variables
+from spark_backend.compiler.algebra.unfinished import PARTS, unfinished_sums
 from spark_backend.compiler.parameters import Lifting
-from spark_backend.compiler.parsed_once import translated
-from spark_backend.compiler.parsing import with_deep_stack
 from spark_backend.compiler.passes import PASSES, Pass, applied
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.patterns import PatternCompiler
+from spark_backend.compiler.reading.parsed_once import translated
+from spark_backend.compiler.reading.parsing import with_deep_stack
 from spark_backend.compiler.refusals import Refused, deepest, placed
-from spark_backend.compiler.relation import MEMBER, RANK, Names
-from spark_backend.compiler.scope import Scope
+from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
+from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
+from spark_backend.compiler.sql.expressions.order import direction, sort_key
+from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
+from spark_backend.compiler.sql.patterns.scope import Scope
+from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
 from spark_backend.compiler.statistics import Statistics
-from spark_backend.compiler.unfinished import PARTS, unfinished_sums
 
 _BLANK_NODE = re.compile(r"(?<=Variable\(name=')_:[^']*")
 

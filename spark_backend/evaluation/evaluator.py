@@ -16,16 +16,16 @@ import duckdb
 
 from protocol.errors import ProtocolError
 from protocol.time import Instant
-from spark_backend.evaluation.answer import Answer
-from spark_backend.evaluation.answers_of_rows import answers_of_rows
+from spark_backend.answers.answer import Answer
+from spark_backend.answers.answers_of_rows import answers_of_rows
+from spark_backend.answers.rows import finished
+from spark_backend.answers.solutions import BindingWriter
 from spark_backend.evaluation.prelude import install, install_function
-from spark_backend.evaluation.rows import finished
-from spark_backend.evaluation.site import BY_SIZE, Site, SiteChoice
-from spark_backend.evaluation.solutions import BindingWriter
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.site import BY_SIZE, Site, SiteChoice
 
 _ROWS_AT_ONCE = 400_000
 """Instants are evaluated together while their windows' contents have no more rows than this."""
@@ -197,7 +197,7 @@ class _Member:
 
 def _is_translated(query: PreparedQuery) -> bool:
     # Few evaluations are for Spark SQL: the others' tasks need not import what translates.
-    from spark_backend.spark_sql.plans import refusal
+    from spark_backend.spark_sql.translation.plans import refusal
 
     return refusal(query.plan, len(query.windows)) is None
 

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from spark_backend.compiler.expressions import PreludeFunction
+from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
 from spark_backend.evaluation.prelude_functions import FIXED, SparqlFunction
 
 _TYPES: dict[str, tuple[list[str], str]] = {

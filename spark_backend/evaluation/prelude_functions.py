@@ -17,8 +17,8 @@ import pyoxigraph
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.terms import XSD, TermKind, escape, facets, parse_term, unescape
 from protocol.time import format_instant
-from spark_backend.compiler.expressions import PreludeFunction
-from spark_backend.evaluation.numbers import number_term, order_number, order_rest, sum_term
+from spark_backend.answers.numbers import number_term, order_number, order_rest, sum_term
+from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
 
 _ROWS_PER_QUERY = 2000
 _EXACT = (TermKind.INTEGER, TermKind.DECIMAL)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from protocol.terms import facets
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.relation import quoted
-from spark_backend.compiler.values import number_sql
+from spark_backend.compiler.sql.relation import quoted
+from spark_backend.compiler.sql.values import number_sql
 
 Parameters = tuple[str, ...]
 """The terms of one query's parameters."""

@@ -17,7 +17,7 @@ from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, Unit, WindowSpec
 from spark_backend.evaluation.taking_part import Bounds
-from spark_backend.log.columns import NO_WATERMARK
+from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 
 

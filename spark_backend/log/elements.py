@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_backend.log.request import element_starts
+from spark_backend.log.format.request import element_starts
 
 _TIMES = ["time", "seen", "element"]
 _COLUMNS = [*_TIMES, "empty"]

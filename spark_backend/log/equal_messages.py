@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.time import Instant
-from spark_backend.log.request import Request
-from spark_backend.log.rows import text_bytes
+from spark_backend.log.format.request import Request
+from spark_backend.log.format.rows import text_bytes
 
 HELD = 65_536
 """So many messages are counted in memory at most; of those with earlier times, the log itself is asked."""

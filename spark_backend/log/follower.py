@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from protocol.streams import StreamElement, StreamGap
-from spark_backend.log.frame import HEADER_BYTES
+from spark_backend.log.format.frame import HEADER_BYTES
+from spark_backend.log.format.segment import opening_totals, segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
-from spark_backend.log.segment import opening_totals, segment_numbers, segment_path
 
 _BYTES_AT_ONCE = 256 * 1024
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 from protocol.errors import Conflict, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.log.columns import END, NO_WATERMARK
 from spark_backend.log.equal_messages import EqualMessages
-from spark_backend.log.frame import Kind, encode_elements, encode_mark
-from spark_backend.log.request import Request
-from spark_backend.log.stamp import Stamped, Totals, stamp_arrival, stamp_event
+from spark_backend.log.format.columns import END, NO_WATERMARK
+from spark_backend.log.format.frame import Kind, encode_elements, encode_mark
+from spark_backend.log.format.request import Request
+from spark_backend.log.format.stamp import Stamped, Totals, stamp_arrival, stamp_event
 
 _FRAME_BYTES = 64 * 1024 * 1024
 """Requests of one group share a frame up to this much text: a string column holds at most 2 GiB."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from protocol.time import Instant
 from protocol.windows.spec import Unit
-from spark_backend.log.columns import NO_WATERMARK
+from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.run import Run
 
 _MANY = 100_000

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.time import Instant
 from protocol.windows.spec import Unit
-from spark_backend.log.columns import LOG, NO_WATERMARK
 from spark_backend.log.elements import Elements, elements_of
-from spark_backend.log.frame import HEADER_BYTES
+from spark_backend.log.format.columns import LOG, NO_WATERMARK
+from spark_backend.log.format.frame import HEADER_BYTES
+from spark_backend.log.format.manifest import Manifest, ManifestReader
+from spark_backend.log.format.mapped import MappedSegment
 from spark_backend.log.last import last_from
-from spark_backend.log.manifest import Manifest, ManifestReader
-from spark_backend.log.mapped import MappedSegment
 from spark_backend.log.run import FULL_BYTES, Run
 
 MEMORY_BYTES = 256 * 1024 * 1024

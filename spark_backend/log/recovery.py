@@ -9,10 +9,9 @@ from typing import NamedTuple
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.log.columns import END, NO_WATERMARK
-from spark_backend.log.manifest import Manifest
-from spark_backend.log.retention import Retention, Sealed
-from spark_backend.log.segment import (
+from spark_backend.log.format.columns import END, NO_WATERMARK
+from spark_backend.log.format.manifest import Manifest
+from spark_backend.log.format.segment import (
     ActiveSegment,
     Recovered,
     opening_totals,
@@ -22,7 +21,8 @@ from spark_backend.log.segment import (
     segment_numbers,
     segment_path,
 )
-from spark_backend.log.stamp import Totals
+from spark_backend.log.format.stamp import Totals
+from spark_backend.log.retention import Retention, Sealed
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from protocol.streams import StreamSettings
 from protocol.time import Instant, Milliseconds
-from spark_backend.log.columns import END
-from spark_backend.log.stamp import Totals
+from spark_backend.log.format.columns import END
+from spark_backend.log.format.stamp import Totals
 
 
 class Sealed(NamedTuple):

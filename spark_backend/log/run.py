@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.time import Instant
-from spark_backend.log.frame import Header
-from spark_backend.log.mapped import MappedSegment
-from spark_backend.log.rows import written_out
+from spark_backend.log.format.frame import Header
+from spark_backend.log.format.mapped import MappedSegment
+from spark_backend.log.format.rows import written_out
 
 FULL_ROWS = 32 * 1024
 FULL_BYTES = 8 * 1024 * 1024

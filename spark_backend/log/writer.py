@@ -15,15 +15,15 @@ import pyarrow as pa
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
-from spark_backend.log.columns import END, LATEST, NO_WATERMARK
 from spark_backend.log.equal_messages import EqualMessages
+from spark_backend.log.format.columns import END, LATEST, NO_WATERMARK
+from spark_backend.log.format.manifest import Manifest, ManifestWriter
+from spark_backend.log.format.request import check_request
+from spark_backend.log.format.segment import ActiveSegment, segment_path, sync_directory
+from spark_backend.log.format.stamp import Totals
 from spark_backend.log.group import Operation, arrival_time, compose
-from spark_backend.log.manifest import Manifest, ManifestWriter
 from spark_backend.log.recovery import Reopened, reopen
-from spark_backend.log.request import check_request
 from spark_backend.log.retention import Sealed
-from spark_backend.log.segment import ActiveSegment, segment_path, sync_directory
-from spark_backend.log.stamp import Totals
 from spark_backend.log.written_messages import WrittenMessages
 
 SEGMENT_BYTES = 64 * 1024 * 1024

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from protocol.time import Instant
 from spark_backend.log.equal_messages import count_messages
-from spark_backend.log.frame import HEADER_BYTES
-from spark_backend.log.mapped import MappedSegment
+from spark_backend.log.format.frame import HEADER_BYTES
+from spark_backend.log.format.mapped import MappedSegment
 
 _BLOCK_BYTES = 256 * 1024
 _COUNTED_BLOCKS = 64

@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Protocol
 
 from protocol.time import Instant
-from spark_backend.evaluation.answer import Answer
-from spark_backend.evaluation.site import Site
+from spark_backend.answers.answer import Answer
+from spark_backend.site import Site
 
 _ROWS_AT_ONCE = 1_000_000
 """Instants are evaluated in one job while their windows' contents have no more triples than this."""

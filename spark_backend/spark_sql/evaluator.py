@@ -12,19 +12,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from protocol.time import Instant
-from spark_backend.evaluation.answer import Answer
-from spark_backend.evaluation.answers_of_rows import answers_of_rows
-from spark_backend.evaluation.rows import finished
-from spark_backend.evaluation.solutions import BindingWriter
+from spark_backend.answers.answer import Answer
+from spark_backend.answers.answers_of_rows import answers_of_rows
+from spark_backend.answers.rows import finished
+from spark_backend.answers.solutions import BindingWriter
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.spark_sql.deferred import told
 from spark_backend.spark_sql.functions import install, install_function
-from spark_backend.spark_sql.plans import plan_statement
-from spark_backend.spark_sql.program import Program, renamed
 from spark_backend.spark_sql.run import Run
-from spark_backend.spark_sql.translation import translation
-from spark_backend.spark_sql.window_frames import window_frame
+from spark_backend.spark_sql.translation.plans import plan_statement
+from spark_backend.spark_sql.translation.program import Program, renamed
+from spark_backend.spark_sql.translation.translation import translation
+from spark_backend.spark_sql.windows.frames import window_frame
 
 _KEPT_PROGRAMS = 500
 _FEW_ROWS = 100_000

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_backend.spark_sql.program import Fixpoint, Program, Table
+from spark_backend.spark_sql.translation.program import Fixpoint, Program, Table
 
 _ROUNDS_TO_GATHER = 8
 """The rows that a closure found are gathered into one table after so many rounds."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aarhus
 import pyoxigraph
-from figures import Figure, median_of
-from listening import listening
-from server import Client, running_server
+
+from tests.benchmarks import aarhus
+from tests.benchmarks.figures import Figure, median_of
+from tests.benchmarks.listening import listening
+from tests.benchmarks.server import Client, running_server
 
 _HOUR = 3_600_000
 _STREAM = "http://example.org/aarhus-{}"

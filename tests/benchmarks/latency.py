@@ -10,11 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from figures import Figure, median_of, percentile
-from listening import listening
-from server import Client, running_server
-
 from protocol.time import format_instant
+from tests.benchmarks.figures import Figure, median_of, percentile
+from tests.benchmarks.listening import listening
+from tests.benchmarks.server import Client, running_server
 
 _STREAM = "http://example.org/rooms"
 _QUERY = f"""PREFIX sosa: <http://www.w3.org/ns/sosa/>

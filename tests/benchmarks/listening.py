@@ -13,9 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from server import Client
-
 from protocol.time import Instant, parse_instant
+from tests.benchmarks.server import Client
 
 _TIME = re.compile(rb'"evaluation":\{"time":"([^"]+)"')
 

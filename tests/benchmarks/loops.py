@@ -7,9 +7,9 @@ from itertools import chain
 
 import pyoxigraph
 import sparq  # type: ignore[import-untyped]
-import workload
 
 from protocol.time import Instant
+from tests.benchmarks import workload
 
 Loop = Callable[[Sequence[str]], list[bytes]]
 """Queries to answers (SPARQL JSON) over the windows of the loop: all queries of the first instant first."""

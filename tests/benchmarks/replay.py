@@ -11,11 +11,10 @@ import time
 from decimal import Decimal
 from typing import Any
 
-import loops
-import workload
-from figures import Figure, median_of
-from listening import Arrival, listening
-from server import QUADS, Client, running_server
+from tests.benchmarks import loops, workload
+from tests.benchmarks.figures import Figure, median_of
+from tests.benchmarks.listening import Arrival, listening
+from tests.benchmarks.server import QUADS, Client, running_server
 
 _MANY = 50
 _NEEDED = 5.0

@@ -6,10 +6,10 @@ import time
 from collections import Counter
 from typing import Any
 
-import workload
-from figures import Figure, median_of
-from listening import Arrival, listening
-from server import QUADS, Client, running_server
+from tests.benchmarks import workload
+from tests.benchmarks.figures import Figure, median_of
+from tests.benchmarks.listening import Arrival, listening
+from tests.benchmarks.server import QUADS, Client, running_server
 
 COUNTS = (25, 50, 100, 150, 200, 300)
 _PARTS = 4

@@ -7,9 +7,9 @@ import pyoxigraph as ox
 import pytest
 
 from conformance import run as running
-from conformance.baseline import OxigraphEngine
-from conformance.cases import QueryCase
-from conformance.comparison import Answer, Solutions
+from conformance.answers.cases import QueryCase
+from conformance.answers.comparison import Answer, Solutions
+from conformance.engines.baseline import OxigraphEngine
 from conformance.known import Judgement, Known, Owner, judge, read_known
 from conformance.manifest import ManifestError, Suite, Test
 from conformance.outcome import Outcome, Verdict

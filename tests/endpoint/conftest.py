@@ -11,7 +11,7 @@ from endpoint.settings import Settings
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live_side import STREAM
+from tests.endpoint.live.live_side import STREAM
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 from starlette.applications import Starlette
 
 from endpoint.app import create_app
-from endpoint.cli.listening import close, listen, with_port
-from endpoint.cli.server import Server
+from endpoint.server.server import Server
+from endpoint.server.sockets import close, listen, with_port
 from endpoint.settings import Settings
 from tests.endpoint.fake_backend import FakeBackend
 

@@ -14,7 +14,7 @@ from endpoint.settings import Settings
 from protocol.access import AccessToken, Scope, Tokens
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live_side import STREAM, Exchange, run, until
+from tests.endpoint.live.live_side import STREAM, Exchange, run, until
 
 NAMES = {"read": "reader-0123456789", "write": "writer-0123456789", "stream": "streamer-0123456789"}
 UNKNOWN = "unknown-0123456789"

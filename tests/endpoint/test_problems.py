@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from endpoint.problems import EXCEPTION_HANDLERS
 from protocol.errors import ProtocolError, QuerySyntaxError, Unavailable
-from protocol.formats.sparql_request import MethodNotAllowed
+from protocol.sparql.request import MethodNotAllowed
 from tests.endpoint.asgi_client import TestClient
 
 

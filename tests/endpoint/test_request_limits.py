@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from endpoint import create_app, sparql
+from endpoint import create_app
+from endpoint.resources import sparql
 from endpoint.settings import Settings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend

@@ -22,16 +22,16 @@ from starlette.applications import Starlette
 
 from endpoint import create_app
 from endpoint.backend import Backend
-from endpoint.cli.listening import listen, with_port
-from endpoint.cli.server import Server
+from endpoint.graphs.store import GraphStore
+from endpoint.server.server import Server
+from endpoint.server.sockets import listen, with_port
 from endpoint.settings import Settings
-from endpoint.store import GraphStore
 from protocol.time import Instant
+from spark_backend.answers.answer import Answer
 from spark_backend.engine import SparkBackend
-from spark_backend.evaluation.answer import Answer
-from spark_backend.evaluation.site import SiteChoice
 from spark_backend.layout import Layout
-from spark_backend.pipeline import Receive
+from spark_backend.site import SiteChoice
+from spark_backend.spark.pipeline import Receive
 from tests.endpoint.fake_backend import FakeBackend
 from tests.spark_backend.stepped_backend import SteppedPipeline
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 
 from endpoint import create_app
-from endpoint.cli.listening import listen, with_port
-from endpoint.cli.server import Server
+from endpoint.server.server import Server
+from endpoint.server.sockets import listen, with_port
 from endpoint.settings import Settings
 from tests.endpoint.fake_backend import FakeBackend
 
@@ -79,7 +79,7 @@ def _serve_flask() -> None:
     from flask import Flask
 
     from endpoint.flask import SparqlStreams
-    from tests.endpoint.wsgi_server import waitress_server
+    from tests.endpoint.flask.wsgi_server import waitress_server
 
     app = Flask(__name__)
     with waitress_server(app) as port:

@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 
-from endpoint import result_stream
+from endpoint.live import result_stream
 from protocol.streams import StreamSettings
 from tests.endpoint.readers.asking import ENDLESS, RUNAWAY, numbers
 from tests.endpoint.running_server import Running, running_server

@@ -10,16 +10,16 @@ from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
+from spark_backend.answers.answer import Answer
 from spark_backend.engine import SparkBackend
-from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.evaluation.site import BY_SIZE, SiteChoice
 from spark_backend.layout import Layout
-from spark_backend.pipeline import Receive
-from spark_backend.running import RunningQuery
-from spark_backend.source import EvaluationClock
+from spark_backend.queries.running import RunningQuery
+from spark_backend.queries.statics import Quad
+from spark_backend.site import BY_SIZE, SiteChoice
+from spark_backend.spark.pipeline import Receive
+from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark_sql.deferred import SparkSql, apart, completed
-from spark_backend.statics import Quad
 
 BASE = "http://endpoint.example"
 

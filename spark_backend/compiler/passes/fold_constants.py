@@ -14,14 +14,14 @@ from typing import Any
 import pyoxigraph
 
 from protocol.functions import CUSTOM_FUNCTIONS
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.exists import conjuncts
-from spark_backend.compiler.marks import BNODE_OF, DRAWING
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.marks import BNODE_OF, DRAWING
+from spark_backend.compiler.algebra.sparql_text import expression_text
+from spark_backend.compiler.algebra.timestamps import TIMESTAMP
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import bottom_up, changed, filtered
-from spark_backend.compiler.sparql_text import expression_text
-from spark_backend.compiler.timestamps import TIMESTAMP
-from spark_backend.compiler.values import FALSE, TRUE
+from spark_backend.compiler.sql.patterns.exists import conjuncts
+from spark_backend.compiler.sql.values import FALSE, TRUE
 
 FAILURE = a.Call("COALESCE", ())
 """An expression that is an error, whatever is bound."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_backend.compiler.dataset import QueryDataset
+from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.statistics import Statistics
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.marks import certainly_bound
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.passes.estimates import of_pattern, of_triple
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import joined, with_operands

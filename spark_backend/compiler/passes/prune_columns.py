@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler import algebra as a
+from spark_backend.compiler.algebra import nodes as a
 
 _Needed = frozenset[a.Variable] | None
 """None: all variables."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.exists import conjuncts
-from spark_backend.compiler.marks import certainly_bound
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.passes.traversal import all_true, filtered, with_operands
+from spark_backend.compiler.sql.patterns.exists import conjuncts
 
 
 def push_filters(query: a.Query, _: object) -> a.Query:

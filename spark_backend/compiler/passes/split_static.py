@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import join_of, joined, with_operands
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
 _OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice
 _BOUNDARIES = a.Group | a.Distinct | a.Slice

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Protocol, TypeVar
 
-from spark_backend.compiler import algebra as a
+from spark_backend.compiler.algebra import nodes as a
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from conformance.endpoints import Endpoint
+from conformance.engines.endpoints import Endpoint
 from conformance.rsp.case import Case, Refusal
 from conformance.rsp.engine import RspEngine
 from conformance.rsp.expected import Evaluation, read_expected

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from conformance import command
-from conformance.endpoints import Endpoint
-from conformance.engine import Engine
+from conformance.engines.endpoints import Endpoint
+from conformance.engines.engine import Engine
 from conformance.manifest import ManifestError
 from conformance.rsp.case import are_meant, select
 from conformance.rsp.engine import RspEngine

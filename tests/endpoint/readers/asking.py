@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import QueryQuestion, Question
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
-from endpoint.store import GraphStore
 
 NUMBERS = 400
 RUNAWAY = """

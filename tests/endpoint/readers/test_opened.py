@@ -6,9 +6,9 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from endpoint.dataset import one_shot
+from endpoint.graphs.dataset import one_shot
+from endpoint.graphs.store import GraphStore
 from endpoint.readers.opened import OpenSnapshot
-from endpoint.store import GraphStore
 from tests.endpoint.readers.asking import numbers
 
 TERMS = """

@@ -14,7 +14,7 @@ from endpoint.readers.errors import Overloaded, QueryTimeout, ReaderEnded, Relay
 from endpoint.readers.exchange import GraphQuestion, QueryQuestion
 from endpoint.readers.limits import QueryLimits
 from protocol.errors import Unavailable
-from tests.endpoint.live_side import run, until
+from tests.endpoint.live.live_side import run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, Asking, asking, numbers, there
 
 ASK = "ASK {}"

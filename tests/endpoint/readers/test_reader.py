@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import Asked, Frame, FrameDecoder, Kind, QueryQuestion, Release
-from endpoint.store import GraphStore
 from tests.endpoint.readers.asking import LONG, RUNAWAY, numbers
 
 

@@ -15,7 +15,7 @@ from endpoint.readers import response
 from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live_side import Exchange, run, until
+from tests.endpoint.live.live_side import Exchange, run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, numbers, there
 
 

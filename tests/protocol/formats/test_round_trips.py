@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import GraphFormat, SolutionsFormat
 from protocol.formats.xml_text import NotExpressible
-from spark_backend.evaluation.solutions import BindingWriter
+from spark_backend.answers.solutions import BindingWriter
 from tests.protocol.formats.independent_readers import (
     READERS,
     canonical,

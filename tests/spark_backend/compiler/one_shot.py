@@ -19,14 +19,14 @@ from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import TimeWindow
+from spark_backend.answers.rows import finished
+from spark_backend.answers.solutions import instantiate
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.prelude import install, install_function
-from spark_backend.evaluation.rows import finished
-from spark_backend.evaluation.solutions import instantiate
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
-from spark_backend.statics import SCHEMA, StaticTables
+from spark_backend.queries.statics import SCHEMA, StaticTables
 
 PREFIXES = (
     "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "

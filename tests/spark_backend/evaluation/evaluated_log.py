@@ -14,11 +14,11 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.terms import facets
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import TimeWindow
+from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
-from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
-from spark_backend.log.columns import REQUEST
+from spark_backend.log.format.columns import REQUEST
 from spark_backend.log.writer import StreamLog
 from spark_backend.registry import PreparedQuery, Registry
 

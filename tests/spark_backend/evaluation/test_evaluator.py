@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from protocol.language.model import Form
 from protocol.windows.spec import TimeWindow
 from spark_backend.evaluation import evaluator as evaluator_module
-from spark_backend.evaluation import task
+from spark_backend.spark import task
 from tests.spark_backend.evaluation.evaluated_log import WINDOW_GRAPH, Element, Site, bindings, one_shot
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

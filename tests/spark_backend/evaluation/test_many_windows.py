@@ -15,8 +15,8 @@ from protocol.language.model import StreamWindow
 from protocol.windows.spec import CountWindow, TimeWindow, Unit
 from spark_backend.compiler.plan import compile_query
 from spark_backend.registry import PreparedQuery
-from tests.spark_backend.compiler.generated_queries import constructs, ordered_queries, queries
-from tests.spark_backend.compiler.generated_terms import graphs
+from tests.spark_backend.compiler.generated.queries import constructs, ordered_queries, queries
+from tests.spark_backend.compiler.generated.terms import graphs
 from tests.spark_backend.compiler.one_shot import Content, continuous, turtle
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 

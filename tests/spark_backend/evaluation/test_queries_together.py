@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
 from protocol.windows.spec import TimeWindow
+from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
-from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.registry import PreparedQuery
 from tests.spark_backend.evaluation.evaluated_log import Element, Site

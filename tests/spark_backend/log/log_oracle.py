@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from protocol.streams import StreamSettings, TimeKind
-from spark_backend.log.columns import END, NO_WATERMARK, REQUEST
+from spark_backend.log.format.columns import END, NO_WATERMARK, REQUEST
 
 Triple = tuple[str | None, str | None, str | None, str | None, int | None, float | None]
 """g, s, p, o, k, n."""

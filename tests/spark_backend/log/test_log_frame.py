@@ -4,13 +4,21 @@ import pyarrow as pa
 import pytest
 
 from spark_backend.log import group
-from spark_backend.log.columns import LOG, NO_WATERMARK
 from spark_backend.log.equal_messages import EqualMessages
-from spark_backend.log.frame import ALIGNMENT, HEADER_BYTES, Kind, decode_header, encode_elements, encode_mark, verify
-from spark_backend.log.frame import walk as walk_frames
-from spark_backend.log.request import check_request
-from spark_backend.log.rows import decode_rows, written_out
-from spark_backend.log.stamp import Totals, stamp_event
+from spark_backend.log.format.columns import LOG, NO_WATERMARK
+from spark_backend.log.format.frame import (
+    ALIGNMENT,
+    HEADER_BYTES,
+    Kind,
+    decode_header,
+    encode_elements,
+    encode_mark,
+    verify,
+)
+from spark_backend.log.format.frame import walk as walk_frames
+from spark_backend.log.format.request import check_request
+from spark_backend.log.format.rows import decode_rows, written_out
+from spark_backend.log.format.stamp import Totals, stamp_event
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from protocol.errors import NotFound, Unavailable
 from spark_backend.log import reader as reader_module
 from spark_backend.log import run as run_module
-from spark_backend.log.columns import END, LOG, NO_WATERMARK
-from spark_backend.log.manifest import MANIFEST
+from spark_backend.log.format.columns import END, LOG, NO_WATERMARK
+from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import Oracle, event_stream, request, rows, triple

@@ -11,11 +11,11 @@ import pytest
 
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
-from spark_backend.log.columns import END
-from spark_backend.log.frame import HEADER_BYTES
-from spark_backend.log.manifest import MANIFEST
+from spark_backend.log.format.columns import END
+from spark_backend.log.format.frame import HEADER_BYTES
+from spark_backend.log.format.manifest import MANIFEST
+from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
-from spark_backend.log.segment import segment_numbers, segment_path
 from spark_backend.log.writer import LogCounts, StreamLog
 from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
 

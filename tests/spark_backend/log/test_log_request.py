@@ -5,8 +5,8 @@ import pytest
 
 from protocol.errors import InvalidMessage
 from protocol.streams import TimeKind
-from spark_backend.log.columns import LATEST
-from spark_backend.log.request import check_request
+from spark_backend.log.format.columns import LATEST
+from spark_backend.log.format.request import check_request
 from tests.spark_backend.log.log_oracle import request, triple
 
 

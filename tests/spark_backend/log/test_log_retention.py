@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
-from spark_backend.log.segment import segment_numbers, segment_path
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, rows, triple
 

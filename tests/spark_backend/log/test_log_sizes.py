@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from protocol.windows.spec import Unit
 from spark_backend.log import last, run
-from spark_backend.log.columns import NO_WATERMARK
+from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, triple

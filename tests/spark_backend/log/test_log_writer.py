@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from protocol.errors import Conflict, InvalidMessage, NotFound, ProtocolError, Unavailable
 from protocol.streams import AppendReceipt
-from spark_backend.log.columns import END, LATEST
+from spark_backend.log.format.columns import END, LATEST
+from spark_backend.log.format.segment import segment_numbers
 from spark_backend.log.reader import LogReader
-from spark_backend.log.segment import segment_numbers
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
 

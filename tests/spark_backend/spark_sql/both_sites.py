@@ -13,15 +13,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from protocol.streams import StreamSettings, TimeKind
+from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
-from spark_backend.evaluation.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.log.equal_messages import scope_name
 from spark_backend.log.writer import StreamLog
+from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
-from spark_backend.statics import StaticTables
 from tests.spark_backend.compiler.one_shot import Content, Graphs, continuous, turtle
 from tests.spark_backend.evaluation.evaluated_log import Element, request
 

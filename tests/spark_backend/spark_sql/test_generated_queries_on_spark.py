@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from protocol.errors import QuerySyntaxError, UnsupportedFeature
-from tests.spark_backend.compiler.generated_queries import contents, queries
+from tests.spark_backend.compiler.generated.queries import contents, queries
 from tests.spark_backend.compiler.one_shot import Content
 from tests.spark_backend.spark_sql.both_sites import BothSites
 

@@ -18,8 +18,8 @@ from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, TimeWi
 from spark_backend.evaluation.window_contents import contents
 from spark_backend.log import run
 from spark_backend.log.reader import LogReader
-from spark_backend.spark_sql import log_source
-from spark_backend.spark_sql.log_source import StreamLogWindow, source_options
+from spark_backend.spark_sql.windows import source as log_source
+from spark_backend.spark_sql.windows.source import StreamLogWindow, source_options
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

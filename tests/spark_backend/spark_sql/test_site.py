@@ -13,11 +13,11 @@ import pytest
 
 from protocol.errors import UnsupportedFeature
 from protocol.evaluations import Evaluation, Failed
-from spark_backend.evaluation.answer import Answer
+from spark_backend.answers.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.evaluation.site import Site, SiteChoice
-from spark_backend.evaluation.task import _batch, received
 from spark_backend.layout import Layout
+from spark_backend.site import Site, SiteChoice
+from spark_backend.spark.task import _batch, received
 from spark_backend.spark_sql.deferred import apart, completed
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -85,7 +85,9 @@ def test_windows_above_the_setting_go_to_spark_sql_and_no_others(tmp_path: Path)
 
 def untranslatable(monkeypatch: pytest.MonkeyPatch) -> None:
     """No statement has a translation: the compiler writes none that is known to lack one."""
-    monkeypatch.setattr("spark_backend.spark_sql.plans.refusal", lambda plan, windows: "no median in Spark SQL")
+    monkeypatch.setattr(
+        "spark_backend.spark_sql.translation.plans.refusal", lambda plan, windows: "no median in Spark SQL"
+    )
 
 
 def test_large_windows_of_a_query_without_a_translation_stay_in_duckdb(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from spark_backend.spark_sql.slices import take_slices
+from spark_backend.spark_sql.translation.slices import take_slices
 
 
 def slices(sql: str) -> tuple[str, dict[str, dict[str, str]]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import UnsupportedFeature
-from spark_backend.spark_sql.program import Fixpoint, Program, Table, renamed
-from spark_backend.spark_sql.translation import translation
+from spark_backend.spark_sql.translation.program import Fixpoint, Program, Table, renamed
+from spark_backend.spark_sql.translation.translation import translation
 
 
 def expression(text: str) -> str:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import assume, given, settings
 
 from protocol.errors import QuerySyntaxError
-from spark_backend.compiler import algebra as a
+from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.passes import PASSES
 from spark_backend.compiler.passes.traversal import bottom_up
-from tests.spark_backend.compiler.generated_queries import contents, queries
+from tests.spark_backend.compiler.differential.test_patterns import MIXED, PATTERNS
+from tests.spark_backend.compiler.generated.queries import contents, queries
+from tests.spark_backend.compiler.generated.test_queries import SLOW
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, evaluated
 from tests.spark_backend.compiler.passes.corpus import CORPUS
 from tests.spark_backend.compiler.passes.variants import assert_passes_keep
-from tests.spark_backend.compiler.test_exists import GROUPS
-from tests.spark_backend.compiler.test_generated_queries import SLOW
-from tests.spark_backend.compiler.test_patterns_differential import MIXED, PATTERNS
+from tests.spark_backend.compiler.sql.test_exists import GROUPS
 
 
 @pytest.mark.parametrize(("text", "content"), CORPUS, ids=[text for text, _ in CORPUS])

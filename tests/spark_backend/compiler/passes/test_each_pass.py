@@ -6,8 +6,7 @@ import pytest
 
 from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
 from protocol.windows.spec import TimeWindow
-from spark_backend.compiler import algebra as a
-from spark_backend.compiler.dataset import QueryDataset
+from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.passes import PASSES, Pass, applied
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
@@ -17,8 +16,9 @@ from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_static import split_static
 from spark_backend.compiler.plan import compile_query
+from spark_backend.compiler.reading.translate import translate
+from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.statistics import Occurrences, Statistics
-from spark_backend.compiler.translate import translate
 from tests.spark_backend.compiler.one_shot import Content, continuous
 
 PREFIXES = "PREFIX : <http://ex/> "

@@ -1,0 +1,1 @@
+"""Answers of tests: read from files and responses, and compared."""

@@ -1,0 +1,1 @@
+"""The client's side of the HTTP interface, for the commands and the demonstration."""

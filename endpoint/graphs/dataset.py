@@ -1,0 +1,67 @@
+"""The endpoint's rdflib Dataset over Oxigraph, and the one door for one-shot queries: for server and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyoxigraph as ox
+import rdflib
+from oxrdflib import OxigraphStore
+from rdflib.plugins import sparql
+
+from endpoint.graphs import processor as oxigraph_processor
+from endpoint.graphs.processor import OxigraphResult
+from protocol.formats.allow_list import NOTHING, AllowList
+
+
+class EndpointDataset(rdflib.Dataset):
+    """rdflib's Dataset, without the deprecation warning that its own ``query`` and ``update`` cause."""
+
+    @property
+    def default_context(self) -> rdflib.Graph:
+        default: rdflib.Graph = self.default_graph
+        return default
+
+    @default_context.setter
+    def default_context(self, graph: rdflib.Graph) -> None:
+        self.default_graph = graph
+
+
+def dataset_over(oxigraph: ox.Store) -> EndpointDataset:
+    """The dataset that reads and writes this store. Sets rdflib's switches for the whole process.
+
+    Literals stay as written and compare as the SPARQL test suites expect, the default graph is no
+    union, and evaluation in Python reads no address a query names (rdflib would by default).
+    """
+    rdflib.NORMALIZE_LITERALS = False
+    rdflib.DAWG_LITERAL_COLLATION = True
+    sparql.SPARQL_DEFAULT_GRAPH_UNION = False
+    sparql.SPARQL_LOAD_GRAPHS = False
+    return EndpointDataset(OxigraphStore(store=oxigraph))
+
+
+def one_shot(
+    dataset: EndpointDataset,
+    text: str,
+    *,
+    base: str | None = None,
+    default_graphs: Sequence[str] = (),
+    named_graphs: Sequence[str] = (),
+    allow_fetch: AllowList = NOTHING,
+) -> OxigraphResult:
+    """Answer a one-shot query. The graphs given, of either kind, are its dataset instead of FROM's.
+
+    Raises ProtocolError for what is no query, cannot be answered, or is refused.
+    """
+    result = dataset.query(
+        text,
+        processor=oxigraph_processor.NAME,
+        result=oxigraph_processor.NAME,
+        use_store_provided=False,
+        base=base,
+        default_graphs=default_graphs,
+        named_graphs=named_graphs,
+        allow_fetch=allow_fetch,
+    )
+    assert isinstance(result, OxigraphResult)
+    return result

@@ -1,0 +1,180 @@
+"""Documents fetched because a request says so (LOAD): from allowed addresses only, within limits of time and size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+import pyoxigraph as ox
+
+from endpoint.graphs.syntax_errors import require_update
+from protocol.errors import ProtocolError
+from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.formats.document_checks import check_document
+from protocol.formats.media_types import RDF_BODY_TYPES, GraphFormat
+from protocol.sparql.load import loads
+
+if TYPE_CHECKING:
+    import httpx
+
+SECONDS = 30.0
+"""For one document, redirects included."""
+
+MAXIMUM_BYTES = 64 * 1024 * 1024
+"""Of one document, where no other limit is given."""
+
+_REDIRECTS = 5
+_WAIT_SECONDS = 10.0
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_UNTELLING = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html"})
+_EXTENSIONS = {
+    "ttl": GraphFormat.TURTLE,
+    "nt": GraphFormat.N_TRIPLES,
+    "trig": GraphFormat.TRIG,
+    "nq": GraphFormat.N_QUADS,
+    "jsonld": GraphFormat.JSON_LD,
+    "rdf": GraphFormat.RDF_XML,
+    "owl": GraphFormat.RDF_XML,
+    "xml": GraphFormat.RDF_XML,
+}
+_SYNTAX = {
+    GraphFormat.TURTLE: ox.RdfFormat.TURTLE,
+    GraphFormat.N_TRIPLES: ox.RdfFormat.N_TRIPLES,
+    GraphFormat.JSON_LD: ox.RdfFormat.JSON_LD,
+    GraphFormat.RDF_XML: ox.RdfFormat.RDF_XML,
+    GraphFormat.TRIG: ox.RdfFormat.TRIG,
+    GraphFormat.N_QUADS: ox.RdfFormat.N_QUADS,
+}
+_ACCEPT = (
+    "text/turtle, application/n-triples, application/ld+json, application/rdf+xml, application/trig;q=0.8, "
+    "application/n-quads;q=0.8, */*;q=0.1"
+)
+
+
+class LoadFailed(ProtocolError):
+    """A document could not be had, or is no RDF graph."""
+
+    status = 502
+    title = "The document could not be loaded"
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """What may be fetched, and how: at most ``maximum_bytes`` of a document, within ``seconds``.
+
+    ``transport`` takes the place of the network, ``clock`` gives seconds that never step back.
+    """
+
+    allowed: AllowList = NOTHING
+    maximum_bytes: int = MAXIMUM_BYTES
+    seconds: float = SECONDS
+    transport: httpx.BaseTransport | None = field(default=None, repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    def graph(self, iri: str) -> str:
+        """The document's triples in N-Triples, with blank nodes of their own. Raises LoadFailed.
+
+        Its syntax is told by its content type, or, if that tells nothing, by the extension of its path;
+        relative IRIs in it are relative to where it was found after redirects.
+        """
+        found, media_type, body = self._document(iri)
+        syntax = _syntax(found, media_type)
+        if syntax is None:
+            raise LoadFailed(
+                f"<{iri}> is {media_type or 'without a content type'}: neither that nor the end of its path is one of "
+                "an RDF syntax"
+            )
+        try:
+            check_document(body, syntax)
+            parsed = ox.parse(
+                body, format=_SYNTAX[syntax], base_iri=found, without_named_graphs=True, rename_blank_nodes=True
+            )  # fmt: skip
+            written = ox.serialize((quad.triple for quad in parsed), format=ox.RdfFormat.N_TRIPLES) or b""
+        except (SyntaxError, ValueError) as error:
+            raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {error}") from None
+        return written.decode()
+
+    def _document(self, iri: str) -> tuple[str, str, bytes]:
+        """Where the document was found, its media type, and its bytes."""
+        import httpx  # late: the processes that only read the store import this module, too
+
+        deadline = self.clock() + self.seconds
+        address = iri
+        for _ in range(_REDIRECTS + 1):
+            if not self.allowed.permits(address):
+                raise LoadFailed(f"<{iri}> leads to <{address}>, which this server may not fetch")
+            try:
+                answer = self._once(address, deadline)
+            except httpx.InvalidURL as error:
+                raise LoadFailed(f"<{address}> is not an address: {error}") from None
+            except httpx.TimeoutException:
+                raise LoadFailed(f"<{address}> did not answer in time") from None
+            except httpx.HTTPError as error:
+                raise LoadFailed(f"<{address}> cannot be fetched: {str(error) or type(error).__name__}") from None
+            if isinstance(answer, tuple):
+                return address.partition("#")[0], *answer
+            address = answer
+        raise LoadFailed(f"<{iri}> leads to more than {_REDIRECTS} others, one after the other")
+
+    def _once(self, address: str, deadline: float) -> tuple[str, bytes] | str:
+        """Media type and bytes of what is at the address, or the address it leads to."""
+        import httpx
+
+        timeout = httpx.Timeout(min(_WAIT_SECONDS, self.seconds))
+        # No proxy stands between this machine and itself.
+        outside = urlsplit(address).hostname not in _LOOPBACK
+        # What comes compressed could be a thousand times as long: it is asked for as it is.
+        headers = {"Accept": _ACCEPT, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
+        with (
+            httpx.Client(transport=self.transport, timeout=timeout, trust_env=outside, headers=headers) as client,
+            client.stream("GET", address) as response,
+        ):
+            if response.has_redirect_location:
+                return urljoin(address, response.headers["location"])
+            if not response.is_success:
+                raise LoadFailed(f"<{address}> answers with {response.status_code} {response.reason_phrase}".rstrip())
+            if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+                raise LoadFailed(f"<{address}> comes compressed, though it was asked for as it is")
+            chunks: list[bytes] = []
+            size = 0
+            for chunk in response.iter_raw():
+                size += len(chunk)
+                if size > self.maximum_bytes:
+                    raise LoadFailed(f"<{address}> is larger than {self.maximum_bytes} bytes")
+                if self.clock() > deadline:
+                    raise LoadFailed(f"<{address}> was not there whole within {self.seconds:g} s")
+                chunks.append(chunk)
+            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            return media_type, b"".join(chunks)
+
+
+def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:
+    """What the LOAD operations of an update load, as N-Triples, in order; None for a SILENT one that failed.
+
+    Raises UpdateSyntaxError, Refused and MalformedLoad, before anything is fetched, and LoadFailed.
+    """
+    found: list[str | None] = []
+    if "load" in update.casefold():
+        # Before anything is refused or fetched for it: a text that is no update has no LOAD operations.
+        require_update(update, base)
+    for operation in loads(update, fetching.allowed, base=base):
+        try:
+            found.append(fetching.graph(operation.iri))
+        except LoadFailed:
+            if not operation.silent:
+                raise
+            found.append(None)
+    return found
+
+
+def _syntax(address: str, media_type: str) -> GraphFormat | None:
+    if media_type not in _UNTELLING and media_type in RDF_BODY_TYPES:
+        return RDF_BODY_TYPES[media_type]
+    if media_type in ("application/xml", "text/xml"):
+        return GraphFormat.RDF_XML
+    if media_type == "application/json":
+        return GraphFormat.JSON_LD
+    return _EXTENSIONS.get(urlsplit(address).path.rpartition("/")[2].rpartition(".")[2].lower())

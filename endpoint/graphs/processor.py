@@ -1,0 +1,299 @@
+"""rdflib processors that hand the text of a query or update to Oxigraph, dataset included.
+
+``Dataset.query(text, processor="oxigraph", result="oxigraph", use_store_provided=False, …)`` is the one
+door for one-shot queries. oxrdflib's own ``query`` knows no FROM parameters, and rdflib evaluates in
+Python whatever it declines; here nothing is declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import IO, Any, cast
+
+import pyoxigraph as ox
+from oxrdflib._converter import from_ox
+from rdflib import Graph, Variable, plugin
+from rdflib.query import Processor, Result, UpdateProcessor
+from rdflib.term import Node
+
+from endpoint.graphs.corrections import error_in_original, rewritten
+from endpoint.graphs.syntax_errors import syntax_error
+from protocol.errors import ProtocolError, QuerySemanticError
+from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.formats.csv_solutions import write_csv
+from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.rdf_xml import write_rdf_xml
+from protocol.formats.xml_text import Output, XmlOutput
+from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.sparql.dataset import dataset_clauses
+from protocol.sparql.guard import permitted_query, refuse_excess, refuse_services
+from protocol.sparql.load import loads, with_data
+
+NAME = "oxigraph"
+
+SOLUTIONS_SYNTAX: dict[SolutionsFormat, ox.QueryResultsFormat] = {
+    SolutionsFormat.JSON: ox.QueryResultsFormat.JSON,
+    SolutionsFormat.XML: ox.QueryResultsFormat.XML,
+    SolutionsFormat.CSV: ox.QueryResultsFormat.CSV,
+    SolutionsFormat.TSV: ox.QueryResultsFormat.TSV,
+}
+GRAPH_SYNTAX: dict[GraphFormat, ox.RdfFormat] = {
+    GraphFormat.TURTLE: ox.RdfFormat.TURTLE,
+    GraphFormat.N_TRIPLES: ox.RdfFormat.N_TRIPLES,
+    GraphFormat.JSON_LD: ox.RdfFormat.JSON_LD,
+    GraphFormat.RDF_XML: ox.RdfFormat.RDF_XML,
+    GraphFormat.TRIG: ox.RdfFormat.TRIG,
+    GraphFormat.N_QUADS: ox.RdfFormat.N_QUADS,
+}
+
+# What Store.query takes in its lists, which are invariant.
+DefaultName = ox.NamedNode | ox.BlankNode | ox.DefaultGraph
+NamedName = ox.NamedNode | ox.BlankNode
+Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+
+
+class ServiceFailed(ProtocolError):
+    """An endpoint named by SERVICE did not answer as it should (SPARQL 1.1 Federated Query section 4)."""
+
+    status = 502
+    title = "A service failed"
+
+
+class OxigraphResult(Result):
+    """An rdflib Result over Oxigraph's answer, which is read once: either by ``written`` or as rdflib terms.
+
+    Oxigraph's answers must be dropped in the thread that asked: ``close`` does it, whatever else still
+    holds the result (the frames of a traceback, say).
+    """
+
+    def __init__(self, answered: Mapping[str, Any]) -> None:
+        answer: Answer = answered["answer"]
+        kind = {ox.QuerySolutions: "SELECT", ox.QueryBoolean: "ASK", ox.QueryTriples: "CONSTRUCT"}[type(answer)]
+        super().__init__(kind)
+        self.answer: Answer | None = answer
+        self._services = bool(answered.get("services"))
+        self._graph: Graph | None = None
+        if isinstance(answer, ox.QueryBoolean):
+            self.askAnswer = bool(answer)
+        elif isinstance(answer, ox.QuerySolutions):
+            self.vars = [Variable(variable.value) for variable in answer.variables]
+            self.bindings = _solutions(self.vars, answer)
+
+    def close(self) -> None:
+        """Let go of Oxigraph's answer; what was not read of it is gone."""
+        self.answer = None
+        self._genbindings = None
+
+    @property
+    def graph(self) -> Graph | None:
+        """The triples of CONSTRUCT or DESCRIBE, made when first asked for."""
+        if self._graph is None and isinstance(self.answer, ox.QueryTriples):
+            self._graph = Graph()
+            for triple in self.answer:
+                self._graph.add(cast("tuple[Node, Node, Node]", from_ox(triple)))
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph | None) -> None:
+        self._graph = graph
+
+    def written(self, syntax: SolutionsFormat | GraphFormat, output: Output | None = None) -> bytes:
+        """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet.
+
+        Raises NotExpressible for what the format has no way to write.
+        """
+        if output is None:
+            document = BytesIO()
+            self.written(syntax, document)
+            return document.getvalue()
+        file = cast("IO[bytes]", XmlOutput(output) if syntax is SolutionsFormat.XML else output)
+        try:
+            if isinstance(self.answer, ox.QueryTriples):
+                assert isinstance(syntax, GraphFormat)
+                if syntax is GraphFormat.RDF_XML:
+                    write_rdf_xml(self.answer, output)
+                    return b""
+                return self.answer.serialize(file, GRAPH_SYNTAX[syntax]) or b""
+            assert self.answer is not None
+            assert isinstance(syntax, SolutionsFormat)
+            if syntax is SolutionsFormat.CSV and isinstance(self.answer, ox.QuerySolutions):
+                write_csv(self.answer, output)
+                return b""
+            return self.answer.serialize(file, SOLUTIONS_SYNTAX[syntax]) or b""
+        except (RuntimeError, OSError) as error:
+            problem = _problem_of(error, self._services)
+            if problem is None:
+                raise
+            raise problem from error
+
+
+def _problem_of(error: RuntimeError | OSError, services: bool) -> ProtocolError | None:
+    """What an error of Oxigraph's is to the client, in a query that asks other endpoints or not; None: it is ours."""
+    # An OSError with a number is that of the output or the disk; Oxigraph's of the network have none.
+    if services and (error.errno is None if isinstance(error, OSError) else "service <" in str(error)):
+        return ServiceFailed(str(error))
+    return None if isinstance(error, OSError) else QuerySemanticError(str(error))
+
+
+def _solutions(variables: Sequence[Variable], answer: ox.QuerySolutions) -> Iterator[Mapping[Variable, Any]]:
+    for solution in answer:
+        yield {name: from_ox(term) for name, term in zip(variables, solution, strict=True) if term is not None}
+
+
+class OxigraphProcessor(Processor):
+    """Evaluates query text in the Oxigraph store under an rdflib graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._store: ox.Store = graph.store._inner  # type: ignore[attr-defined]
+
+    def query(  # type: ignore[override]
+        self,
+        strOrQuery: str,  # noqa: N803
+        initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+        initNs: Mapping[str, Any] | None = None,  # noqa: N803
+        DEBUG: bool = False,  # noqa: N803
+        *,
+        base: str | None = None,
+        default_graphs: Sequence[str] = (),
+        named_graphs: Sequence[str] = (),
+        allow_fetch: AllowList = NOTHING,
+    ) -> Mapping[str, Any]:
+        """``{"answer": …}``. Graphs given here, of either kind, are the whole dataset, whatever FROM says.
+
+        ``initNs`` is not used: SPARQL knows the prefixes the text declares. Raises ProtocolError for
+        what is no query, for SERVICE with an address that is not on the list, and for text too complex to be evaluated.
+        Oxigraph calls a service by itself: it follows no redirect, and waits without end.
+        """
+        if initBindings:
+            raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
+        refuse_excess(strOrQuery)
+        text = permitted_query(strOrQuery, allow_fetch, base=base)
+        services = bool(allow_fetch) and "service" in text.casefold()
+        default: list[DefaultName] = [ox.NamedNode(iri) for iri in default_graphs]
+        named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
+        if not default and not named:
+            default, named = _from_clauses(text, base)
+        original = text
+        try:
+            text = rewritten(original, base, lambda: self._named_graphs(original, base, default, named))
+            if not default and not named:
+                answer = self._store.query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
+                return {"answer": answer, "services": services}
+            store = self._store
+            if len(default) > 1 and self._overlap(default):
+                # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
+                store, default = self._merged(default, named), [ox.DefaultGraph()]
+            answer = store.query(
+                text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=CUSTOM_FUNCTIONS
+            )
+            return {"answer": answer, "services": services}
+        except SyntaxError as error:
+            raise error_in_original(original, text, error, base) from None
+        except (RuntimeError, OSError) as error:
+            problem = _problem_of(error, services)
+            if problem is None:
+                raise
+            raise problem from error
+
+    def _named_graphs(
+        self, text: str, base: str | None, default: Sequence[DefaultName], named: Sequence[NamedName]
+    ) -> list[str]:
+        """IRIs of the named graphs of the query's dataset: of those given, or else of FROM's, or else the store's."""
+        graphs: Iterable[object] = named
+        if not default and not named:
+            clauses = dataset_clauses(text)
+            from_some = bool(clauses.default or clauses.named)
+            graphs = _resolved(clauses.prologue, clauses.named, base) if from_some else self._store.named_graphs()
+        return [graph.value for graph in graphs if isinstance(graph, ox.NamedNode)]
+
+    def _overlap(self, graphs: Sequence[DefaultName]) -> bool:
+        """Whether any triple is in more than one of the graphs."""
+        later = list(graphs)
+        while len(later) > 1:
+            first = later.pop()
+            pairs = " UNION ".join(f"{{ GRAPH {graph} {{ ?s ?p ?o }} }}" for graph in later)
+            if bool(self._store.query(f"ASK {{ GRAPH {first} {{ ?s ?p ?o }} {{ {pairs} }} }}")):
+                return True
+        return False
+
+    def _merged(self, default: Sequence[DefaultName], named: Sequence[NamedName]) -> ox.Store:
+        merged = ox.Store()
+        for graph in default:
+            merged.extend(
+                ox.Quad(quad.subject, quad.predicate, quad.object)
+                for quad in self._store.quads_for_pattern(None, None, None, graph)
+            )
+        for graph in named:
+            merged.extend(self._store.quads_for_pattern(None, None, None, graph))
+        return merged
+
+
+def _from_clauses(text: str, base: str | None) -> tuple[list[DefaultName], list[NamedName]]:
+    """The graphs of FROM and FROM NAMED, each once, where there is more than one of a kind; else nothing.
+
+    One graph of each kind Oxigraph reads from the text rightly; of one named twice it would give every
+    solution twice.
+    """
+    if text.upper().count("FROM") < 2:
+        return [], []
+    clauses = dataset_clauses(text)
+    if len(clauses.default) < 2 and len(clauses.named) < 2:
+        return [], []
+    return (
+        [*_resolved(clauses.prologue, clauses.default, base)],
+        [*_resolved(clauses.prologue, clauses.named, base)],
+    )
+
+
+def _resolved(prologue: str, names: Sequence[str], base: str | None) -> list[ox.NamedNode]:
+    """IRIs and prefixed names as the prologue means them, resolved by the parser that will read the query."""
+    if not names:
+        return []
+    try:
+        found = ox.Store().query(f"{prologue} SELECT ?g {{ VALUES ?g {{ {' '.join(names)} }} }}", base_iri=base)
+    except SyntaxError:
+        # The query has the same fault, and its parser will name the place.
+        return []
+    assert isinstance(found, ox.QuerySolutions)
+    graphs = [solution["g"] for solution in found]
+    return list(dict.fromkeys(graph for graph in graphs if isinstance(graph, ox.NamedNode)))
+
+
+class OxigraphUpdateProcessor(UpdateProcessor):
+    """Runs update text in the Oxigraph store under an rdflib graph, all of it or nothing."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._store: ox.Store = graph.store._inner  # type: ignore[attr-defined]
+
+    def update(  # type: ignore[override]
+        self,
+        strOrQuery: str,  # noqa: N803
+        initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+        initNs: Mapping[str, Any] | None = None,  # noqa: N803
+        *,
+        base: str | None = None,
+        allow_fetch: AllowList = NOTHING,
+        loaded: Sequence[str | None] = (),
+    ) -> None:
+        """``loaded`` are the documents of the LOAD operations, as ``fetching.documents`` gives them for this text.
+
+        Raises ProtocolError for what is no update, for SERVICE, for LOAD of an address that is not on the list, and
+        for what cannot be done.
+        """
+        if initBindings:
+            raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
+        refuse_excess(strOrQuery)
+        refuse_services(strOrQuery)
+        text = with_data(strOrQuery, loads(strOrQuery, allow_fetch, base=base), loaded)
+        try:
+            self._store.update(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
+        except SyntaxError as error:
+            raise syntax_error(strOrQuery, error, update=True) from None
+        except RuntimeError as error:
+            raise QuerySemanticError(str(error)) from error
+
+
+plugin.register(NAME, Processor, __name__, "OxigraphProcessor")
+plugin.register(NAME, UpdateProcessor, __name__, "OxigraphUpdateProcessor")
+plugin.register(NAME, Result, __name__, "OxigraphResult")

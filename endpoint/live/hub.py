@@ -1,0 +1,232 @@
+"""The hub: from the backend's notices to whoever listens, by query (contract section 5)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.to_thread
+from sse_starlette.sse import AppStatus
+
+from endpoint.backend import Backend, Ended, Evaluation, Notice, Progress, QueryDescription
+from endpoint.live.channel import BEFORE_ALL, Bounds, Channel
+from endpoint.live.subscription import StartingPoint, Subscription
+from protocol.language.model import ContinuousQuery
+from protocol.time import Instant
+
+T = TypeVar("T")
+
+_REPLAYS_AT_ONCE = 4
+_APPENDS_AT_ONCE = 64
+
+
+@dataclass
+class _Limits:
+    """Worker threads, one set an event loop.
+
+    Appends wait for the disk and replays compute; neither holds up what only looks something up.
+    """
+
+    appends: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_APPENDS_AT_ONCE))
+    replays: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_REPLAYS_AT_ONCE))
+
+
+class Hub:
+    """One an application: gives each evaluation, encoded once, to all listeners of its query.
+
+    The backend's threads hand notices over in ``receive``; all else happens in one event loop. It expects that
+    notices of a query come in order, and that those of one that was removed or replaced are handed over before
+    ``remove`` or ``register`` returns.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        bounds: Bounds | None = None,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self.backend = backend
+        self.sleep = sleep
+        self._bounds = bounds if bounds is not None else Bounds()
+        self._channels: dict[str, Channel] = {}
+        self._registering: set[str] = set()
+        self._handover = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._limits: _Limits | None = None
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    # From the backend's threads
+
+    def receive(self, notices: Sequence[Notice]) -> None:
+        """Take a micro-batch's notices, in order per query, from any thread. Never waits for a listener."""
+        with self._handover:
+            loop = self._loop
+            if loop is None or loop.is_closed():
+                return  # Nobody has asked for anything yet, or any more.
+            try:
+                loop.call_soon_threadsafe(self._deliver, tuple(notices))
+            except RuntimeError:
+                if not loop.is_closed():
+                    raise
+
+    async def start(self) -> None:
+        """Deliver in the running event loop."""
+        self.bind()
+
+    async def stop(self) -> None:
+        """Close all listeners' streams, without an ``end``: after a restart they resume."""
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+
+    def bind(self) -> None:
+        """Make the running event loop the one that delivers. Called by every request; costs nothing the second time.
+
+        A mounted application is never told of its start, so the first request must do.
+        """
+        loop = asyncio.get_running_loop()
+        if loop is self._loop:
+            return
+        with self._handover:
+            if self._loop is not None and not self._loop.is_closed():
+                raise RuntimeError("the hub serves one event loop at a time")
+            # Locks and wake-up events of a loop that is gone cannot be waited for in this one.
+            self._channels.clear()
+            self._locks = WeakValueDictionary()
+            self._limits = _Limits()
+            self._loop = loop
+        # sse-starlette notes for the whole process that a server was told to stop, and never takes it back: a
+        # server that runs in this process after that one would end every result stream at once.
+        AppStatus.should_exit = False
+
+    def _deliver(self, notices: Sequence[Notice]) -> None:
+        watermarks: dict[str, Instant] = {}
+        for notice in notices:
+            if isinstance(notice, Progress):
+                watermarks[notice.query] = max(notice.watermark, watermarks.get(notice.query, notice.watermark))
+        touched: set[Channel] = set()
+        for notice in notices:
+            # Without a channel nobody has asked for the query: what is missed here can be replayed.
+            channel = self._channels.get(notice.query)
+            if channel is None or channel.ended is not None:
+                continue
+            if isinstance(notice, Ended):
+                if notice.query in self._registering:
+                    continue  # It is the one before that has ended; whoever registers says what becomes of listeners.
+                channel.ended = notice.reason
+            else:
+                channel.take(notice, watermarks.get(notice.query, BEFORE_ALL))
+            touched.add(channel)
+        for channel in touched:
+            channel.wake()
+
+    # Queries
+
+    async def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None,
+        previous: QueryDescription | None,
+        same: bool = False,
+    ) -> None:
+        """Register the query in the backend in place of ``previous``. Raises what the backend raises.
+
+        Listeners of the previous one are told that it has ended, unless it is the ``same`` query, whose start is
+        moved back: what comes again is then dropped.
+        """
+        if previous is None:
+            self.end(name, "the query was removed")
+            # Opened before the query runs: it holds everything from the very first evaluation on.
+            self._channels[name] = Channel(name, self._bounds, floor=BEFORE_ALL)
+        self._registering.add(name)
+        try:
+            await self.call(lambda: self.backend.register(name, query, standing=standing, since=since))
+            start = (await self.call(self.backend.query, name)).start
+        except BaseException:
+            if previous is None:
+                self.end(name, "the query could not be registered")
+            raise
+        finally:
+            self._registering.discard(name)
+        if previous is not None and not same:
+            self.end(name, "the query was replaced")
+        channel = self._channels.get(name)
+        if previous is None and channel is not None and channel.floor is not None and start is not None:
+            # What is before the start can be asked for all the same: it is in the log.
+            channel.floor = max(channel.floor, start)
+
+    # Channels
+
+    def end(self, name: str, reason: str) -> None:
+        """Tell the query's listeners that nothing follows, and forget it."""
+        channel = self._channels.pop(name, None)
+        if channel is not None:
+            channel.end(reason)
+
+    def listeners(self) -> dict[str, int]:
+        """How many listen to each query, where anybody does."""
+        return {name: channel.listeners for name, channel in self._channels.items() if channel.listeners}
+
+    def lock(self, name: str) -> asyncio.Lock:
+        """Held by whoever registers, replaces or removes the query of this name."""
+        lock = self._locks.get(name)
+        if lock is None:
+            lock = self._locks[name] = asyncio.Lock()
+        return lock
+
+    # Listening
+
+    async def subscribe(self, name: str, start: StartingPoint) -> Subscription:
+        """Join a query's result stream; what is given out from now on is not missed. Raises NotFound."""
+        channel, description = await self._joined(name)
+        return Subscription(self, channel, description, start)
+
+    async def latest(self, name: str) -> Evaluation | None:
+        """The query's latest answer: the one held, or the one of the last instant, computed again. Raises NotFound."""
+        channel, description = await self._joined(name)
+        instant = description.evaluated
+        if channel.latest is None and instant is not None:
+            channel.remember(await self.replayed(lambda: list(self.backend.replay(name, instant - 1, instant))))
+        return channel.latest
+
+    async def _joined(self, name: str) -> tuple[Channel, QueryDescription]:
+        description = await self.call(self.backend.query, name)
+        channel = self._channels.get(name)
+        if channel is not None:
+            return channel, description
+        channel = self._channels[name] = Channel(name, self._bounds)
+        try:
+            # Asked once more, now that the channel is there: between the description and its first notice is no gap.
+            return channel, await self.call(self.backend.query, name)
+        except BaseException:
+            if self._channels.get(name) is channel:
+                del self._channels[name]
+            raise
+
+    # Worker threads
+
+    async def call(self, function: Callable[..., T], *arguments: object) -> T:
+        """Call a method of the backend that may block, in a worker thread."""
+        return await anyio.to_thread.run_sync(lambda: function(*arguments))
+
+    async def appended(self, function: Callable[[], T]) -> T:
+        """The same for an append."""
+        return await anyio.to_thread.run_sync(function, limiter=self._limited().appends)
+
+    async def replayed(self, function: Callable[[], T]) -> T:
+        """The same for (a part of) a replay."""
+        return await anyio.to_thread.run_sync(function, limiter=self._limited().replays)
+
+    def _limited(self) -> _Limits:
+        if self._limits is None:
+            self._limits = _Limits()
+        return self._limits

@@ -1,0 +1,188 @@
+"""Continuous queries that run while someone listens: shared by text, and kept for a resume window longer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from endpoint.backend import QueryDescription
+from endpoint.live.hub import Hub
+from endpoint.live.registration import query_identity
+from endpoint.live.result_stream import Asked
+from endpoint.live.subscription import BEGINNING, NOW, StartingPoint, Subscription
+from protocol.errors import NotFound, Unavailable
+from protocol.formats.sse import FIRST_INSTANT
+from protocol.language.model import ContinuousQuery
+from protocol.time import Instant
+
+logger = logging.getLogger(__name__)
+
+RESUME_WINDOW = 60.0
+"""Seconds a query goes on running after its last listener has left."""
+
+
+class TooManyLiveQueries(Unavailable):
+    """As many continuous queries run for their listeners alone as the endpoint takes."""
+
+    title = "Too many continuous queries"
+    refusal = "live_queries"
+    retry_after = 10
+
+
+@dataclass
+class _Held:
+    """A query registered here: how many use it, when the last one left (None while somebody does).
+
+    ``since`` is the start asked for; the backend may give a later one, where retention reaches no further back.
+    """
+
+    users: int = 0
+    idle_since: float | None = None
+    since: Instant | None = None
+
+
+class LiveQueries:
+    """The same query asked by many is registered once in the backend, under a name that its text determines.
+
+    At most ``maximum`` of them run; where there are so many, one that nobody listens to any more makes room for
+    a new one. ``clock`` gives seconds that never step back.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        *,
+        maximum: int = 100,
+        clock: Callable[[], float] = time.monotonic,
+        resume_window: float = RESUME_WINDOW,
+    ) -> None:
+        self._hub = hub
+        self._maximum = maximum
+        self._clock = clock
+        self._window = resume_window
+        self._held: dict[str, _Held] = {}
+        self._sweeps: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def listening(self, query: ContinuousQuery, asked: Asked) -> AsyncGenerator[Subscription, None]:
+        """A subscription to the query, which runs at least as long.
+
+        Raises TooManyLiveQueries, and what registering it raises.
+        """
+        name = live_name(query, asked.since)
+        while name not in self._held and len(self._held) >= self._maximum:
+            await self._make_room()
+        # Counted first: whatever happens from here on, the query is removed some time after it.
+        held = self._held.setdefault(name, _Held())
+        held.users += 1
+        held.idle_since = None
+        try:
+            started = await self._ensure_running(name, query, _wanted_start(asked), held)
+            # The first answer of a query may be out before its first listener is there.
+            start = started if started is not None and asked.start == NOW else asked.start
+            yield await self._hub.subscribe(name, start)
+        finally:
+            self._release(held)
+
+    async def sweep(self) -> None:
+        """Remove the queries that nobody has listened to for the resume window."""
+        for name in [name for name, held in self._held.items() if self._expired(held)]:
+            await self._remove(name, self._expired)
+
+    async def _make_room(self) -> None:
+        """Remove the query that nobody has listened to for longest. Raises TooManyLiveQueries if all are in use."""
+        idle = {name: held.idle_since for name, held in self._held.items() if held.idle_since is not None}
+        if not idle:
+            raise TooManyLiveQueries(
+                f"{self._maximum} continuous queries that nobody registered are running, which is as many as this "
+                "endpoint takes (max_live_queries): try again later, or listen to a registered query"
+            )
+        await self._remove(min(idle, key=lambda name: idle[name]), lambda held: held.idle_since is not None)
+
+    async def _remove(self, name: str, removable: Callable[[_Held], bool]) -> None:
+        """Remove a query, unless it is not removable any more once its turn has come."""
+        async with self._hub.lock(name):
+            held = self._held.get(name)
+            if held is None or not removable(held):
+                return
+            del self._held[name]
+            try:
+                await self._hub.call(self._hub.backend.remove, name)
+            except NotFound:
+                logger.debug("%s was gone already", name)
+            self._hub.end(name, "nobody listened any more")
+
+    def _expired(self, held: _Held) -> bool:
+        return held.idle_since is not None and self._clock() - held.idle_since >= self._window
+
+    async def _ensure_running(
+        self, name: str, query: ContinuousQuery, since: Instant | None, held: _Held
+    ) -> StartingPoint | None:
+        """Register the query where it does not run, or not from ``since`` on; its start if it did not run."""
+        async with self._hub.lock(name):
+            running = await self._described(name)
+            if running is not None and running.state != "ended":
+                if since is not None and running.start is not None and since < _asked_start(held, running.start):
+                    await self._hub.register(name, query, standing=False, since=since, previous=running, same=True)
+                    held.since = since
+                return None
+            await self._hub.register(name, query, standing=False, since=since, previous=running)
+            held.since = since
+            now = await self._described(name)
+            return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
+
+    async def _described(self, name: str) -> QueryDescription | None:
+        try:
+            return await self._hub.call(self._hub.backend.query, name)
+        except NotFound:
+            return None
+
+    def _release(self, held: _Held) -> None:
+        held.users -= 1
+        if held.users == 0:
+            held.idle_since = self._clock()
+            # A little later than the window: timers may fire a moment early.
+            asyncio.get_running_loop().call_later(self._window + 0.1, self._sweep_soon)
+
+    def _sweep_soon(self) -> None:
+        task = asyncio.get_running_loop().create_task(self.sweep())
+        self._sweeps.add(task)
+        task.add_done_callback(self._swept)
+
+    def _swept(self, task: asyncio.Task[None]) -> None:
+        self._sweeps.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Unavailable):
+            # The server stops, and the queries with it.
+            logger.debug("queries nobody listens to are left: %s", error)
+        elif error is not None:
+            logger.error("queries nobody listens to could not be removed", exc_info=error)
+
+
+def live_name(query: ContinuousQuery, since: Instant | None) -> str:
+    """The name of a query that nobody named: the same for the same text, read against the same base IRI.
+
+    Who asks for the past gets a query of its own, so that nobody waits while it catches up; among those who ask for
+    the same past it is shared as well.
+    """
+    identity = (*query_identity(query), since)
+    return "live-" + hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
+
+
+def _asked_start(held: _Held, start: Instant) -> Instant:
+    return start if held.since is None else min(held.since, start)
+
+
+def _wanted_start(asked: Asked) -> Instant | None:
+    """Where the query must start at the latest to give what is asked for.
+
+    Before the event the client had last, not after it: ISTREAM and DSTREAM compare the next answer with that one.
+    """
+    if asked.token is not None:
+        return asked.token - 1
+    return None if asked.since is None else max(asked.since, FIRST_INSTANT)

@@ -1,0 +1,110 @@
+"""Standing queries come and go: PUT and DELETE of a query, and REGISTER (contract sections 3 and 4)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from starlette.requests import Request
+
+from endpoint.backend import QueryDescription
+from endpoint.live.hub import Hub
+from protocol.errors import Conflict, NotFound
+from protocol.formats.sse import FIRST_INSTANT
+from protocol.language.model import ContinuousQuery
+from protocol.names import InvalidName, registered_name
+from protocol.time import Instant
+
+_RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
+
+
+async def located(request: Request, hub: Hub, query: ContinuousQuery) -> ContinuousQuery:
+    """The query with the streams it names by their URL here named by their IRI: queries may use either."""
+    settings = request.app.state.settings
+    roots = tuple({f"{base.rstrip('/')}/streams/" for base in (settings.base_url, str(request.base_url))})
+    if not any(window.stream.startswith(roots) for window in query.windows):
+        return query
+    streams = await hub.call(hub.backend.streams)
+    iris = {stream.settings.iri for stream in streams}
+    by_url = {root + stream.name: stream.settings.iri for stream in streams for root in roots}
+    windows = tuple(
+        window if window.stream in iris else replace(window, stream=by_url.get(window.stream, window.stream))
+        for window in query.windows
+    )
+    return replace(query, windows=windows)
+
+
+async def put_query(hub: Hub, name: str, query: ContinuousQuery, since: Instant | None) -> bool:
+    """Create the standing query, or replace the one of this name; True if it is new.
+
+    The very query that runs already goes on running. Raises what registering it raises, with nothing changed.
+    """
+    _refuse_reserved(name)
+    async with hub.lock(name):
+        existing = await _standing(hub, name)
+        if existing is None:
+            await _register(hub, name, query, since, None)
+            return True
+        if since is not None or not _same(existing, query) or existing.state not in ("waiting", "running"):
+            await _register(hub, name, query, since, existing)
+        return False
+
+
+async def register_query(hub: Hub, query: ContinuousQuery, since: Instant | None) -> tuple[str, bool]:
+    """REGISTER: the query's name, and whether it is new. Raises Conflict if the name is another query's."""
+    assert query.registration is not None, "only a query with a registration has a name"
+    name = registered_name(query.registration)
+    _refuse_reserved(name)
+    async with hub.lock(name):
+        existing = await _standing(hub, name)
+        if existing is None:
+            await _register(hub, name, query, since, None)
+            return name, True
+        if not _same(existing, query):
+            raise Conflict(f"there is another query {name!r}: replace it with PUT /queries/{name}, or delete it first")
+        return name, False
+
+
+async def delete_query(hub: Hub, name: str) -> None:
+    """End the standing query; its listeners are told. Raises NotFound."""
+    async with hub.lock(name):
+        await standing_query(hub, name)
+        await hub.call(hub.backend.remove, name)
+        hub.end(name, "the query was removed")
+
+
+async def standing_query(hub: Hub, name: str) -> QueryDescription:
+    """The standing query of this name. Raises NotFound, also where only listeners keep one running."""
+    description = await _standing(hub, name)
+    if description is None:
+        raise NotFound(f"there is no query {name!r}")
+    return description
+
+
+async def _standing(hub: Hub, name: str) -> QueryDescription | None:
+    try:
+        description = await hub.call(hub.backend.query, name)
+    except NotFound:
+        return None
+    return description if description.standing else None
+
+
+async def _register(
+    hub: Hub, name: str, query: ContinuousQuery, since: Instant | None, previous: QueryDescription | None
+) -> None:
+    start = None if since is None else max(since, FIRST_INSTANT)
+    await hub.register(name, query, standing=True, since=start, previous=previous)
+
+
+def query_identity(query: ContinuousQuery) -> tuple[object, ...]:
+    """What makes two queries the same: the text, read the same way (against the same base IRI, of the same streams)."""
+    return query.text.strip(), query.standard.strip(), query.streams, query.from_graphs, query.from_named
+
+
+def _same(existing: QueryDescription, query: ContinuousQuery) -> bool:
+    return query_identity(existing.query) == query_identity(query)
+
+
+def _refuse_reserved(name: str) -> None:
+    if _RESERVED.match(name):
+        raise InvalidName(f"{name!r} is a name the endpoint gives to queries that nobody named: choose another")

@@ -1,0 +1,213 @@
+"""One listener's way through a query's answers: what is past from the log, then live (contract section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from endpoint.backend import Ended, Evaluation, Failed, Progress, QueryDescription
+from endpoint.live.channel import BEFORE_ALL, Channel, Entry
+from endpoint.live.replay import Replay
+from protocol.errors import NotFound
+from protocol.time import Instant
+
+if TYPE_CHECKING:
+    from endpoint.live.hub import Hub
+
+
+_BATCH_BYTES = 128 * 1024
+"""Entries are handed out together up to this size; sending each by itself costs more than making it."""
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """Where a listener begins: with the evaluations after ``after``; None: with the next."""
+
+    after: Instant | None = None
+
+
+NOW = StartingPoint()
+BEGINNING = StartingPoint(BEFORE_ALL)
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The starting point is no longer held: what follows is after ``time``."""
+
+    time: Instant
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """The listener was too slow; it has had everything up to ``position``."""
+
+    position: Instant
+
+
+Item = Entry | Reset | CutOff | Ended
+
+
+class Subscription:
+    """An iterator over what a listener gets; it ends after CutOff or Ended.
+
+    ``position`` is the instant up to which the listener has everything, None until that is known. It reads the
+    channel while the channel holds what comes after the position, and the log when not. There is no queue of its
+    own: the bounds of the channel are how far a listener may fall behind.
+    """
+
+    def __init__(self, hub: Hub, channel: Channel, description: QueryDescription, start: StartingPoint) -> None:
+        self.channel = channel
+        self._hub = hub
+        self._evaluated = description.evaluated
+        self._watermark = description.watermark if description.watermark is not None else BEFORE_ALL
+        self._joined = channel.sequence
+        # Who asked for the beginning asked for what is held; everybody else must be told of a gap.
+        self._exact = start.after != BEFORE_ALL
+        self._last_words: str | None = None
+        if start.after is None:
+            live = channel.live
+            self.position = live if live is not None else description.evaluated
+            self._cursor = channel.sequence
+            self._live_from = BEFORE_ALL
+        else:
+            self.position = start.after
+            self._cursor = BEFORE_ALL
+            if self._evaluated is None:
+                # Nothing was evaluated yet, and nothing at or before its start will be: that is for the replay.
+                self._evaluated = description.start
+            # Who asked for the past is not slow before having had it.
+            self._live_from = max(self._watermark, self._evaluated if self._evaluated is not None else BEFORE_ALL)
+        if description.state == "ended" and self._all_delivered():
+            self._last_words = "all streams of the query have ended, and every evaluation is out"
+
+    async def items(self) -> AsyncGenerator[Item, None]:
+        """What the listener gets, one after the other; see ``batches``."""
+        async with aclosing(self.batches()) as batches:
+            async for batch in batches:
+                for item in batch:
+                    yield item
+
+    async def batches(self) -> AsyncGenerator[list[Item], None]:
+        """What the listener gets, as it comes: as much at once as is there, and not much more than ``_BATCH_BYTES``.
+
+        Raises what a replay raises, with everything before it delivered.
+        """
+        self.channel.listeners += 1
+        try:
+            while not self.channel.closed:
+                if self.position is None:
+                    self.position = self.channel.origin
+                if self._behind() and not self.channel.gone:
+                    try:
+                        async with aclosing(self._past()) as past:
+                            async for item in past:
+                                yield [item]
+                    except NotFound:
+                        # Removed meanwhile: the channel says so, and there is nothing else to tell.
+                        if not self.channel.gone:
+                            raise
+                    continue
+                batch = self._held()
+                if batch is None:
+                    reason = self.channel.ended or self._last_words
+                    if reason is not None:
+                        yield [Ended(self.channel.name, reason)]
+                        return
+                    await self.channel.changed()
+                    continue
+                if not batch:
+                    continue
+                yield batch
+                # Behind after sending, not after waiting: the listener itself was too slow to take the next.
+                if self._behind() and self.position is not None and self.position >= self._live_from:
+                    yield [CutOff(self.position)]
+                    return
+        finally:
+            self.channel.listeners -= 1
+
+    def _held(self) -> list[Item] | None:
+        """The next entries of the channel that are wanted here; None if it holds nothing more."""
+        entry = self.channel.next(self._cursor)
+        if entry is None:
+            return None
+        batch: list[Item] = []
+        size = 0
+        while entry is not None and size < _BATCH_BYTES:
+            self._cursor = entry.sequence
+            if self._wanted(entry):
+                if isinstance(entry.notice, Evaluation):
+                    self.position = entry.notice.instant
+                batch.append(entry)
+                size += entry.size
+            entry = self.channel.next(self._cursor)
+        return batch
+
+    def _all_delivered(self) -> bool:
+        return self.channel.last is None or self._evaluated is None or self.channel.last >= self._evaluated
+
+    def _behind(self) -> bool:
+        """Whether evaluations after the position are in the log and not (or no longer) in the channel."""
+        if self.position is None:
+            return False
+        if self.channel.floor is not None:
+            return self.position < self.channel.floor
+        return self._evaluated is not None and self.position < self._evaluated
+
+    def _wanted(self, entry: Entry) -> bool:
+        match entry.notice:
+            case Evaluation(instant=instant):
+                return self.position is None or instant > self.position
+            case Progress(time=time):
+                return self.position is None or time >= self.position
+            case Failed():
+                return entry.sequence > self._joined
+
+    async def _past(self) -> AsyncGenerator[Item, None]:
+        """The evaluations between the position and what the channel holds, from the log.
+
+        A replay that fits the channel is put there, for all: after a restart a thousand listeners come at once.
+        """
+        channel, hub = self.channel, self._hub
+        retained = await hub.call(hub.backend.retained_from, channel.name)
+        if retained is not None and self.position is not None and self.position < retained:
+            self.position = retained
+            if self._exact:
+                yield Reset(retained)
+        self._exact = True
+        async with channel.replaying:
+            after, upto = self.position, channel.floor if channel.floor is not None else self._evaluated
+            if not self._behind() or after is None or upto is None:
+                return
+            replay = Replay(hub, channel.name, after, upto)
+            try:
+                first, complete = await self._gather(replay)
+            except BaseException:
+                await replay.close()
+                raise
+            if complete:
+                channel.fill(first, after=after, upto=upto, watermark=self._watermark)
+        try:
+            if complete and not self._behind():
+                return
+            chunk = first
+            while chunk and not channel.gone:
+                for evaluation in chunk:
+                    self.position = evaluation.instant
+                    yield Entry(self._cursor, evaluation, self._watermark)
+                chunk = [] if complete else await replay.chunk()
+            self.position = upto
+        finally:
+            await replay.close()
+
+    async def _gather(self, replay: Replay) -> tuple[list[Evaluation], bool]:
+        """As much of a replay as a channel has room for, and whether that is all of it."""
+        gathered: list[Evaluation] = []
+        size, bounds = 0, self.channel.bounds
+        while chunk := await replay.chunk():
+            gathered += chunk
+            size += sum(len(evaluation.data) for evaluation in chunk)
+            if len(gathered) >= bounds.entries // 2 or size >= bounds.bytes // 4:
+                return gathered, False
+        return gathered, True

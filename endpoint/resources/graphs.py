@@ -1,0 +1,216 @@
+"""The resource ``/graphs``: SPARQL 1.1 Graph Store HTTP Protocol, indirect (?default, ?graph=IRI) and direct naming."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+import pyoxigraph as ox
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from endpoint.backend import Backend
+from endpoint.graphs.processor import GRAPH_SYNTAX
+from endpoint.graphs.store import GraphStore
+from endpoint.readers.exchange import GraphQuestion
+from endpoint.readers.response import AnswerResponse, query_limits
+from endpoint.resources.multipart_graphs import FORM_DATA, parts
+from endpoint.resources.request_body import read_body
+from endpoint.threads import WorkerThreads
+from protocol.errors import InvalidMessage, NotFound, ProtocolError
+from protocol.formats.document_checks import check_document
+from protocol.formats.media_types import GRAPH_OFFERS, RDF_BODY_TYPES, GraphFormat
+from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
+from protocol.sparql.dataset import require_absolute
+from protocol.sparql.request import decode_form
+
+_URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~"
+METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE")
+_OFFERS = {media_type: syntax.value for media_type, syntax in GRAPH_OFFERS.items()}
+"""Datasets too: the graph is then the default graph of one."""
+
+
+class MalformedGraphRequest(ProtocolError):
+    """The request names no graph, or two."""
+
+    title = "Not a Graph Store request"
+
+
+class InvalidGraph(InvalidMessage):
+    """The body is not an RDF graph in the syntax its Content-Type names."""
+
+    title = "The graph cannot be read"
+
+
+@dataclass(frozen=True)
+class GraphName:
+    """One graph of the store; ``iri`` None is the default graph."""
+
+    iri: str | None
+
+    @property
+    def oxigraph(self) -> ox.NamedNode | ox.DefaultGraph:
+        return ox.DefaultGraph() if self.iri is None else ox.NamedNode(self.iri)
+
+    def exists(self, store: ox.Store) -> bool:
+        """The default graph always does."""
+        return self.iri is None or store.contains_named_graph(ox.NamedNode(self.iri))
+
+    def require(self, store: ox.Store) -> None:
+        if not self.exists(store):
+            raise NotFound(f"there is no graph <{self.iri}>")
+
+
+async def graphs(request: Request) -> Response:
+    """All methods of the protocol on one graph; POST without a graph makes a new one and names it."""
+    state = request.app.state
+    threads: WorkerThreads = state.threads
+    graph = _named_by(request)
+    if request.method in ("GET", "HEAD"):
+        accept = ", ".join(request.headers.getlist("accept")) or None
+        question = GraphQuestion(_required(graph).iri, accept, _OFFERS)
+        return AnswerResponse(state.readers, question, query_limits(request))
+    if request.method == "DELETE":
+        return await threads.run(_delete, state.store, state.backend, _required(graph))
+    put = request.method == "PUT"
+    content_type = request.headers.get("content-type")
+    if put or _media_type(content_type) != FORM_DATA:
+        _syntax(content_type)  # before the body is read
+    body = await read_body(request, state.settings.max_request_bytes)
+    url = f"{state.settings.base_url}/graphs"
+    if graph is None and request.method == "POST":
+        graph = GraphName(f"{url}/{uuid.uuid4()}")
+    return await threads.run(_write, state.store, state.backend, _required(graph), content_type, body, put, url)
+
+
+def _named_by(request: Request) -> GraphName | None:
+    parameters = decode_form(request.scope["query_string"], "the query part of the URL")
+    named = parameters.get("graph", [])
+    if "name" in request.path_params:
+        if named or "default" in parameters:
+            raise MalformedGraphRequest("the path names a graph already: leave ?graph and ?default out")
+        name = _as_sent(request.scope.get("raw_path"), request.path_params["name"])
+        iri = f"{request.app.state.settings.base_url}/graphs/{name}"
+        return GraphName(require_absolute("the path", iri))
+    if len(named) + ("default" in parameters) > 1:
+        raise MalformedGraphRequest("the request names several graphs: write one of ?default and ?graph=IRI, once")
+    if "default" in parameters:
+        return GraphName(None)
+    return GraphName(require_absolute("graph", named[0])) if named else None
+
+
+def _as_sent(raw_path: bytes | None, name: str) -> str:
+    """The end of the path that was decoded to ``name``, with its percent-encoding: that is part of the graph's IRI."""
+    sent = (raw_path or b"").decode("latin-1").partition("?")[0]
+    start = sent.find("/graphs/")
+    while start >= 0:
+        rest = sent[start + len("/graphs/") :]
+        if unquote(rest) == name:
+            return rest
+        start = sent.find("/graphs/", start + 1)
+    return quote(name, safe=_URL_CHARACTERS.replace("%", ""))
+
+
+def _required(graph: GraphName | None) -> GraphName:
+    if graph is None:
+        raise MalformedGraphRequest("the request names no graph: add ?default or ?graph=IRI")
+    return graph
+
+
+def _media_type(header: str | None) -> str:
+    return (header or "").partition(";")[0].strip().lower()
+
+
+def _syntax(header: str | None, of: str = "the request") -> GraphFormat:
+    expected = f"send one of {', '.join(member.value for member in GraphFormat)}"
+    media_type = _media_type(header)
+    if media_type == FORM_DATA:
+        raise UnsupportedMediaType(f"{FORM_DATA} is read with POST only (Graph Store section 5.5): {expected}")
+    if media_type not in RDF_BODY_TYPES:
+        said = f"{media_type} is not read here" if media_type else f"{of} has no Content-Type"
+        raise UnsupportedMediaType(f"{said}: {expected}")
+    require_utf8(header)
+    return RDF_BODY_TYPES[media_type]
+
+
+def _delete(store: GraphStore, backend: Backend, graph: GraphName) -> Response:
+    with store.changing() as oxigraph:
+        graph.require(oxigraph)
+        if graph.iri is None:
+            oxigraph.clear_graph(ox.DefaultGraph())
+        else:
+            oxigraph.remove_graph(ox.NamedNode(graph.iri))
+    backend.store_changed()
+    return Response(status_code=204)
+
+
+def _write(
+    store: GraphStore,
+    backend: Backend,
+    graph: GraphName,
+    content_type: str | None,
+    body: bytes,
+    put: bool,
+    graphs_url: str,
+) -> Response:
+    triples = [
+        triple
+        for syntax, content in _documents(content_type, body)
+        for triple in _triples(content, syntax, graph.iri or graphs_url)
+    ]
+    with store.changing() as oxigraph:
+        new = not graph.exists(oxigraph)
+        if put:
+            # One update is one transaction: nobody sees the graph emptied and not yet filled.
+            oxigraph.update(_replacement(graph, triples))
+        else:
+            name = graph.oxigraph
+            oxigraph.extend(ox.Quad(one.subject, one.predicate, one.object, name) for one in triples)
+            if isinstance(name, ox.NamedNode):
+                # Only of use if there are no triples; after them, so that nobody sees the graph and not its triples.
+                oxigraph.add_graph(name)
+    backend.store_changed()
+    if not new:
+        return Response(status_code=204)
+    iri = graph.iri or ""
+    direct = iri.startswith(f"{graphs_url}/")
+    location = quote(iri, safe=_URL_CHARACTERS) if direct else f"{graphs_url}?graph={quote(iri, safe='')}"
+    return Response(status_code=201, headers={"Location": location})
+
+
+def _documents(content_type: str | None, body: bytes) -> list[tuple[GraphFormat, bytes]]:
+    """The body, or each of its parts, with its syntax. A part that is no RDF refuses them all."""
+    if _media_type(content_type) != FORM_DATA:
+        return [(_syntax(content_type), body)]
+    found = parts(content_type or "", body)
+    return [(_syntax(header, f"part {number}"), content) for number, (header, content) in enumerate(found, 1)]
+
+
+def _triples(body: bytes, syntax: GraphFormat, base: str | None) -> list[ox.Triple]:
+    """The body's triples, with blank nodes of their own; base is the graph's own IRI (section 4.1)."""
+    try:
+        check_document(body, syntax)
+        parsed = ox.parse(
+            body, format=GRAPH_SYNTAX[syntax], base_iri=base, without_named_graphs=True, rename_blank_nodes=True
+        )  # fmt: skip
+        return [quad.triple for quad in parsed]
+    except SyntaxError as error:
+        raise InvalidGraph(error.msg, line=error.lineno, column=error.offset) from None
+    except ValueError as error:
+        raise InvalidGraph(str(error)) from None
+
+
+def _replacement(graph: GraphName, triples: list[ox.Triple]) -> str:
+    data = (ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"").decode()
+    if graph.iri is None:
+        return f"CLEAR DEFAULT ; INSERT DATA {{\n{data}}}"
+    name = ox.NamedNode(graph.iri)
+    return f"DROP SILENT GRAPH {name} ; CREATE GRAPH {name} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}"
+
+
+routes: list[BaseRoute] = [
+    Route("/graphs", graphs, methods=list(METHODS)),
+    Route("/graphs/{name:path}", graphs, methods=list(METHODS)),
+]

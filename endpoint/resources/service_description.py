@@ -1,0 +1,76 @@
+"""What the endpoint can do, as RDF: SPARQL 1.1 Service Description."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+
+from endpoint.graphs.processor import GRAPH_SYNTAX
+from endpoint.graphs.store import GraphStore
+from protocol.formats.media_types import GraphFormat
+
+RSP_QL = "urn:x-sparql-streams:language:RSP-QL"
+"""SPARQL 1.1 Query with windows over streams, as this endpoint reads it: a ``sd:Language``."""
+
+CONTINUOUS_QUERIES = "urn:x-sparql-streams:feature:continuous-queries"
+"""Queries that are evaluated again and again, with result streams (``text/event-stream``): a ``sd:Feature``."""
+
+Node = ox.NamedNode | ox.BlankNode
+
+SD = "http://www.w3.org/ns/sparql-service-description#"
+VOID = "http://rdfs.org/ns/void#"
+_RDF_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_INTEGER = ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+_FORMATS = "http://www.w3.org/ns/formats/"
+_RESULT_FORMATS = (
+    "SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV",
+    "Turtle", "N-Triples", "JSON-LD", "RDF_XML", "TriG", "N-Quads",
+)  # fmt: skip
+_INPUT_FORMATS = ("Turtle", "N-Triples", "JSON-LD", "RDF_XML", "TriG", "N-Quads")
+
+
+def service_description(store: GraphStore, endpoint: str, syntax: GraphFormat) -> bytes:
+    """The description of the service at this URL, with the sizes its graphs have now."""
+    triples: list[ox.Triple] = []
+
+    def say(subject: Node, predicate: str, value: Node | ox.Literal) -> None:
+        name = _RDF_TYPE if predicate == "a" else ox.NamedNode(predicate)
+        triples.append(ox.Triple(subject, name, value))
+
+    service, dataset, default = ox.NamedNode(endpoint), ox.BlankNode("dataset"), ox.BlankNode("default")
+    say(service, "a", ox.NamedNode(f"{SD}Service"))
+    say(service, f"{SD}endpoint", service)
+    for language in ("SPARQL11Query", "SPARQL11Update"):
+        say(service, f"{SD}supportedLanguage", ox.NamedNode(SD + language))
+    say(service, f"{SD}supportedLanguage", ox.NamedNode(RSP_QL))
+    say(ox.NamedNode(RSP_QL), "a", ox.NamedNode(f"{SD}Language"))
+    say(service, f"{SD}languageExtension", ox.NamedNode(CONTINUOUS_QUERIES))
+    say(ox.NamedNode(CONTINUOUS_QUERIES), "a", ox.NamedNode(f"{SD}Feature"))
+    say(service, f"{SD}feature", ox.NamedNode(f"{SD}EmptyGraphs"))
+    if store.fetching.allowed:
+        say(service, f"{SD}feature", ox.NamedNode(f"{SD}BasicFederatedQuery"))
+    for name in _RESULT_FORMATS:
+        say(service, f"{SD}resultFormat", ox.NamedNode(_FORMATS + name))
+    for name in _INPUT_FORMATS:
+        say(service, f"{SD}inputFormat", ox.NamedNode(_FORMATS + name))
+    say(service, f"{SD}defaultDataset", dataset)
+    say(dataset, "a", ox.NamedNode(f"{SD}Dataset"))
+    say(dataset, f"{SD}defaultGraph", default)
+    say(default, "a", ox.NamedNode(f"{SD}Graph"))
+    say(default, f"{VOID}triples", ox.Literal(str(_size(store, ox.DefaultGraph())), datatype=_INTEGER))
+    for number, iri in enumerate(name for name in store.named_graphs() if not name.startswith("_:")):
+        named, graph = ox.BlankNode(f"named{number}"), ox.BlankNode(f"graph{number}")
+        say(dataset, f"{SD}namedGraph", named)
+        say(named, "a", ox.NamedNode(f"{SD}NamedGraph"))
+        say(named, f"{SD}name", ox.NamedNode(iri))
+        say(named, f"{SD}graph", graph)
+        say(graph, "a", ox.NamedNode(f"{SD}Graph"))
+        say(graph, f"{VOID}triples", ox.Literal(str(_size(store, ox.NamedNode(iri))), datatype=_INTEGER))
+    return ox.serialize(triples, format=GRAPH_SYNTAX[syntax], prefixes={"sd": SD, "void": VOID}) or b""
+
+
+def _size(store: GraphStore, graph: ox.NamedNode | ox.DefaultGraph) -> int:
+    counted = store.oxigraph.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", default_graph=graph)
+    assert isinstance(counted, ox.QuerySolutions)
+    size = next(counted)["n"]
+    assert isinstance(size, ox.Literal)
+    return int(size.value)

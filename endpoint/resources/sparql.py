@@ -1,0 +1,116 @@
+"""The resource ``/sparql``: SPARQL 1.1 Protocol, with continuous queries passed on to those who answer them."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from endpoint.access import require
+from endpoint.backend import Backend
+from endpoint.graphs.store import GraphStore
+from endpoint.readers.exchange import QueryQuestion
+from endpoint.readers.response import AnswerResponse, query_limits
+from endpoint.resources.continuous import answer as answer_continuous
+from endpoint.resources.request_body import read_body, too_large
+from endpoint.resources.service_description import service_description
+from endpoint.threads import WorkerThreads
+from protocol.access import operation_scope
+from protocol.errors import UnsupportedFeature
+from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, content_type
+from protocol.formats.negotiation import choose
+from protocol.language import parse
+from protocol.language.model import ContinuousQuery
+from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
+
+MAXIMUM_TEXT = 4 * 1024 * 1024
+"""Bytes, and characters, of a query's text."""
+
+METHODS = ("GET", "HEAD", "POST", "QUERY")
+_PERHAPS_CONTINUOUS = re.compile(r"stream|window|register", re.IGNORECASE)
+_VARY = {"Vary": "Accept"}
+
+
+async def sparql(request: Request) -> Response:
+    """A query, an update, or a GET without either: the service description, or the page for a browser."""
+    state = request.app.state
+    threads: WorkerThreads = state.threads
+    body = await _body(request) if request.method in ("POST", "QUERY") else b""
+    asked = sparql_request(
+        request.method, request.scope["query_string"], request.headers.get("content-type"), body
+    )  # fmt: skip
+    base = f"{state.settings.base_url}/sparql"
+    if asked is None:
+        require(request, operation_scope())
+        return await _description(request, base)
+    if isinstance(asked, UpdateRequest):
+        require(request, operation_scope(update=True))
+        await threads.run(_update, state.store, state.backend, asked, base)
+        return Response(status_code=204)
+    if len(asked.text) > MAXIMUM_TEXT:
+        raise too_large(MAXIMUM_TEXT)
+    query = await _continuous(threads, asked, base)
+    if query is not None:
+        return await answer_continuous(request, query, asked)
+    require(request, operation_scope())
+    return _answer(request, asked, base)
+
+
+async def _body(request: Request) -> bytes:
+    """An update may be as long as any body, a query as ``MAXIMUM_TEXT``; what a form is, it tells itself."""
+    limit: int = request.app.state.settings.max_request_bytes
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return await read_body(request, min(limit, MAXIMUM_TEXT) if media_type == SPARQL_QUERY else limit)
+
+
+async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) -> ContinuousQuery | None:
+    # Reading the language takes rdflib's parser, which is slow; most one-shot queries are spared it.
+    if not _PERHAPS_CONTINUOUS.search(asked.text):
+        return None
+    query = await threads.run(parse, asked.text, base=base)
+    if not isinstance(query, ContinuousQuery):
+        return None
+    if asked.default_graphs or asked.named_graphs:
+        raise UnsupportedFeature(
+            "default-graph-uri and named-graph-uri are not supported with a continuous query: write FROM in its text"
+        )
+    return query
+
+
+def _answer(request: Request, asked: QueryRequest, base: str) -> Response:
+    state = request.app.state
+    question = QueryQuestion(
+        asked.text,
+        _accept(request),
+        base,
+        asked.default_graphs,
+        asked.named_graphs,
+        allow_fetch=str(state.store.fetching.allowed),
+    )
+    return AnswerResponse(state.readers, question, query_limits(request).asked(asked.timeout))
+
+
+def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str) -> None:
+    store.update(
+        asked.text, base=base, using_graphs=asked.using_graphs, using_named_graphs=asked.using_named_graphs
+    )  # fmt: skip
+    backend.store_changed()
+
+
+async def _description(request: Request, endpoint: str) -> Response:
+    media_type = choose(_accept(request), [*GRAPH_OFFERS, "text/html"])
+    if media_type == "text/html":
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/", status_code=303, headers=_VARY)
+    state = request.app.state
+    written = await state.threads.run(service_description, state.store, endpoint, GRAPH_OFFERS[media_type])
+    return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
+
+
+def _accept(request: Request) -> str | None:
+    """The ``Accept`` headers as one; a list may be sent in several (RFC 9110 section 5.3)."""
+    return ", ".join(request.headers.getlist("accept")) or None
+
+
+routes: list[BaseRoute] = [Route("/sparql", sparql, methods=list(METHODS))]

@@ -1,0 +1,1 @@
+"""An ASGI application for hosts that have no event loop of their own."""

@@ -1,0 +1,159 @@
+"""Queries written so that Oxigraph gives the answer of the standard where it would give another one.
+
+Each correction is a rewriting whose result has, by the standard itself, the meaning of the original; a query
+without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
+
+- it knows ``true`` and ``false`` in lower case only (Query section 19.8, note 1: keywords have no case);
+- GROUP_CONCAT of literals with one language keeps it (section 18.5.1.7: the result is a simple literal);
+- it evaluates ``GRAPH ?g {…}`` once, with ?g as a variable of the patterns in it, and not graph by graph
+  (section 18.6, evaluation of Graph), which differs where the group has a subquery or MINUS, or names ?g;
+- it reads ``?x<?a&&?b>?y`` as a comparison (section 19.8, note 2: the longest match is an IRI).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from protocol.errors import UnsupportedFeature
+from protocol.sparql.tokens import Kind, Token, place, tokens
+
+MAXIMUM_GRAPHS = 200
+"""Over so many named graphs at most is a GRAPH written out graph by graph."""
+
+_ALWAYS = frozenset({"SELECT", "MINUS"})
+_IF_NAMED = frozenset({"OPTIONAL", "FILTER", "BIND", "VALUES", "UNION", "SERVICE", "GRAPH"})
+_OPERAND = frozenset({Kind.VARIABLE, Kind.STRING})
+
+
+def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
+    """The query, rewritten where it has to be. ``named_graphs`` gives the IRIs of its dataset's named graphs.
+
+    Raises UnsupportedFeature, with the place, for a GRAPH that would have to be written out for too many graphs.
+    """
+    folded = text.casefold()
+    if "true" in folded or "false" in folded:
+        text = lower_case_booleans(text)
+    if "group_concat" in folded:
+        text = simple_group_concat(text)
+    if "graph" in folded:
+        text = graph_by_graph(text, named_graphs)
+    return text
+
+
+def lower_case_booleans(text: str) -> str:
+    """TRUE and FALSE, however they are written, in lower case; nothing else moves."""
+    found = [token for token in tokens(text) if token.keyword in ("TRUE", "FALSE")]
+    return _replaced(text, [(token.start, token.end, token.text.lower()) for token in found])
+
+
+def simple_group_concat(text: str) -> str:
+    """STR(GROUP_CONCAT(…)) for each GROUP_CONCAT(…): of a simple literal STR is the literal itself."""
+    found = list(tokens(text))
+    edits: list[tuple[int, int, str]] = []
+    for index in range(len(found) - 2):
+        first, second, opening = found[index : index + 3]
+        if text[first.start : second.end].upper() != "GROUP_CONCAT" or opening.text != "(":
+            continue
+        end = _closing(found, index + 2)
+        if end is not None:
+            edits += [(first.start, first.start, "STR("), (end, end, ")")]
+    return _replaced(text, sorted(edits))
+
+
+def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
+    """``GRAPH ?g {P}`` as the union over the named graphs g of ``{ GRAPH <g> {P} VALUES ?g {<g>} }``.
+
+    Only where P has a subquery or MINUS, or names ?g in more than triple patterns.
+    """
+    found = list(tokens(text))
+    edits: list[tuple[int, int, str]] = []
+    done = 0
+    for index in range(len(found) - 2):
+        graph, variable, opening = found[index : index + 3]
+        if graph.start < done or graph.keyword != "GRAPH" or variable.kind is not Kind.VARIABLE or opening.text != "{":
+            continue
+        close = next((t for t in found[index + 3 :] if t.text == "}" and t.depth == opening.depth), None)
+        if close is None:
+            continue  # for the parser to refuse
+        inner = [token for token in found[index + 3 :] if token.end <= close.start]
+        if not _differs(variable, inner):
+            continue
+        names = list(dict.fromkeys(named_graphs()))
+        if len(names) > MAXIMUM_GRAPHS:
+            line, column = place(text, graph.start)
+            raise UnsupportedFeature(
+                f"GRAPH {variable.text} with a subquery, with MINUS, or with {variable.text} in more than triple "
+                f"patterns is evaluated over at most {MAXIMUM_GRAPHS} named graphs, and there are {len(names)}: name "
+                f"fewer with FROM NAMED, or write what concerns {variable.text} outside of the group",
+                line=line,
+                column=column,
+            )
+        group = graph_by_graph(text[opening.end : close.start], named_graphs)
+        edits.append((graph.start, close.end, _union(variable.text, group, names)))
+        done = close.end
+    return _replaced(text, edits)
+
+
+def _differs(variable: Token, group: Sequence[Token]) -> bool:
+    keywords = {token.keyword for token in group}
+    if keywords & _ALWAYS:
+        return True
+    named = any(token.kind is Kind.VARIABLE and token.text[1:] == variable.text[1:] for token in group)
+    return named and (bool(keywords & _IF_NAMED) or any(token.text == "{" for token in group))
+
+
+def _union(variable: str, group: str, names: Sequence[str]) -> str:
+    if not names:
+        # Nothing, with the group's variables still in scope.
+        return f"{{ GRAPH {variable} {{{group}}} VALUES {variable} {{}} }}"
+    return f"{{ {' UNION '.join(_of(variable, group, name, number) for number, name in enumerate(names))} }}"
+
+
+def _of(variable: str, group: str, name: str, number: int) -> str:
+    return f"{{ GRAPH <{name}> {{{_own_blank_nodes(group, number)}}} VALUES {variable} {{ <{name}> }} }}"
+
+
+def _own_blank_nodes(group: str, number: int) -> str:
+    """The group with other labels: a label must not be in two groups (section 5.1.1)."""
+    found = [token for token in tokens(group) if token.kind is Kind.BLANK]
+    return _replaced(group, [(token.end, token.end, f"_graph{number}") for token in found])
+
+
+def iris_like_operators(text: str) -> list[Token]:
+    """IRIs that a reader might take for two comparisons: those after an operand, with what may stand between them."""
+    if "<" not in text or not any(sign in text for sign in ("&&", ",", ")")):
+        return []
+    found = list(tokens(text))
+    return [
+        token
+        for before, token in pairwise(found)
+        if token.kind is Kind.IRI
+        and any(sign in token.text for sign in ("&&", ",", ")"))
+        and (before.kind in _OPERAND or before.text == ")" or before.text.isdigit())
+    ]
+
+
+def with_plain_iris(text: str, iris: Sequence[Token]) -> str:
+    """The text with other IRIs for these, which nobody takes for operators."""
+    return _replaced(text, [(token.start, token.end, "<urn:x>") for token in iris])
+
+
+def _closing(found: Sequence[Token], opening: int) -> int | None:
+    """The end of the parenthesis that closes this one."""
+    depth = 0
+    for token in found[opening:]:
+        if token.kind is Kind.OTHER:
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            if depth == 0:
+                return token.end
+    return None
+
+
+def _replaced(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, end, instead in edits:
+        pieces += [text[done:start], instead]
+        done = end
+    return "".join([*pieces, text[done:]])

@@ -1,0 +1,105 @@
+"""The RDF dataset of a request: FROM clauses found in a query, USING clauses written into an update.
+
+SPARQL 1.1 Query section 13.2; SPARQL 1.1 Protocol sections 2.1.4 and 2.2.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import NamedNode
+
+from protocol.errors import ProtocolError
+from protocol.sparql.tokens import Kind, Token, place, tokens
+
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*\Z")
+
+
+class DatasetConflict(ProtocolError):
+    """The request names its dataset in two contradicting ways, or in one that is wrong."""
+
+    title = "The dataset of the request is wrong"
+
+
+@dataclass(frozen=True)
+class DatasetClauses:
+    """The FROM clauses of a query, as written (IRIs or prefixed names, unresolved), and its prologue."""
+
+    prologue: str
+    default: tuple[str, ...]
+    named: tuple[str, ...]
+
+
+def dataset_clauses(text: str) -> DatasetClauses:
+    """The dataset clauses of a standard query. Of a text that is no query, whatever looks like them."""
+    prologue_end: int | None = None
+    default: list[str] = []
+    named: list[str] = []
+    previous: list[str] = ["", ""]
+    for token in tokens(text):
+        if token.keyword in ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE") and prologue_end is None:
+            prologue_end = token.start
+        # CONSTRUCT's template is the only group that may stand before a dataset clause.
+        if token.depth == 0 and token.kind in (Kind.IRI, Kind.NAME):
+            if previous[-1] == "FROM":
+                default.append(token.text)
+            elif previous == ["FROM", "NAMED"]:
+                named.append(token.text)
+        previous = [previous[-1], token.keyword]
+    return DatasetClauses(text[: prologue_end or 0], tuple(default), tuple(named))
+
+
+def require_absolute(parameter: str, iri: str) -> str:
+    """The IRI itself; DatasetConflict, naming the parameter, unless it is absolute (RFC 3987)."""
+    if not _IRI.match(iri):
+        raise DatasetConflict(f"{parameter}={iri!r} is not an absolute IRI: write one such as http://example.org/graph")
+    try:
+        NamedNode(iri)
+    except ValueError as error:
+        raise DatasetConflict(f"{parameter}={iri!r} is not an absolute IRI: {error}") from None
+    return iri
+
+
+def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
+    """The update with USING and USING NAMED clauses for these graphs in each operation that has a WHERE.
+
+    Protocol section 2.2.3: an update that has such clauses, or WITH, itself is an error.
+    """
+    if not graphs and not named:
+        return update
+    clauses = "".join(f"USING <{iri}> " for iri in graphs) + "".join(f"USING NAMED <{iri}> " for iri in named)
+    found = list(tokens(update))
+    pieces: list[str] = []
+    done = 0
+    for index, token in enumerate(found):
+        if token.depth or token.kind is not Kind.WORD:
+            continue
+        if token.keyword in ("USING", "WITH"):
+            line, column = place(update, token.start)
+            raise DatasetConflict(
+                f"{token.keyword} in the update contradicts using-graph-uri or using-named-graph-uri in the request:"
+                " name the graphs in one of the two",
+                line=line,
+                column=column,
+            )
+        if token.keyword == "WHERE":
+            pieces.append(update[done : token.start])
+            if index and found[index - 1].keyword == "DELETE":
+                # DELETE WHERE {P} takes no USING; it is short for DELETE {P} WHERE {P} (Update section 3.1.3.3).
+                pieces.append(_group_after(update, found, index) + " ")
+            pieces.append(clauses)
+            done = token.start
+    return "".join([*pieces, update[done:]])
+
+
+def _group_after(text: str, found: Sequence[Token], index: int) -> str:
+    """The text of the group in curly brackets that follows; what is no group is left for the parser to refuse."""
+    opening = found[index + 1] if index + 1 < len(found) else None
+    if opening is None or opening.text != "{":
+        return ""
+    for token in found[index + 2 :]:
+        if token.text == "}" and token.kind is Kind.OTHER and token.depth == opening.depth:
+            return text[opening.start : token.end]
+    return ""

@@ -1,0 +1,175 @@
+"""What a request may make the server do: fetch only allowed addresses, and never exhaust the query engine's stack.
+
+SERVICE (SPARQL 1.1 Federated Query) and LOAD (SPARQL 1.1 Update section 3.1.4) are found in the text
+before it is evaluated, because the engine would open the connection by itself. The check errs on the
+side of refusing: parsers that do not ask for a boundary after a keyword read ``SERVICEex:a`` as
+SERVICE followed by ``ex:a``, so prefixes are looked at as well where a keyword may stand. What is
+allowed is written into the text as an absolute IRI: the engine then fetches the address that was checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyoxigraph as ox
+
+from protocol.errors import ProtocolError
+from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.sparql.tokens import Kind, Token, place, tokens
+
+MAXIMUM_NESTING = 500
+MAXIMUM_TOKENS = 40_000
+_HARMLESS_LENGTH = 10_000
+_OPENING, _CLOSING = frozenset("({["), frozenset(")}]")
+_BEFORE_A_GRAPH_NAME = frozenset({"GRAPH", "FROM", "NAMED", "WITH", "USING", "INTO", "TO", "COPY", "MOVE", "ADD"})
+
+_FORMS = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})
+_NOTHING_ALLOWED = "no request makes this server fetch an address (the setting allow_fetch names exceptions)"
+_INSTEAD_OF_SERVICE = "query the other endpoint directly, or load its data into a graph here first"
+
+
+class Refused(ProtocolError):
+    """Understood, and not done by this server whoever asks."""
+
+    status = 403
+    title = "Refused"
+    refusal = "fetch"
+
+
+class TooComplex(ProtocolError):
+    """The text is nested too deeply, or has too many operators, to be evaluated safely."""
+
+    title = "The query is too complex"
+    refusal = "too_complex"
+
+
+def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> str:
+    """The query with the address of each SERVICE written as an absolute IRI; unchanged where there is none.
+
+    Raises Refused, with the place, for a SERVICE whose address is not on the list, or is a variable where the
+    list does not hold everything.
+    """
+    if "service" not in text.casefold():
+        return text
+    found = list(tokens(text))
+    prologue = text[: next((one.start for one in found if one.keyword in _FORMS), 0)]
+    pieces: list[str] = []
+    done = 0
+    for index, token in enumerate(found):
+        if not is_service(found, index):
+            continue
+        if not allowed:
+            raise _refused(text, token, f"SERVICE is refused: {_NOTHING_ALLOWED}; {_INSTEAD_OF_SERVICE}")
+        name = name_after(found, index, "SERVICE")
+        if name is None:
+            raise _refused(text, token, "SERVICE is refused: write SERVICE [SILENT] <iri> {…}, with spaces between")
+        if name.kind is Kind.VARIABLE:
+            if not allowed.everything:
+                raise _refused(
+                    text, name, "SERVICE with a variable is refused: this server fetches certain addresses only; "
+                    "name one by its IRI",
+                )  # fmt: skip
+            continue
+        iri = resolved(prologue, name.text, base)
+        if iri is None:
+            raise _refused(text, name, f"SERVICE is refused: the address {name.text} cannot be resolved")
+        if not allowed.permits(iri):
+            raise _refused(text, name, f"SERVICE is refused: this server may not fetch <{iri}>; {_INSTEAD_OF_SERVICE}")
+        pieces += (text[done : name.start], f"<{iri}>")
+        done = name.end
+    return "".join([*pieces, text[done:]])
+
+
+def refuse_services(update: str) -> None:
+    """Raise Refused, with the place, for a SERVICE in an update, whatever is allowed.
+
+    The engine waits for a service without end, and an update that waits holds up all others.
+    """
+    if "service" not in update.casefold():
+        return
+    found = list(tokens(update))
+    for index, token in enumerate(found):
+        if is_service(found, index):
+            raise _refused(
+                update, token, "SERVICE is refused in updates: ask for the data in a query, then send INSERT DATA"
+            )
+
+
+def resolved(prologue: str, name: str, base: str | None) -> str | None:
+    """The absolute IRI that an IRI or prefixed name stands for after this prologue, as the engine's parser reads both.
+
+    None if that parser refuses any of them.
+    """
+    try:
+        found = ox.Store().query(f"{prologue} SELECT ?iri {{ VALUES ?iri {{ {name} }} }}", base_iri=base)
+    except SyntaxError:
+        return None
+    assert isinstance(found, ox.QuerySolutions)
+    terms = [solution["iri"] for solution in found]
+    return terms[0].value if len(terms) == 1 and isinstance(terms[0], ox.NamedNode) else None
+
+
+def name_after(found: Sequence[Token], index: int, keyword: str) -> Token | None:
+    """The name in ``KEYWORD [SILENT] name``; None unless it is written so, each word by itself."""
+    if found[index].keyword != keyword:
+        return None
+    index += 1
+    if index < len(found) and found[index].keyword == "SILENT":
+        index += 1
+    if index == len(found) or found[index].kind not in (Kind.IRI, Kind.NAME, Kind.VARIABLE):
+        return None
+    return found[index]
+
+
+def _refused(text: str, token: Token, detail: str) -> Refused:
+    line, column = place(text, token.start)
+    return Refused(detail, line=line, column=column)
+
+
+def is_service(found: Sequence[Token], index: int) -> bool:
+    """Whether the engine may read the keyword SERVICE here."""
+    token = found[index]
+    if token.kind is Kind.WORD:
+        return "SERVICE" in token.keyword
+    if token.kind is not Kind.NAME or "service" not in token.text.partition(":")[0].casefold():
+        return False
+    # A prefixed name is followed by { only where it names a graph, or where its prefix hides SERVICE.
+    followed = index + 1 < len(found) and found[index + 1].text == "{"
+    return followed and (index == 0 or found[index - 1].keyword not in _BEFORE_A_GRAPH_NAME)
+
+
+def is_load(found: Sequence[Token], index: int) -> bool:
+    """Whether the engine may read the keyword LOAD here."""
+    token = found[index]
+    if token.kind is Kind.WORD:
+        return "LOAD" in token.keyword
+    if token.kind is not Kind.NAME or token.depth or "load" not in token.text.partition(":")[0].casefold():
+        return False
+    # An operation begins the text, or follows a semicolon or the IRI of a prologue.
+    return index == 0 or found[index - 1].kind is Kind.IRI or found[index - 1].text in (";", "}")
+
+
+def refuse_excess(text: str) -> None:
+    """Raise TooComplex for text that would exhaust the engine's stack; flat data (VALUES, DATA) may be long."""
+    if len(text) <= _HARMLESS_LENGTH:
+        return
+    nesting = counted = 0
+    keyword, flat_above = "", -1
+    for token in tokens(text):
+        if token.kind is Kind.WORD:
+            keyword = token.keyword
+        if token.kind is Kind.OTHER and token.text in _OPENING:
+            nesting += 1
+            if token.text == "{" and keyword in ("VALUES", "DATA") and flat_above < 0:
+                flat_above = nesting
+            if nesting > MAXIMUM_NESTING:
+                line, column = place(text, token.start)
+                raise TooComplex(f"more than {MAXIMUM_NESTING} brackets are open here", line=line, column=column)
+        elif token.kind is Kind.OTHER and token.text in _CLOSING:
+            if nesting == flat_above:
+                flat_above = -1
+            nesting -= 1
+        if flat_above < 0:
+            counted += 1
+            if counted > MAXIMUM_TOKENS:
+                raise TooComplex(f"more than {MAXIMUM_TOKENS} words and signs outside of VALUES and DATA")

@@ -1,0 +1,130 @@
+"""LOAD operations of an update (SPARQL 1.1 Update section 3.1.4): found, checked, and replaced by what they load.
+
+The engine would open the connection by itself, without limits; so the server fetches the documents, and the
+update that runs has INSERT DATA in place of each LOAD. It stays one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol.errors import ProtocolError
+from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.sparql.guard import Refused, is_load, name_after, resolved
+from protocol.sparql.tokens import Kind, Token, place, tokens
+
+
+class MalformedLoad(ProtocolError):
+    """LOAD in a form that SPARQL 1.1 Update section 3.1.4 does not have."""
+
+    title = "Syntax error in the update"
+
+
+@dataclass(frozen=True)
+class Load:
+    """``update[start:end]``: LOAD of the document at ``iri`` into ``graph``, as written (None: the default graph)."""
+
+    iri: str
+    silent: bool
+    graph: str | None
+    start: int
+    end: int
+
+
+def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> list[Load]:
+    """The LOAD operations, in order.
+
+    Raises Refused, with the place, for an address that is not on the list (also with SILENT: the failure
+    is not that of the load), MalformedLoad for what is no LOAD operation.
+    """
+    if "load" not in update.casefold():
+        return []
+    found = list(tokens(update))
+    operations: list[Load] = []
+    declarations: list[str] = []
+    for index, token in enumerate(found):
+        declarations += _declaration(found, index)
+        if not is_load(found, index):
+            continue
+        line, column = place(update, token.start)
+        if not allowed:
+            raise Refused(
+                "LOAD is refused: no request makes this server fetch an address (the setting allow_fetch names "
+                "exceptions); send the data to /graphs (SPARQL 1.1 Graph Store Protocol)",
+                line=line,
+                column=column,
+            )
+        operation = _operation(update, found, index, " ".join(declarations), base)
+        if operation is None:
+            raise MalformedLoad(
+                "write LOAD [SILENT] <iri> [INTO GRAPH <iri>], with spaces between, and a semicolon after it if "
+                "another operation follows",
+                line=line,
+                column=column,
+            )
+        # What has no http or https address fails to load for everybody: SILENT holds for that failure.
+        nowhere = operation.silent and not operation.iri.lower().startswith(("http:", "https:"))
+        if not nowhere and not allowed.permits(operation.iri):
+            raise Refused(
+                f"LOAD is refused: this server may not fetch <{operation.iri}>; send the data to /graphs",
+                line=line,
+                column=column,
+            )
+        operations.append(operation)
+    return operations
+
+
+def with_data(update: str, operations: Sequence[Load], contents: Sequence[str | None]) -> str:
+    """The update with INSERT DATA in place of each LOAD.
+
+    ``contents`` are N-Triples documents, one an operation, whose blank nodes have labels of their own; None
+    for a SILENT one that failed: it does nothing.
+    """
+    pieces: list[str] = []
+    done = 0
+    for operation, content in zip(operations, contents, strict=True):
+        pieces.append(update[done : operation.start])
+        # As many lines as there were: an error after it is still named with its line.
+        lines = "\n" * update.count("\n", operation.start, operation.end)
+        data = "" if content is None else content.replace("\n", " ")
+        if operation.graph is None or content is None:
+            pieces.append(f"INSERT DATA {{ {data} }}{lines}")
+        else:
+            graph = operation.graph
+            pieces.append(f"CREATE SILENT GRAPH {graph} ; INSERT DATA {{ GRAPH {graph} {{ {data} }} }}{lines}")
+        done = operation.end
+    return "".join([*pieces, update[done:]])
+
+
+def _declaration(found: Sequence[Token], index: int) -> list[str]:
+    """The text of the PREFIX or BASE declaration that begins here, if any does."""
+    token, rest = found[index], found[index + 1 : index + 3]
+    if token.depth:
+        return []
+    if token.keyword == "BASE" and rest and rest[0].kind is Kind.IRI:
+        return [f"BASE {rest[0].text}"]
+    if token.keyword == "PREFIX" and len(rest) == 2 and rest[0].kind is Kind.NAME and rest[1].kind is Kind.IRI:
+        return [f"PREFIX {rest[0].text} {rest[1].text}"]
+    return []
+
+
+def _operation(update: str, found: Sequence[Token], index: int, prologue: str, base: str | None) -> Load | None:
+    source = name_after(found, index, "LOAD")
+    if source is None or source.kind is Kind.VARIABLE or found[index].depth:
+        return None
+    silent = found[index + 1].keyword == "SILENT"
+    after = index + 2 + silent
+    graph: Token | None = None
+    if [one.keyword for one in found[after : after + 2]] == ["INTO", "GRAPH"] and after + 2 < len(found):
+        graph = found[after + 2]
+        after += 3
+    if graph is not None and graph.kind not in (Kind.IRI, Kind.NAME):
+        return None
+    if after < len(found) and found[after].text != ";":
+        return None
+    iri = resolved(prologue, source.text, base)
+    if iri is None:
+        return None
+    end = (graph or source).end
+    return Load(iri, silent, None if graph is None else graph.text, found[index].start, end)

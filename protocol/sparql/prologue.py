@@ -1,0 +1,108 @@
+"""Prologues between the operations of an update, made part of the first one (SPARQL 1.1 Update, rules 29 and 4).
+
+The grammar allows ``PREFIX`` and ``BASE`` after each semicolon; Oxigraph's parser only at the beginning. rdflib's
+``SPARQLUpdateStore`` writes them before every operation of a transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from protocol.errors import UnsupportedFeature
+from protocol.sparql.tokens import Kind, Token, place, tokens
+
+_PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base)\b", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass
+class _Prologues:
+    """What is found while reading on: prefixes with the IRI each has now, and under which name it is declared."""
+
+    iris: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    base: str = ""
+    used: set[str] = field(default_factory=set)
+    added: list[str] = field(default_factory=list)
+
+
+def with_one_prologue(update: str) -> str:
+    """The update with all its prefixes declared at the beginning; lines stay where they are.
+
+    A prefix that is declared anew with another IRI gets a name of its own from there on. UnsupportedFeature for a
+    later BASE that is another one. What is no update stays as it is: Oxigraph says what is wrong with it.
+    """
+    if not _PERHAPS_LATER.search(update):
+        return update
+    found = list(tokens(update))
+    taken = {token.text.partition(":")[0] for token in found if token.kind is Kind.NAME}
+    edits: list[tuple[int, int, str]] = []
+    prologues = _Prologues()
+    first_end = 0
+    index, later, opening = 0, False, True
+    while index < len(found):
+        token = found[index]
+        if opening and (end := _declaration(found, index)):
+            _declare(update, found[index:end], prologues, taken, later)
+            if later:
+                start, stop = token.start, found[end - 1].end
+                edits.append((start, stop, re.sub(r"[^\r\n]", " ", update[start:stop])))
+            else:
+                first_end = found[end - 1].end
+            index = end
+            continue
+        opening = token.depth == 0 and token.text == ";"
+        later = later or opening
+        if token.kind is Kind.NAME:
+            prefix, _, local = token.text.partition(":")
+            prologues.used.add(prefix)
+            name = prologues.names.get(prefix, prefix)
+            if name != prefix:
+                edits.append((token.start, token.end, f"{name}:{local}"))
+        index += 1
+    if not edits:
+        return update
+    pieces, done = [update[:first_end], *prologues.added, " "], first_end
+    for start, end, text in edits:
+        pieces += (update[done:start], text)
+        done = end
+    return "".join(pieces) + update[done:]
+
+
+def _declaration(found: list[Token], index: int) -> int:
+    """Where the declaration that begins here ends; 0 if none does."""
+    kinds = [token.kind for token in found[index + 1 : index + 3]]
+    if found[index].keyword == "PREFIX" and kinds == [Kind.NAME, Kind.IRI] and found[index + 1].text.endswith(":"):
+        return index + 3
+    if found[index].keyword == "BASE" and kinds[:1] == [Kind.IRI]:
+        return index + 2
+    return 0
+
+
+def _declare(text: str, declaration: list[Token], prologues: _Prologues, taken: set[str], later: bool) -> None:
+    iri = declaration[-1].text
+    if len(declaration) == 2:
+        if later and iri != prologues.base:
+            line, column = place(text, declaration[0].start)
+            raise UnsupportedFeature(
+                "another BASE between the operations of an update is not supported: write full IRIs, or send the "
+                "operations one by one",
+                line=line,
+                column=column,
+            )
+        prologues.base = iri
+        return
+    prefix = declaration[1].text[:-1]
+    name = prefix
+    if later and prologues.iris.get(prefix) != iri:
+        # Declared at the beginning under its own name it would hold for what comes before as well.
+        if prefix in prologues.iris or prefix in prologues.used:
+            number = 2
+            while (name := f"{prefix or 'p'}{number}") in taken:
+                number += 1
+            taken.add(name)
+        prologues.added.append(f" PREFIX {name}: {iri}")
+    elif later:
+        return
+    prologues.iris[prefix] = iri
+    prologues.names[prefix] = name

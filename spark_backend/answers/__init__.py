@@ -1,0 +1,1 @@
+"""Answers: from rows to solutions, through R2S, to documents."""

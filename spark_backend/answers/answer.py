@@ -1,0 +1,30 @@
+"""What an evaluation gives: one query's solutions at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from protocol.time import Instant
+from spark_backend.site import Site
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One query's solutions at one instant.
+
+    ``solutions``: SPARQL JSON binding objects, in order. ``triples``: for CONSTRUCT, the N-Triples lines
+    of each solution (as many entries as solutions), else empty. ``error`` is set instead where it failed.
+
+    What its evaluation took is no part of the answer: ``site``, ``read`` (triples in the windows' contents, 0
+    where it failed before they were read) and ``seconds`` (of evaluations made together, an equal share).
+    ``deferred`` is the file of the prepared query where there is no answer yet: Spark SQL is to give it.
+    """
+
+    instant: Instant
+    solutions: list[str]
+    triples: list[str]
+    error: str | None = None
+    site: Site = field(default=Site.DUCKDB, compare=False)
+    read: int = field(default=0, compare=False)
+    seconds: float = field(default=0.0, compare=False)
+    deferred: str | None = None

@@ -1,0 +1,1 @@
+"""SPARQL algebra as plain values, and what can be told of them without SQL."""

@@ -1,0 +1,176 @@
+"""EXISTS and random terms out of expressions: what they need is told beside each solution, read as a variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import rdflib
+
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.refusals import Refused, call_in_exists
+
+_HIDDEN = re.compile(r"Variable\(name='(_:(exists|drawn)?[^']*)'\)")
+
+DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
+BNODE_OF = "BNODE_OF"
+"""BNODE(label), in the algebra: BNODE is the one without."""
+
+T = TypeVar("T")
+
+
+def marked(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pattern, list[a.Expression]]:
+    """A pattern and expressions over it without EXISTS, which are variables of the pattern instead.
+
+    Calls that draw get their solution's Drawn variable, and a name of their place (BNODE(label): the label).
+    """
+    found: list[a.Marked] = []
+    seed, depth = _drawn_variable(pattern)
+    known, calls = seed is not None, 0
+
+    def told(expression: a.Expression) -> a.Expression:
+        nonlocal seed, calls
+        if isinstance(expression, a.Call) and expression.name in DRAWING:
+            seed = seed or a.Variable(f"_:drawn{rdflib.BNode()}")
+            calls += 1
+            if expression.arguments:
+                return a.Call(BNODE_OF, (seed, *map(told, expression.arguments)))
+            return a.Call(expression.name, (seed, a.Term(f'"{depth} {calls}"')))
+        if isinstance(expression, a.Exists):
+            if any(isinstance(node, a.Drawn) for node in a.nodes(expression.pattern)):
+                drawing = ", ".join(sorted(DRAWING))
+                raise Refused(
+                    f"{drawing} are not evaluated inside of EXISTS over windows: BIND them before the FILTER",
+                    call_in_exists(*DRAWING),
+                )
+            # The pattern inside is a place holder, until all are known.
+            found.append(a.Marked(pattern, a.Variable(f"_:exists{rdflib.BNode()}"), expression.pattern))
+            return found[-1].variable
+        if isinstance(expression, a.Call):
+            return a.Call(expression.name, tuple(map(told, expression.arguments)))
+        return expression
+
+    rest = [told(expression) for expression in expressions]
+    for mark in found:
+        pattern = replace(mark, pattern=pattern)
+    if seed is not None and not known:
+        pattern = a.Drawn(pattern, seed)
+    return pattern, rest
+
+
+def _drawn_variable(pattern: a.Pattern) -> tuple[a.Variable | None, int]:
+    """What random terms of the same solutions are drawn from already, and how many operators below."""
+    depth = 0
+    while isinstance(pattern, a.Extend | a.Filter | a.Marked):
+        pattern, depth = pattern.pattern, depth + 1
+    return (pattern.variable if isinstance(pattern, a.Drawn) else None), depth
+
+
+def optional(left: a.Pattern, right: a.Pattern, condition: a.Expression) -> a.LeftJoin:
+    """LeftJoin(left, right, condition), where the condition may ask EXISTS of both sides' solutions merged."""
+    pattern, (rest,) = marked(right, [condition])
+    asked = []
+    while isinstance(pattern, a.Marked) and pattern is not right:
+        asked.append((pattern.variable, pattern.exists))
+        pattern = pattern.pattern
+    return a.LeftJoin(left, right, rest, tuple(reversed(asked)))
+
+
+def is_mark(variable: a.Variable) -> bool:
+    """Whether it is one that tells of EXISTS: xsd:boolean in every solution."""
+    return variable.name.startswith("_:exists")
+
+
+def numbered(pattern: T) -> T:
+    """The pattern with hidden variables named by their place, where their names decide on the order of arguments."""
+    if not any(isinstance(node, a.Marked | a.Drawn) for node in a.nodes(pattern)):
+        return pattern
+    names: dict[str, str] = {}
+    for found in _HIDDEN.finditer(repr(pattern)):
+        names.setdefault(found[1], f"_:{found[2] or ''}{len(names)}")
+    renamed: T = _renamed(pattern, names)
+    return renamed
+
+
+def _renamed(node: Any, names: dict[str, str]) -> Any:
+    if isinstance(node, a.Variable):
+        return a.Variable(names.get(node.name, node.name))
+    if isinstance(node, tuple):
+        return tuple(_renamed(part, names) for part in node)
+    if is_dataclass(node) and not isinstance(node, type):
+        return replace(node, **{field.name: _renamed(getattr(node, field.name), names) for field in fields(node)})
+    return node
+
+
+def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:
+    """Variables that every solution of a pattern binds; some of those, at least."""
+    match pattern:
+        case a.BGP(triples):
+            return frozenset(variable for triple in triples for variable in triple.variables)
+        case a.Closure():
+            return frozenset(pattern.variables)
+        case a.Join(left, right):
+            return certainly_bound(left) | certainly_bound(right)
+        case a.Union(left, right):
+            return certainly_bound(left) & certainly_bound(right)
+        case a.LeftJoin(left, _, _) | a.Minus(left, _):
+            return certainly_bound(left)
+        case a.Graph(name, inner, _):
+            return certainly_bound(inner) | ({name} if isinstance(name, a.Variable) else frozenset())
+        case a.Values(variables, rows):
+            return frozenset(v for place, v in enumerate(variables) if all(row[place] is not None for row in rows))
+        case a.Project(inner, variables):
+            return certainly_bound(inner) & frozenset(variables)
+        case a.Group(inner, keys, _):
+            return certainly_bound(inner) & frozenset(keys or ())
+        case a.Extend(inner, variable, expression):
+            bound = isinstance(expression, a.Term) or expression in certainly_bound(inner)
+            return certainly_bound(inner) - {variable} | ({variable} if bound else frozenset())
+        case a.Followed(inner, path, _):
+            return certainly_bound(inner) | certainly_bound(path)
+    return certainly_bound(pattern.pattern)
+
+
+def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
+    """Whether a pattern with terms substituted for ``outer`` variables (18.6) has the solutions compatible with them.
+
+    It has not where an outer variable is read that the pattern does not bind there itself.
+    """
+    outer &= a.mentioned(pattern)
+    if not outer:
+        return True
+    match pattern:
+        case a.BGP() | a.Values():
+            return True
+        case a.Closure():
+            return not pattern.zero  # a term is at the end of a path of length zero even where no node is
+        case a.Join(left, right) | a.Union(left, right):
+            return joins_alike(left, outer) and joins_alike(right, outer)
+        case a.LeftJoin(left, right, condition):
+            read = frozenset(
+                node for node in a.nodes((right, condition, pattern.asked)) if isinstance(node, a.Variable)
+            )
+            return joins_alike(left, outer) and joins_alike(right, outer) and read & outer <= certainly_bound(left)
+        case a.Minus(left, right):
+            return joins_alike(left, outer) and not a.mentioned(right) & outer
+        case a.Filter(inner, read):
+            return joins_alike(inner, outer) and a.mentioned(read) & outer <= certainly_bound(inner)
+        case a.Marked(inner, _, exists):
+            return joins_alike(inner, outer) and a.mentioned(exists) & outer <= certainly_bound(inner)
+        case a.Extend(inner, variable, read):
+            bound = certainly_bound(inner)
+            return joins_alike(inner, outer) and variable not in outer and a.mentioned(read) & outer <= bound
+        case a.Project(inner, variables):
+            return joins_alike(inner, outer & frozenset(variables))
+        case a.Group(inner, keys, _):
+            return joins_alike(inner, outer) and outer <= frozenset(keys or ()) & certainly_bound(inner)
+        case a.Aggregated(inner, keys, aggregate):
+            bound = frozenset(keys) & certainly_bound(inner)
+            return joins_alike(inner, outer) and aggregate.result not in outer and outer <= bound
+        case a.Followed(inner, path, _):
+            return joins_alike(inner, outer) and joins_alike(path, outer)
+        case a.Slice():
+            return False
+    return joins_alike(pattern.pattern, outer)

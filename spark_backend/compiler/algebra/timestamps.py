@@ -1,0 +1,216 @@
+"""``timestamp(?v)`` and ``timestamp(s p o)`` in the algebra (contract section 3; C-SPARQL section 3.3).
+
+A triple pattern that may tell the time has a hidden variable, bound to the latest timestamp of the triple it matches in
+the windows' contents (an xsd:integer, milliseconds), and unbound where that triple is static only. The function is
+the greatest of the hidden variables in scope where it stands: of the patterns that ?v is written in, or of those that
+have matched the very triple that s, p and o are in this solution. So the rest is what SPARQL says of variables:
+
+- joins and a matched OPTIONAL have the times of both sides, a UNION those of the branch, MINUS those of its left side;
+  inside of EXISTS the times of the solution it is asked of are there too, and none comes out of it;
+- what BIND, VALUES, GRAPH ?g, WINDOW ?w or an aggregate binds is bound by no triple and has no time from there, nor has
+  a variable that BIND makes equal to another;
+- out of a sub-select come the times of the variables that it projects, and no longer those of whole triples; of
+  solutions that DISTINCT makes one, and of those of a group for its keys, it is the greatest;
+- sequences, alternatives, inverses and negated sets of a path are triple patterns. The end of a path with ``*``, ``+``
+  or ``?`` is bound by an unknown number of them: its timestamp is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.refusals import Refused, keyword
+
+TIMESTAMP = "TIMESTAMP"
+"""The function: of a variable or of three parts as it is written, and then of hidden variables."""
+TIME_IF = "TIME_IF"
+"""A hidden variable where a condition is true, and nothing elsewhere; an argument of TIMESTAMP."""
+LATEST = "LATEST"
+"""The aggregate for hidden variables: the greatest, and unbound if there is none."""
+
+_HIDDEN = "_:time "
+_SAMPLE = "__agg_"
+"""rdflib reads a key of a group, above it, as a variable with a name that begins like this."""
+
+
+def is_time(variable: a.Variable) -> bool:
+    """Whether it is a hidden variable for a triple's time."""
+    return variable.name.startswith(_HIDDEN)
+
+
+def with_timestamps(pattern: a.Pattern) -> a.Pattern:
+    """The pattern of a whole query with its timestamp calls told by hidden variables. Raises UnsupportedFeature."""
+    calls = [node for node in a.nodes(pattern) if isinstance(node, a.Call) and node.name == TIMESTAMP]
+    if not calls:
+        return pattern
+    read = {
+        part for call in calls if len(call.arguments) == 1 for part in call.arguments if isinstance(part, a.Variable)
+    }
+    for node in a.nodes(pattern):
+        if isinstance(node, a.Extend) and node.variable in read and _is_sample(node):
+            assert isinstance(node.expression, a.Variable)
+            read.add(node.expression)
+    return _Telling(frozenset(read), tuple(call.arguments for call in calls if len(call.arguments) == 3)).outermost(
+        pattern
+    )
+
+
+@dataclass(frozen=True)
+class _Witness:
+    """A triple pattern, or those of a group: the time, the variables it is told of, the triple while it can be seen."""
+
+    time: a.Variable
+    of: frozenset[a.Variable]
+    triple: tuple[a.Expression, ...] | None
+
+
+_Witnesses = tuple[_Witness, ...]
+
+
+@dataclass
+class _Telling:
+    """``read`` are the variables and ``triples`` the triples whose time is asked anywhere in the query."""
+
+    read: frozenset[a.Variable]
+    triples: Sequence[tuple[a.Expression, ...]]
+    _made: int = field(default=0)
+
+    def outermost(self, pattern: a.Pattern) -> a.Pattern:
+        """The query's own projection, which nothing reads above."""
+        match pattern:
+            case a.Slice(inner) | a.Distinct(inner):
+                return replace(pattern, pattern=self.outermost(inner))
+            case a.Project(inner):
+                return replace(pattern, pattern=self._told(inner, ())[0])
+        return self._told(pattern, ())[0]
+
+    def _told(self, pattern: a.Pattern, outer: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
+        """The pattern and what its solutions witness. ``outer`` is what those witness that EXISTS is asked of."""
+        match pattern:
+            case a.BGP(triples):
+                timed = tuple(map(self._timed, triples))
+                return a.BGP(timed), tuple(_witness(triple) for triple in timed if triple.time is not None)
+            case a.Closure():
+                self._check(pattern)
+                return pattern, ()
+            case a.Values():
+                return pattern, ()
+            case a.Join(left, right) | a.Union(left, right):
+                (one, first), (other, second) = self._told(left, outer), self._told(right, outer)
+                return replace(pattern, left=one, right=other), (*first, *second)
+            case a.Minus(left, right):
+                one, first = self._told(left, outer)
+                return replace(pattern, left=one, right=self._told(right, outer)[0]), first
+            case a.LeftJoin(left, right, condition, asked):
+                (one, first), (other, second) = self._told(left, outer), self._told(right, outer)
+                seen = (*first, *second, *outer)
+                exists = tuple((variable, self._told(inside, seen)[0]) for variable, inside in asked)
+                asks = None if condition is None else _expression(condition, seen)
+                return a.LeftJoin(one, other, asks, exists), (*first, *second)
+            case a.Marked(inner, _, exists):
+                told, found = self._told(inner, outer)
+                return replace(pattern, pattern=told, exists=self._told(exists, (*found, *outer))[0]), found
+            case a.Project(inner):
+                return self._projected(pattern, *self._told(inner, ()))
+            case a.Distinct(inner):
+                told, found = self._told(inner, outer)
+                return replace(pattern, pattern=told, latest=tuple(witness.time for witness in found)), found
+            case a.Group(inner):
+                return self._grouped(pattern, *self._told(inner, outer), outer)
+        told, found = self._told(pattern.pattern, outer)
+        pattern = replace(pattern, pattern=told)
+        seen = (*found, *outer)
+        match pattern:
+            case a.Filter(_, condition):
+                return replace(pattern, condition=_expression(condition, seen)), found
+            case a.Extend(_, variable, expression):
+                if _is_sample(pattern):
+                    found = tuple(replace(w, of=w.of | {variable}) if expression in w.of else w for w in found)
+                return replace(pattern, expression=_expression(expression, seen)), found
+            case a.OrderBy(_, conditions):
+                keys = tuple(replace(key, expression=_expression(key.expression, seen)) for key in conditions)
+                return replace(pattern, conditions=keys), found
+        return pattern, found
+
+    def _projected(self, pattern: a.Project, inner: a.Pattern, found: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
+        seen = frozenset(pattern.variables)
+        kept = tuple(_Witness(w.time, w.of & seen, None) for w in found if w.of & seen & self.read)
+        return a.Project(inner, (*pattern.variables, *(witness.time for witness in kept))), kept
+
+    def _grouped(
+        self, pattern: a.Group, inner: a.Pattern, found: _Witnesses, outer: _Witnesses
+    ) -> tuple[a.Pattern, _Witnesses]:
+        seen = (*found, *outer)
+        aggregates = tuple(
+            one if one.argument is None else replace(one, argument=_expression(one.argument, seen))
+            for one in pattern.aggregates
+        )
+        kept = []
+        for key in pattern.keys or ():
+            times = [witness.time for witness in found if key in witness.of]
+            if key in self.read and times:
+                kept.append(_Witness(self._hidden(), frozenset({key}), None))
+                latest = a.Aggregate(LATEST, a.Call(TIMESTAMP, tuple(times)), kept[-1].time)
+                aggregates = (*aggregates, latest)
+        return a.Group(inner, pattern.keys, aggregates), tuple(kept)
+
+    def _timed(self, triple: a.TriplePattern) -> a.TriplePattern:
+        parts = (triple.subject, triple.predicate, triple.object)
+        if self.read.intersection(triple.variables) or any(_may_be(parts, asked) for asked in self.triples):
+            return replace(triple, time=self._hidden())
+        return triple
+
+    def _check(self, path: a.Closure) -> None:
+        for variable in self.read.intersection(path.variables):
+            raise Refused(
+                f"timestamp(?{variable.name}) is not evaluated where the variable is the end of a path with *, + or ?: "
+                "write out the triple patterns",
+                keyword(TIMESTAMP),
+            )
+
+    def _hidden(self) -> a.Variable:
+        self._made += 1
+        return a.Variable(f"{_HIDDEN}{self._made}")
+
+
+def _witness(triple: a.TriplePattern) -> _Witness:
+    assert triple.time is not None
+    return _Witness(triple.time, frozenset(triple.variables), (triple.subject, triple.predicate, triple.object))
+
+
+def _is_sample(node: a.Extend) -> bool:
+    return node.variable.name.startswith(_SAMPLE) and isinstance(node.expression, a.Variable)
+
+
+def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> bool:
+    """Whether two triple patterns can stand for the same triple."""
+    return all(
+        not (isinstance(x, a.Term) and isinstance(y, a.Term)) or x == y for x, y in zip(parts, asked, strict=True)
+    )
+
+
+def _expression(expression: a.Expression, seen: _Witnesses) -> a.Expression:
+    if not isinstance(expression, a.Call):
+        return expression
+    if expression.name != TIMESTAMP:
+        return a.Call(expression.name, tuple(_expression(argument, seen) for argument in expression.arguments))
+    if len(expression.arguments) == 1:
+        times: Iterable[a.Expression] = (witness.time for witness in seen if expression.arguments[0] in witness.of)
+    else:
+        times = (
+            _time_if(witness, witness.triple, expression.arguments)
+            for witness in seen
+            if witness.triple is not None and _may_be(witness.triple, expression.arguments)
+        )
+    return a.Call(TIMESTAMP, tuple(times))
+
+
+def _time_if(witness: _Witness, triple: Iterable[a.Expression], asked: Iterable[a.Expression]) -> a.Expression:
+    same = [a.Call("SAMETERM", pair) for pair in zip(triple, asked, strict=True) if pair[0] != pair[1]]
+    if not same:
+        return witness.time
+    condition: a.Expression = reduce(lambda one, other: a.Call("&&", (one, other)), same)
+    return a.Call(TIME_IF, (condition, witness.time))

@@ -1,0 +1,1 @@
+"""The algebra as SQL."""

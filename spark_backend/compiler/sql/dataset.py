@@ -1,0 +1,267 @@
+"""Where triple patterns are matched: windows and the store's graphs as SQL tables (Definition 14)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from protocol.language.model import ContinuousQuery
+from spark_backend.compiler.algebra.nodes import Parameter, Term, TriplePattern, Variable
+from spark_backend.compiler.sql.relation import quoted
+
+
+@dataclass(frozen=True)
+class StaticPattern:
+    """What the tasks need of the store for one triple pattern: the matching quads, or the graphs' names.
+
+    ``graphs``: IRIs of the graphs merged into the default graph, or of the named graphs to range over;
+    None for all named graphs. ``scope`` is "default", "merged", "named" or "names". Constant parts are
+    canonical N-Triples, None where a variable stands. ``without``: named graphs that are not ranged over,
+    their names being those of the query's windows.
+    """
+
+    scope: str
+    graphs: tuple[str, ...] | None
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """Its table's name: the same pattern of two queries is one table."""
+        digest = hashlib.sha256(repr(sorted(asdict(self).items())).encode()).hexdigest()
+        return f"static_{digest[:16]}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> StaticPattern:
+        graphs = document["graphs"]
+        without = tuple(document["without"])
+        return cls(**{**document, "graphs": None if graphs is None else tuple(graphs), "without": without})
+
+
+@dataclass(frozen=True)
+class ActiveGraph:
+    """The graph patterns are matched against: the default graph, one named graph, or each of several.
+
+    ``column`` is the key column that carries the graph's name when ranging (``GRAPH ?g``).
+    """
+
+    iri: str | None = None
+    column: str | None = None
+    windows_only: bool = False
+
+
+DEFAULT_GRAPH = ActiveGraph()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one triple pattern is matched: a table under an alias, conditions on it, and its key columns.
+
+    ``keys`` gives key columns in SQL; without ``instant``, the triples are there at every instant.
+    ``time`` is a triple's latest timestamp in SQL, where the pattern asks for it; NULL for what is static only.
+    """
+
+    table: str
+    conditions: tuple[str, ...]
+    keys: Mapping[str, str]
+    time: str = "NULL::BIGINT"
+
+
+@dataclass
+class QueryDataset:
+    """The dataset of a continuous query, recording which static patterns its plan needs.
+
+    ``present`` tells whether a static pattern has any match now; scans of those without are left out
+    of the plan, which is compiled again when that changes. ``mark`` ends the placeholders' names; a digest of
+    the shape, which no constant in it can contain.
+    """
+
+    query: ContinuousQuery
+    present: Callable[[StaticPattern], bool]
+    mark: str = ""
+    statics: dict[StaticPattern, None] = field(default_factory=dict)
+    timed: bool = False
+    """Whether the windows' tables need a column ``t``, the triples' times."""
+
+    joins: dict[str, None] = field(default_factory=dict)
+    """The SELECTs of static patterns that are tables of their own."""
+    at_all_instants: bool = False
+    """Whether what is compiled is the same at all of them: one stands for them."""
+
+    @property
+    def instants(self) -> str:
+        """Placeholder for the table of the instants due, one column ``instant``."""
+        return "(SELECT 0::BIGINT AS instant)" if self.at_all_instants else f"instants_{self.mark}"
+
+    def once(self) -> QueryDataset:
+        """The same dataset, for what reads the store alone: at one instant that stands for all."""
+        return replace(self, at_all_instants=True)
+
+    def joined(self, sql: str) -> str:
+        """Placeholder for the table of what a SELECT over static tables gives."""
+        self.joins.setdefault(sql)
+        return f"joined_{list(self.joins).index(sql)}_{self.mark}"
+
+    @property
+    def members(self) -> str:
+        """Placeholder for the table of the queries that are evaluated together, column ``member``."""
+        return f"members_{self.mark}"
+
+    def parameter(self, column: str) -> str:
+        """Placeholder for a column of the members' table, or for the one constant that it has for all of them."""
+        return f"{column}_{self.mark}"
+
+    def alone(self, clause: str) -> str:
+        """A comment, of which a statement for one query at one instant makes the clause; "" where none can stand."""
+        if self.at_all_instants or not self.mark or "*/" in clause:
+            return ""
+        return f" /*alone_{self.mark} {clause} alone_{self.mark}*/"
+
+    def window_table(self, index: int) -> str:
+        """Placeholder for the table of a window's contents at the instants due (see ``Plan``)."""
+        return f"window_{index}_{self.mark}"
+
+    def only_streams(self, graph: ActiveGraph) -> bool:
+        """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
+        named = self._named_graphs()
+        if graph.column is not None:
+            return graph.windows_only
+        if graph.iri is not None:
+            return graph.iri in self._window_graphs or (named is not None and graph.iri not in named)
+        return named is not None and not self.query.from_graphs
+
+    def only_store(self, graph: ActiveGraph) -> bool:
+        """Whether no window's content is in an active graph, or in one of several."""
+        return not self._windows(graph)
+
+    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> Source:
+        """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
+        windows = self._windows(graph)
+        static = self._static(triple, graph)
+        if static is not None and not windows:
+            # What is static is there at every instant: it needs no column saying so.
+            keys = {} if graph.column is None else {graph.column: f"{alias}.g"}
+            return Source(f"{static} {alias}", (), keys)
+        keys = {"instant": f"{alias}.instant"}
+        timed = triple.time is not None and bool(windows)
+        self.timed |= timed
+        time = f"{alias}.t" if timed else "NULL::BIGINT"
+        if len(windows) == 1 and static is None:
+            if graph.column is not None:
+                keys[graph.column] = quoted(f"<{self.query.windows[windows[0]].graph}>")
+            return Source(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
+        if graph.column is not None:
+            keys[graph.column] = f"{alias}.g"
+        selects = [self._window_select(index, triple, graph) for index in windows]
+        if static is not None:
+            key = ", x.g" if graph.column is not None else ""
+            last = ", NULL::BIGINT AS t" if timed else ""
+            selects.append(f"SELECT i.instant{key}, x.s, x.p, x.o, x.k, x.n{last} FROM {self.instants} i, {static} x")
+        if not selects:
+            nothing = "NULL::VARCHAR AS g, NULL::VARCHAR AS s, NULL::VARCHAR AS p, NULL::VARCHAR AS o"
+            selects.append(
+                f"SELECT instant, {nothing}, NULL::UTINYINT AS k, NULL::DOUBLE AS n FROM {self.instants} WHERE FALSE"
+            )
+        if timed:
+            by = "instant, g, s, p, o" if graph.column is not None else "instant, s, p, o"
+            every = f"SELECT {by}, max(k) AS k, max(n) AS n, max(t) AS t"
+            return Source(f"({every} FROM ({' UNION ALL '.join(selects)}) x GROUP BY {by}) {alias}", (), keys, time)
+        # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
+        return Source(f"({' UNION '.join(selects)}) {alias}", (), keys)
+
+    def has_graph(self, iri: str) -> str:
+        """A condition: whether the dataset has this named graph, be it empty. "TRUE" where it surely has."""
+        if iri in self._window_graphs:
+            return "TRUE"
+        named = self._named_graphs()
+        if named is not None:
+            return "TRUE" if iri in named else "FALSE"
+        names = self._use(StaticPattern("names", None, without=self._window_graphs))
+        return "FALSE" if names is None else f"EXISTS (SELECT 1 FROM {names} x WHERE x.g = {quoted(f'<{iri}>')})"
+
+    def graph_names(self, graph: ActiveGraph) -> str:
+        """A SELECT of the keys for each named graph an active graph ranges over."""
+        selects = [
+            f"SELECT instant, {quoted(f'<{window.graph}>')} AS {graph.column} FROM {self.instants}"
+            for window in self.query.windows
+            if window.graph is not None and (window.declared or not graph.windows_only)
+        ]
+        if not graph.windows_only:
+            names = self._use(StaticPattern("names", self._named_graphs(), without=self._window_graphs))
+            if names is not None:
+                selects.append(f"SELECT i.instant, x.g AS {graph.column} FROM {self.instants} i CROSS JOIN {names} x")
+        return (
+            " UNION ".join(selects)
+            or f"SELECT instant, NULL::VARCHAR AS {graph.column} FROM {self.instants} WHERE FALSE"
+        )
+
+    def _windows(self, graph: ActiveGraph) -> list[int]:
+        """The windows that are, or are part of, an active graph."""
+        found = []
+        for index, window in enumerate(self.query.windows):
+            if graph.column is not None:
+                if window.graph is not None and (window.declared or not graph.windows_only):
+                    found.append(index)
+            elif window.graph == graph.iri:
+                found.append(index)
+        return found
+
+    def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> str:
+        key = "" if graph.column is None else f", {quoted(f'<{self.query.windows[index].graph}>')} AS g"
+        conditions = _constants(triple, "")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        last = "" if triple.time is None else ", t"
+        return f"SELECT instant{key}, s, p, o, k, n{last} FROM {self.window_table(index)}{where}"
+
+    def _static(self, triple: TriplePattern, graph: ActiveGraph) -> str | None:
+        """The table of the store's triples in an active graph; None where there can be none."""
+        if graph.windows_only:
+            return None
+        subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
+        named = self._named_graphs()
+        if graph.column is not None:
+            return self._use(StaticPattern("named", named, subject, predicate, object_, self._window_graphs))
+        if graph.iri is not None:
+            # A dataset has one graph of a name, and the query says itself that it is the window's.
+            if graph.iri in self._window_graphs or (named is not None and graph.iri not in named):
+                return None
+            return self._use(StaticPattern("merged", (graph.iri,), subject, predicate, object_))
+        if named is None:
+            return self._use(StaticPattern("default", (), subject, predicate, object_))
+        if not self.query.from_graphs:
+            return None
+        return self._use(StaticPattern("merged", self.query.from_graphs, subject, predicate, object_))
+
+    @property
+    def _window_graphs(self) -> tuple[str, ...]:
+        return tuple(sorted({window.graph for window in self.query.windows if window.graph is not None}))
+
+    def _named_graphs(self) -> tuple[str, ...] | None:
+        """FROM NAMED, or None for all of the store's: with no graph clause of either kind."""
+        if self.query.from_graphs or self.query.from_named:
+            return self.query.from_named
+        return None
+
+    def _use(self, pattern: StaticPattern) -> str | None:
+        self.statics[pattern] = None
+        return pattern.table if self.present(pattern) else None
+
+
+def _constant(part: Variable | Term | Parameter) -> str | None:
+    return part.text if isinstance(part, Term) else None
+
+
+def _constants(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
+    parts: Sequence[tuple[str, Variable | Term | Parameter]] = (
+        ("s", triple.subject),
+        ("p", triple.predicate),
+        ("o", triple.object),
+    )
+    return tuple(f"{prefix}{column} = {quoted(part.text)}" for column, part in parts if isinstance(part, Term))

@@ -1,0 +1,161 @@
+"""Join, LeftJoin, Minus and Union in SQL (SPARQL 1.1 Query section 18.5): compatible solution mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from spark_backend.compiler.algebra.nodes import Variable
+from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, unbound_column
+
+MOST_TABLES = 16
+"""Tables that are joined in one SELECT: planning time grows with the cube of their number."""
+
+Condition = Callable[[Mapping[str, str]], str]
+"""A condition on merged solutions, given what each column of theirs is in SQL."""
+
+
+def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
+    """Join(l, r): the merges of all compatible pairs. ``keys`` are the scope's, here and below."""
+    left, right = names.opened(left), names.opened(right)
+    if len(left.tables) + len(right.tables) > MOST_TABLES:
+        left = left.within(names.fresh("q"), materialised=True)
+    return Relation(
+        _merged(left, right, keys, names),
+        (*left.tables, *right.tables),
+        _either(left, right),
+        left.certain | right.certain,
+        (*left.conditions, *right.conditions, *_compatible(left, right, keys, names)),
+    )
+
+
+def left_join(
+    left: Relation, right: Relation, condition: Condition | None, keys: tuple[str, ...], names: Names
+) -> Relation:
+    """LeftJoin(l, r, condition): the merges that pass, and the solutions of l without any.
+
+    Here and in ``minus``, l has the key MEMBER if r has it.
+    """
+    left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
+    columns = _merged(left, right, keys, names)
+    on = _compatible(left, right, keys, names)
+    if condition is not None:
+        on.append(f"({condition(columns)})")
+    table = f"{left.tables[0]} LEFT JOIN {right.tables[0]} ON {' AND '.join(on)}"
+    return Relation(columns, (table,), _either(left, right), left.certain)
+
+
+def minus(
+    left: Relation,
+    right: Relation,
+    keys: tuple[str, ...],
+    names: Names,
+    substituted: frozenset[Variable] = frozenset(),
+    substituted_if: Mapping[Variable, str] | None = None,
+) -> Relation:
+    """Minus(l, r): the solutions of l that no solution of r is compatible with and shares a variable with.
+
+    ``substituted`` variables stand for terms (18.6, substitute): they are not shared. Those of ``substituted_if`` do
+    where a column of l, theirs, is not NULL.
+    """
+    if substituted_if is None:
+        substituted_if = {}
+    shared = [variable for variable in left.variables if variable in right.variables and variable not in substituted]
+    if not shared:  # disjoint domains: nothing is removed (8.3.3)
+        return left
+    left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
+    on = _compatible(left, right, keys, names)
+    certain = left.certain & right.certain - set(substituted_if)
+    if not certain.intersection(shared):
+        together = []
+        for variable in shared:
+            column = names.column(variable)
+            bound = f"{left.columns[column]} IS NOT NULL AND {right.columns[column]} IS NOT NULL"
+            if variable in substituted_if:
+                bound += f" AND {left.columns[substituted_if[variable]]} IS NULL"
+            together.append(f"({bound})")
+        on.append(f"({' OR '.join(together)})")
+    return replace(left, tables=(f"{left.tables[0]} ANTI JOIN {right.tables[0]} ON {' AND '.join(on)}",))
+
+
+def existing(left: Relation, right: Relation, keys: tuple[str, ...], names: Names, *, exist: bool) -> Relation:
+    """The solutions of l that some solution of r is compatible with, or, unless ``exist``, that none is."""
+    left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
+    on = " AND ".join(_compatible(left, right, keys, names))
+    return replace(left, tables=(f"{left.tables[0]} {'SEMI' if exist else 'ANTI'} JOIN {right.tables[0]} ON {on}",))
+
+
+def beside(outer: Relation, inner: Relation, names: Names) -> Relation:
+    """Join(i, o), where the keys of either need not be those of the other: it has those of both."""
+    outer, inner = names.opened(outer), names.opened(inner)
+    if len(outer.tables) + len(inner.tables) > MOST_TABLES:
+        inner = inner.within(names.fresh("q"))
+    of_variables = {*names.all_columns(inner.variables), *names.all_columns(outer.variables)}
+    keys = {name: column for name, column in inner.columns.items() if name not in of_variables}
+    keys |= {name: column for name, column in outer.columns.items() if name not in of_variables}
+    shared = tuple(key for key in keys if key in inner.columns and key in outer.columns and key != MEMBER)
+    return Relation(
+        {**_merged(outer, inner, shared, names), **keys},
+        (*outer.tables, *inner.tables),
+        _either(outer, inner),
+        outer.certain | inner.certain,
+        (*outer.conditions, *inner.conditions, *_compatible(outer, inner, shared, names)),
+    )
+
+
+def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relation:
+    """Union of any number of patterns; variables that one of them does not have are unbound in its solutions.
+
+    Either all of them have the key MEMBER, or none.
+    """
+    variables = tuple(dict.fromkeys(variable for part in parts for variable in part.variables))
+    listed = [*parts[0].keys(keys), *names.all_columns(variables)]
+    selects = []
+    for part in parts:
+        if part.distinct:
+            part = part.within(names.fresh("q"))
+        columns = {column: part.columns.get(column, unbound_column(column)) for column in listed}
+        selects.append(replace(part, columns=columns, ranked=False, order=()).sql)
+    alias = names.fresh("q")
+    return Relation(
+        {column: f"{alias}.{column}" for column in listed},
+        (f"({' UNION ALL '.join(selects)}) {alias}",),
+        variables,
+        frozenset.intersection(*(part.certain for part in parts)),
+    )
+
+
+def _compatible(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[str]:
+    """Conditions under which solutions are compatible (18.3); plain equality where both are bound."""
+    shared = keys if MEMBER not in left.columns else right.keys(keys)
+    conditions = [f"{right.columns[key]} = {left.columns[key]}" for key in shared]
+    for variable in left.variables:
+        if variable not in right.variables:
+            continue
+        one, other = left.columns[names.column(variable)], right.columns[names.column(variable)]
+        condition = f"{other} = {one}"
+        for side, relation in ((one, left), (other, right)):
+            if variable not in relation.certain:
+                condition += f" OR {side} IS NULL"
+        conditions.append(f"({condition})" if " OR " in condition else condition)
+    return conditions
+
+
+def _merged(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
+    """The columns of merge(l, r): where a variable may be unbound on one side, the other's."""
+    columns = {key: left.columns[key] for key in keys}
+    if MEMBER in left.columns or MEMBER in right.columns:
+        columns[MEMBER] = left.columns.get(MEMBER) or right.columns[MEMBER]
+    for variable in _either(left, right):
+        for column in names.columns(variable):
+            if variable not in right.variables or variable in left.certain:
+                columns[column] = left.columns[column]
+            elif variable not in left.variables:
+                columns[column] = right.columns[column]
+            else:  # compatible terms are the same term, with the same facets
+                columns[column] = f"COALESCE({left.columns[column]}, {right.columns[column]})"
+    return columns
+
+
+def _either(left: Relation, right: Relation) -> tuple[Variable, ...]:
+    return tuple(dict.fromkeys((*left.variables, *right.variables)))

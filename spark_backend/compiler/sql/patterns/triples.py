@@ -1,0 +1,119 @@
+"""Basic graph patterns in SQL: the triple patterns of each as one SELECT (SPARQL 1.1 Query section 18.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from protocol.terms import TermKind
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.sql.expressions.expressions import parameter_columns
+from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join
+from spark_backend.compiler.sql.patterns.scope import Scope
+from spark_backend.compiler.sql.relation import MEMBER, Relation
+from spark_backend.compiler.sql.values import integer_term
+
+if TYPE_CHECKING:
+    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
+
+
+def matched(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+    if len(triples) <= MOST_TABLES:
+        return _joined(compiler, triples, scope)
+    relation: Relation | None = None
+    for part in connected_parts(triples, MOST_TABLES - 1):
+        right = _joined(compiler, part, scope)
+        relation = right if relation is None else join(relation, right, scope.keys, compiler.names)
+    assert relation is not None
+    return relation
+
+
+def _joined(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+    keys: dict[str, str] = {}
+    tables: list[str] = []
+    conditions: list[str] = []
+    places: dict[a.Variable, str] = {}
+    objects: dict[a.Variable, str] = {}
+    times: dict[a.Variable, str] = {}
+    members = compiler.names.fresh("m")
+    for triple in triples:
+        alias = compiler.names.fresh("t")
+        source = compiler.dataset.source(triple, scope.graph, alias)
+        tables.append(source.table)
+        conditions += source.conditions
+        if triple.time is not None:
+            times[triple.time] = source.time
+        for key, place in source.keys.items():
+            if keys.setdefault(key, place) != place:
+                conditions.append(f"{place} = {keys[key]}")
+        for column, part in (("s", triple.subject), ("p", triple.predicate), ("o", triple.object)):
+            place = f"{alias}.{column}"
+            if isinstance(part, a.Parameter):
+                keys[MEMBER] = f"{members}.{MEMBER}"
+                conditions.append(f"{place} = {members}.{compiler.dataset.parameter(parameter_columns(part)[0])}")
+            if not isinstance(part, a.Variable):
+                continue
+            if part in places:
+                conditions.append(f"{place} = {places[part]}")
+            else:
+                places[part] = place
+            if column == "o":
+                objects.setdefault(part, alias)
+    if not triples:
+        return compiler.unit(scope)
+    if "instant" not in keys:  # all of it is static, and there at every instant
+        alias = compiler.names.fresh("u")
+        keys["instant"] = f"{alias}.instant"
+        tables.append(f"{compiler.dataset.instants} {alias}")
+    listed = scope.keys
+    if MEMBER in keys:
+        tables.append(f"{compiler.dataset.members} {members}")
+        listed = (*listed, MEMBER)
+    return Relation(
+        {**{key: keys[key] for key in listed}, **_columns(compiler, places, objects), **_times(compiler, times)},
+        tuple(tables),
+        (*places, *times),
+        frozenset(places),
+        tuple(conditions),
+    )
+
+
+def _columns(
+    compiler: PatternCompiler, places: dict[a.Variable, str], objects: dict[a.Variable, str]
+) -> dict[str, str]:
+    columns = {}
+    for variable, place in places.items():
+        name = compiler.names.column(variable)
+        columns[name] = place
+        if variable not in compiler.names.faceted:
+            continue
+        if variable in objects:
+            columns[f"{name}_k"], columns[f"{name}_n"] = f"{objects[variable]}.k", f"{objects[variable]}.n"
+        else:  # subjects, predicates: an IRI or a blank node
+            iri, blank = f"{TermKind.IRI:d}", f"{TermKind.BLANK_NODE:d}"
+            columns[f"{name}_k"] = f"(CASE WHEN {place}[1] = '<' THEN {iri} ELSE {blank} END)::UTINYINT"
+            columns[f"{name}_n"] = "NULL::DOUBLE"
+    return columns
+
+
+def _times(compiler: PatternCompiler, times: Mapping[a.Variable, str]) -> dict[str, str]:
+    """Hidden variables for the times of triples (``timestamps``): xsd:integer, unbound where a triple has none."""
+    columns: dict[str, str] = {}
+    for variable, time in times.items():
+        kind = f"(CASE WHEN {time} IS NOT NULL THEN {TermKind.INTEGER:d} END)::UTINYINT"
+        parts = (integer_term(time), kind, f"({time})::DOUBLE")
+        columns |= dict(zip(compiler.names.columns(variable), parts, strict=False))
+    return columns
+
+
+def connected_parts(triples: Sequence[a.TriplePattern], size: int) -> list[list[a.TriplePattern]]:
+    """A long basic graph pattern in parts, each pattern sharing a variable with those before it where it can."""
+    left = list(triples)
+    ordered: list[a.TriplePattern] = []
+    bound: set[a.Variable] = set()
+    while left:
+        following = next((triple for triple in left if bound.intersection(triple.variables)), left[0])
+        left.remove(following)
+        ordered.append(following)
+        bound.update(following.variables)
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]

@@ -1,0 +1,122 @@
+"""A compiled pattern: a SELECT in parts, and what is known of its columns.
+
+Every relation has the *key* columns of the scope it was compiled in: ``instant``, the evaluation instant,
+so that one plan evaluates any number of due windows at once, and inside ``GRAPH ?g`` the graph's name.
+Queries that differ in constants only are evaluated together: a relation that reads such a constant has
+the key ``member`` besides.
+A variable has a column of its canonical N-Triples term (NULL where unbound) and, where expressions
+read it, the facets of the term beside it: its kind and its number (``protocol.terms``).
+
+Operators work on the parts, so that joins, filters and projections of plain triple patterns stay one
+flat SELECT: planning nested ones costs more than evaluating a small window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from spark_backend.compiler.algebra.nodes import Variable
+
+MEMBER = "member"
+"""Key column of the query a solution is of, among those of its shape; a relation without it is the same for all."""
+RANK = '"rank"'
+"""Column of the solution's place in its evaluation's sequence, from 1, once an order is known."""
+
+_INLINE = 90
+"""Columns no longer than this are repeated where they are used, rather than computed in a SELECT of their own."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``columns`` are the keys, those of ``variables`` and, if ``ranked``, RANK: names and what they are in SQL.
+
+    ``certain`` are the variables bound in every solution (so that joins on them are plain equality).
+    ``tail`` is what follows the conditions (GROUP BY). A ``closed`` relation cannot take further
+    conditions or tables; it can still be projected, unless it is ``distinct``. ``parts`` are variables
+    whose column is an unfinished sum instead of a term. ``order`` are the sort keys of a sequence that
+    has no RANK yet; whatever makes a multiset of it drops them.
+    """
+
+    columns: Mapping[str, str]
+    tables: tuple[str, ...]
+    variables: tuple[Variable, ...] = ()
+    certain: frozenset[Variable] = frozenset()
+    conditions: tuple[str, ...] = ()
+    tail: str = ""
+    ranked: bool = False
+    distinct: bool = False
+    closed: bool = False
+    parts: frozenset[Variable] = frozenset()
+    order: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The SELECT."""
+        listed = ", ".join(
+            name if expression == name else f"{expression} AS {name}" for name, expression in self.columns.items()
+        )
+        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        distinct = "DISTINCT " if self.distinct else ""
+        return f"SELECT {distinct}{listed} FROM {', '.join(self.tables)}{where}{self.tail}"
+
+    def keys(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """A scope's keys, and MEMBER if the relation differs from query to query."""
+        return (*keys, MEMBER) if MEMBER in self.columns else keys
+
+    def where(self, *conditions: str) -> Relation:
+        assert not self.closed
+        return replace(self, conditions=(*self.conditions, *conditions), order=())
+
+    def within(self, alias: str, *, materialised: bool = False) -> Relation:
+        """The same relation as a SELECT over this one; ``materialised``, it is planned and computed on its own."""
+        columns = {name: f"{alias}.{name}" for name in self.columns}
+        sql = f"WITH {alias}m AS MATERIALIZED ({self.sql}) SELECT * FROM {alias}m" if materialised else self.sql
+        table = f"({sql}) {alias}"
+        return Relation(columns, (table,), self.variables, self.certain, ranked=self.ranked, parts=self.parts)
+
+
+@dataclass
+class Names:
+    """Column names of variables: DuckDB and Spark fold case, SPARQL does not."""
+
+    faceted: frozenset[Variable]
+    _numbers: dict[Variable, int] = field(default_factory=dict)
+    _fresh: int = 0
+
+    def column(self, variable: Variable) -> str:
+        return f"v{self._numbers.setdefault(variable, len(self._numbers))}"
+
+    def columns(self, variable: Variable) -> tuple[str, ...]:
+        """The term's column, followed by those of its facets if expressions read the variable."""
+        name = self.column(variable)
+        return (name, f"{name}_k", f"{name}_n") if variable in self.faceted else (name,)
+
+    def all_columns(self, variables: Iterable[Variable]) -> list[str]:
+        return [column for variable in variables for column in self.columns(variable)]
+
+    def fresh(self, prefix: str) -> str:
+        self._fresh += 1
+        return f"{prefix}{self._fresh}"
+
+    def opened(self, relation: Relation) -> Relation:
+        """The relation as one that takes conditions and further tables, its columns cheap to repeat."""
+        if relation.closed or any(len(expression) > _INLINE for expression in relation.columns.values()):
+            return relation.within(self.fresh("q"))
+        return relation
+
+
+def facet_type(column: str) -> str:
+    """The SQL type of a variable's column, by its name."""
+    if column.endswith("_k"):
+        return "UTINYINT"
+    return "DOUBLE" if column.endswith("_n") else "VARCHAR"
+
+
+def unbound_column(column: str) -> str:
+    return f"NULL::{facet_type(column)}"
+
+
+def quoted(text: str) -> str:
+    """A SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"

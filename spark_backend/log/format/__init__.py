@@ -1,0 +1,1 @@
+"""The files of a stream log: columns, rows, frames, segments, the manifest."""

@@ -1,0 +1,132 @@
+"""The log's rows of a request: time, watermark seen and sequence number of its elements (contract section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.streams import StreamSettings
+from protocol.time import Instant, Milliseconds
+from spark_backend.log.format.columns import LATEST, NO_WATERMARK, STORED, TERMS
+from spark_backend.log.format.request import Request
+
+
+class Totals(NamedTuple):
+    """What a log holds after a frame, counted from its creation.
+
+    ``frames`` and ``elements`` are also the next sequence numbers. ``first`` is the earliest instant at
+    which some element takes part in an evaluation, that is the least max(time, seen + 1): the time of
+    the first element, unless that was late. ``last`` is the greatest time. NO_WATERMARK where there is none.
+    ``empty``: how many elements have no triples.
+    """
+
+    frames: int = 0
+    elements: int = 0
+    triples: int = 0
+    late: int = 0
+    first: Instant = NO_WATERMARK
+    last: Instant = NO_WATERMARK
+    watermark: Instant = NO_WATERMARK
+    empty: int = 0
+
+
+@dataclass(frozen=True)
+class Stamped:
+    """Rows in the columns of STORED, their bounds, and the totals after them (``frames`` unchanged).
+
+    ``text``: see Request.
+    """
+
+    rows: pa.RecordBatch
+    elements: int
+    triples: int
+    text: int
+    late: int
+    earliest: Instant
+    latest: Instant
+    after: Totals
+
+
+def stamp_event(request: Request, settings: StreamSettings, before: Totals) -> Stamped:
+    """The elements of a request at their own times, each seen at the watermark the ones before it left.
+
+    An element at t moves the watermark W to max(W, t - lateness - 1); it is late if t <= W when it comes.
+    """
+    times = request.times
+    assert times is not None
+    lateness = min(settings.allowed_lateness, LATEST)
+    if request.elements == 1:
+        return _stamped_single(request, times[0].as_py(), lateness, before)
+    watermarks = pc.cumulative_max(pc.subtract(times, lateness + 1), start=before.watermark)
+    seen = pa.concat_arrays([pa.array([before.watermark], pa.int64()), watermarks[:-1]])
+    late = pc.sum(pc.less_equal(times, seen)).as_py()
+    takes_part = pc.min(pc.max_element_wise(times, pc.add(seen, 1)) if late else times).as_py()
+    rows, ordinal = request.rows, request.rows["element"]
+    number = pc.add(ordinal.cast(pa.int64()), before.elements)
+    bounds = pc.min_max(times).as_py()
+    if request.elements != rows.num_rows:
+        times, seen = times.take(ordinal), seen.take(ordinal)
+    after = _after(request, late, takes_part, bounds["max"], watermarks[-1].as_py(), before)
+    return _stamped(request, (times, seen, number), late, (bounds["min"], bounds["max"]), after)
+
+
+def stamp_arrival(request: Request, time: Instant, before: Totals) -> Stamped:
+    """The elements of a request at one time, given by the log's clock and later than the watermark."""
+    if request.elements == 1:
+        return _stamped_single(request, time, 0, before)
+    rows, ordinal = request.rows, request.rows["element"]
+    watermark = max(before.watermark, time - 1)
+    columns = (
+        _constant(time, rows.num_rows),
+        pc.if_else(pc.equal(ordinal, 0), _scalar(before.watermark), _scalar(watermark)),
+        pc.add(ordinal.cast(pa.int64()), before.elements),
+    )
+    return _stamped(request, columns, 0, (time, time), _after(request, 0, time, time, watermark, before))
+
+
+def _stamped_single(request: Request, time: Instant, lateness: Milliseconds, before: Totals) -> Stamped:
+    """A request of one element: by far the most frequent where messages come one by one."""
+    seen, rows = before.watermark, request.rows.num_rows
+    late = int(time <= seen)
+    columns = (_constant(time, rows), _constant(seen, rows), _constant(before.elements, rows))
+    after = _after(request, late, max(time, seen + 1), time, max(seen, time - lateness - 1), before)
+    return _stamped(request, columns, late, (time, time), after)
+
+
+def _stamped(
+    request: Request,
+    columns: tuple[pa.Int64Array, pa.Int64Array, pa.Int64Array],
+    late: int,
+    bounds: tuple[Instant, Instant],
+    after: Totals,
+) -> Stamped:
+    terms = (request.rows[name] for name in TERMS)
+    rows = pa.RecordBatch.from_arrays([*columns, *terms], schema=STORED)
+    return Stamped(rows, request.elements, request.triples, request.text, late, *bounds, after)
+
+
+def _after(
+    request: Request, late: int, takes_part: Instant, latest: Instant, watermark: Instant, before: Totals
+) -> Totals:
+    return Totals(
+        before.frames,
+        before.elements + request.elements,
+        before.triples + request.triples,
+        before.late + late,
+        min(before.first, takes_part) if before.elements else takes_part,
+        max(before.last, latest),
+        watermark,
+        # An empty element is one row, which is no triple.
+        before.empty + request.rows.num_rows - request.triples,
+    )
+
+
+def _constant(value: int, length: int) -> pa.Int64Array:
+    return pa.repeat(_scalar(value), length)
+
+
+def _scalar(value: int) -> pa.Int64Scalar:
+    return pa.scalar(value, pa.int64())

@@ -1,0 +1,1 @@
+"""The queries that run: from registration to the last listener, and what is told of them."""

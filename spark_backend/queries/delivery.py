@@ -1,0 +1,175 @@
+"""The answers of queries: taken from the tasks once each, told, and computed again for who missed them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from protocol.errors import ProtocolError
+from protocol.evaluations import Evaluation, Failed, Notice
+from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.time import Instant
+from spark_backend.answers.answer import Answer
+from spark_backend.answers.documents import ResultWriter
+from spark_backend.compiler.plan import Plan
+from spark_backend.log.format.columns import NO_WATERMARK
+from spark_backend.queries.outputs import Outputs
+from spark_backend.queries.running import RunningQueries, RunningQuery
+from spark_backend.registry import write_atomically
+from spark_backend.spark.pipeline import Evaluations
+from spark_backend.streams.timelines import Timelines
+
+log = logging.getLogger(__name__)
+
+_REPLAYED_AT_ONCE = 256
+
+
+class Answers:
+    """Receives the answers of micro-batches and has answers evaluated once more. ``evaluations`` is set before either.
+
+    ``progress``: the file that says, for each registration, the latest instant that is out.
+    """
+
+    evaluations: Evaluations
+
+    def __init__(self, running: RunningQueries, timelines: Timelines, outputs: Outputs, progress: Path) -> None:
+        self._running = running
+        self._timelines = timelines
+        self._outputs = outputs
+        self._progress = progress
+
+    def writer(self, query: ContinuousQuery, plan: Plan, windows: Sequence[StreamWindow]) -> ResultWriter:
+        """A writer of a query, that has written nothing yet. ``windows``: those of the query, over logs."""
+        return ResultWriter(
+            query,
+            plan.variables,
+            bounds=lambda place, instant: self._timelines.bounds(windows[place], instant),
+        )
+
+    def receive(self, answers: list[tuple[str, Answer]]) -> None:
+        """Take the answers of a micro-batch, those of a query together: write each once, drop what was out already.
+
+        Raises Unavailable if an output could not be written; then nobody was told of that query's answers.
+        """
+        notices: list[Notice] = []
+        unpublished: ProtocolError | None = None
+        with self._running.telling:
+            # What was evaluated was in the logs: the bounds of count windows are to know it.
+            self._timelines.refresh()
+            with self._running.lock:
+                by_key = {running.registered.key: running for running in self._running}
+            for key, of_query in groupby(answers, key=lambda one: one[0]):
+                running = by_key.get(key)
+                if running is None:
+                    continue
+                before = replace(running)
+                taken = [self._taken(running, answer) for _, answer in of_query if _is_new(running, answer)]
+                try:
+                    self._outputs.publish(running, taken)
+                except ProtocolError as error:
+                    unpublished = error
+                    _take_back(running, before)
+                else:
+                    notices += taken
+            self._save_progress()
+            self._running.tell(notices)
+        if unpublished is not None:
+            # The batch is to be evaluated again; what is out of it stays out.
+            raise unpublished
+
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+        """See ``endpoint.backend.Backend.replay``."""
+        with self._running.lock:
+            running = self._running.named(name)
+            writer = self.writer(running.query, running.plan, running.windows)
+            self._timelines.refresh()
+            # Beyond the watermark an answer may yet be another one.
+            reached = self._timelines.watermark(running.logs)
+            upto = NO_WATERMARK if reached is None else min(upto, reached)
+            first = self._timelines.instants(running.windows, after, upto, 1)
+        if first:
+            self._load_previous(running, writer, first[0])
+        while first:
+            with self._running.lock:
+                instants = self._timelines.instants(running.windows, after, upto, _REPLAYED_AT_ONCE)
+            if not instants:
+                return
+            for answer in self._once_more(running, instants):
+                if answer.error is not None:
+                    continue  # as when it was live: an error then, and the query went on
+                data, _ = writer.write(answer)
+                yield Evaluation(name, answer.instant, data)
+            after = instants[-1]
+
+    def saved_progress(self) -> dict[str, Instant]:
+        """By key of registration, the latest instant that was out; the checkpoint knows what is not in it."""
+        try:
+            saved: dict[str, Instant] = json.loads(self._progress.read_text())
+            return saved
+        except FileNotFoundError:
+            return {}
+        except ValueError:
+            log.warning("%s cannot be read: queries go on from Spark's checkpoint alone", self._progress)
+            return {}
+
+    def _save_progress(self) -> None:
+        with self._running.lock:
+            progress = {q.registered.key: q.evaluated for q in self._running if q.evaluated is not None}
+        write_atomically(self._progress, json.dumps(progress))
+
+    def _taken(self, running: RunningQuery, answer: Answer) -> Notice:
+        if answer.error is not None:
+            running.evaluated, running.last_error = answer.instant, answer.error
+            running.measurements = running.measurements.with_answer(answer, 0)
+            log.warning("query %s at %d: %s", running.name, answer.instant, answer.error)
+            return Failed(running.name, answer.instant, answer.error)
+        if running.writer.needs_previous and running.writer.previous is None:
+            self._load_previous(running, running.writer, answer.instant)
+        data, solutions = running.writer.write(answer)
+        running.evaluated = answer.instant
+        running.evaluations += 1
+        running.solutions += solutions
+        running.measurements = running.measurements.with_answer(answer, solutions)
+        return Evaluation(running.name, answer.instant, data)
+
+    def _load_previous(self, running: RunningQuery, writer: ResultWriter, instant: Instant) -> None:
+        """Let the writer know the answer before ``instant``, which ISTREAM and DSTREAM compare with.
+
+        Like a writer that went on from evaluation to evaluation, it passes over those that failed.
+        """
+        if not writer.needs_previous:
+            return
+        before: Instant | None = instant
+        instants: list[Instant] = []
+        while writer.previous is None:
+            most = _REPLAYED_AT_ONCE if instants else 1
+            instants = []
+            with self._running.lock:
+                while len(instants) < most and before is not None:
+                    before = self._timelines.previous_instant(running.windows, before, running.registered.start)
+                    if before is not None:
+                        instants.insert(0, before)
+            if not instants:
+                return
+            for answer in self._once_more(running, instants):
+                if answer.error is None:
+                    writer.previous = answer
+
+    def _once_more(self, running: RunningQuery, instants: list[Instant]) -> Iterator[Answer]:
+        return self.evaluations.answers(running.registered.key, running.registered.prepared, instants)
+
+
+def _is_new(running: RunningQuery, answer: Answer) -> bool:
+    return running.evaluated is None or answer.instant > running.evaluated
+
+
+def _take_back(running: RunningQuery, before: RunningQuery) -> None:
+    """As if the answers since had not come; what ISTREAM compares with is found again when it is needed."""
+    running.evaluated, running.last_error = before.evaluated, before.last_error
+    running.evaluations, running.solutions = before.evaluations, before.solutions
+    running.measurements = before.measurements
+    running.writer.previous = None

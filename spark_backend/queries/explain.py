@@ -1,0 +1,274 @@
+"""How a query is evaluated, as text for a person (``GET /queries/NAME/plan``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from protocol.errors import UnsupportedFeature
+from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.time import Instant, format_duration, format_instant
+from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, NowWindow, TimeWindow, WindowSpec
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
+from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.reading.parsing import with_deep_stack
+from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.statistics import Statistics
+from spark_backend.queries.measurements import Measured, Measurements
+from spark_backend.site import BY_SIZE, Site, SiteChoice
+
+_LONGEST_SQL = 60_000
+"""Longer statements are not laid out: that takes a second for each hundred thousand characters."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What there is to tell besides a query and its plan.
+
+    ``matches``: how many each static pattern has in the store. ``rows``: for each window about how many triples it
+    holds at ``instant``, the last that can be evaluated; None, and no instant, where there is none.
+    """
+
+    matches: Mapping[StaticPattern, int] = field(default_factory=dict)
+    rows: Sequence[int] | None = None
+    instant: Instant | None = None
+    sites: SiteChoice = BY_SIZE
+    measurements: Measurements = field(default_factory=Measurements)
+    statistics: Statistics | None = None
+
+    @property
+    def together(self) -> int | None:
+        """The triples of all windows."""
+        return None if self.rows is None else sum(self.rows)
+
+
+def explain(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> str:
+    """Site, windows, rows and times, algebra, static patterns, and the SQL of the site."""
+    return "\n".join(_lines(query, plan, circumstances))
+
+
+def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> Iterator[str]:
+    from spark_backend.spark_sql.translation.plans import plan_statement, refusal
+
+    names = prefixes(query.text)
+    chosen, refused = _by_size(circumstances), None
+    if chosen is Site.SPARK and circumstances.sites.forced is None:
+        refused = refusal(plan, len(query.windows))
+        chosen = chosen if refused is None else Site.DUCKDB
+    form = f"{plan.form} {plan.operator}"
+    yield form if plan.template is not None else f"{form} of ({', '.join(f'?{name}' for name in plan.variables)})"
+    yield from _section("Site", _site(circumstances, chosen, refused))
+    yield from _section("Evaluations", _evaluations(circumstances.measurements))
+    yield from _section("Rows", _rows(query, circumstances))
+    yield from _section("Windows", _windows(query))
+    changed = f"after the passes {', '.join(plan.passes)}" if plan.passes else "no pass changed anything"
+    if plan.algebra is not None:
+        written = partial(algebra_text, plan.algebra, plan.parameters, names, partial(_estimate, circumstances))
+        yield from _section(f"Algebra ({changed})", with_deep_stack(written))
+    if plan.template is not None:
+        yield from _section("Template", (_template_line(line, names) for line in plan.template))
+    if plan.statics:
+        yield from _section("Static patterns (matched in the store once per change)", _statics(plan, circumstances))
+    else:
+        yield from ("", "Nothing is static")
+    if plan.parameters:
+        yield from _section(
+            "Parameters (queries that differ in these only are evaluated together)",
+            (f"c{number} = {term_text(term, names)}" for number, term in enumerate(plan.parameters)),
+        )
+    if plan.functions:
+        yield from _section(
+            "Functions (evaluated by the one-shot engine)",
+            (f"{function.name}: {function.expression}" for function in plan.functions),
+        )
+    sql = plan_statement(plan, len(query.windows))
+    if chosen is Site.SPARK:
+        yield from _section("SQL (Spark)", _spark_sql(sql))
+    else:
+        yield from _section("SQL (DuckDB)", with_deep_stack(partial(_laid_out, sql)))
+    yield ""
+
+
+def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from ("", heading)
+    for line in lines:
+        yield f"  {line}" if line else ""
+
+
+# --- site, rows and times --------------------------------------------------------------------
+
+
+def _by_size(circumstances: Circumstances) -> Site:
+    return circumstances.sites.of(circumstances.together or 0)
+
+
+def _site(circumstances: Circumstances, chosen: Site, refused: str | None) -> Iterator[str]:
+    sites, rows = circumstances.sites, circumstances.together
+    runs = {
+        Site.DUCKDB: "DuckDB over the stream log, inside Spark's tasks",
+        Site.SPARK: "Spark SQL over the stream log, a job for each evaluation",
+    }
+    if sites.forced is not None:
+        yield f"{runs[chosen]}: it is forced (--site {sites.forced})"
+    elif rows is None:
+        yield f"{runs[chosen]}: Spark SQL takes over above {_count(sites.spark_above)} triples (--spark-above)"
+    else:
+        compared = "more than" if rows > sites.spark_above else "not more than"
+        held = f"the windows hold about {_count(rows)} triples"
+        yield f"{runs[chosen]}: {held}, {compared} {_count(sites.spark_above)} (--spark-above)"
+        if refused is not None:
+            yield f"not Spark SQL: {refused}"
+
+
+def _evaluations(measurements: Measurements) -> Iterator[str]:
+    last, median, mean = measurements.last, measurements.median, measurements.mean
+    if last is None:
+        yield "not evaluated yet, since the server was started"
+        return
+    yield f"last   {_last(last)}"
+    if median is not None and mean is not None:
+        latest = len(measurements.seconds)
+        of = "the only one" if latest == 1 else f"the last {latest}"
+        yield f"usual  {_milliseconds(median)} in the median, {_milliseconds(mean)} in the mean of {of}"
+    failed = f", {_count(measurements.failed)} of them failed" if measurements.failed else ""
+    yield f"so far {_count(measurements.count)}{failed}"
+
+
+def _last(last: Measured) -> str:
+    where = {Site.DUCKDB: "DuckDB", Site.SPARK: "Spark SQL"}[last.site]
+    if last.error is not None:
+        return f"{_instant(last.instant)}, {where}: failed: {last.error.splitlines()[0] if last.error else ''}"
+    return f"{_instant(last.instant)}, {where}: {_milliseconds(last.seconds)}"
+
+
+def _rows(query: ContinuousQuery, circumstances: Circumstances) -> Iterator[str]:
+    """A table: what is estimated beside what there was at the last evaluation."""
+    last = circumstances.measurements.last
+    if last is not None and last.error is not None:
+        last = None
+    at = "" if circumstances.instant is None else f" at {_instant(circumstances.instant)}"
+    read, found, told = (("-",) * 3) if last is None else map(_count, (last.read, last.solutions, last.told))
+    rows: list[tuple[str, str, str]] = [("", f"estimated{at}", "last evaluation")]
+    held = ["-"] * len(query.windows) if circumstances.rows is None else list(map(_count, circumstances.rows))
+    rows += [(table, number, "") for table, number in zip(_tables(query), held, strict=True)]
+    rows.append(("read", _count(circumstances.together), read))
+    rows.append(("solutions", "", found))
+    rows.append(("given out", "", told))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, estimated, actual in rows:
+        yield f"{name:<{widths[0]}}  {estimated:>{widths[1]}}  {actual:>{widths[2]}}".rstrip()
+
+
+def _estimate(circumstances: Circumstances, triple: a.TriplePattern) -> str:
+    """Of the windows' triples, those of the pattern's predicate, as they were in the sample of the log."""
+    known, rows = circumstances.statistics, circumstances.together
+    if known is None or not known.triples or rows is None or not isinstance(triple.predicate, a.Term):
+        return ""
+    found = known.predicates.get(triple.predicate.text)
+    share = 0.0 if found is None else found.triples / known.triples
+    return f"about {_count(round(rows * share))} triples of this predicate"
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
+
+
+# --- windows and statics ---------------------------------------------------------------------
+
+
+def _tables(query: ContinuousQuery) -> list[str]:
+    return [f"window_{number}" for number in range(len(query.windows))]
+
+
+def _windows(query: ContinuousQuery) -> Iterator[str]:
+    deciding = [member for member in query.windows if member.window.report is not None] or list(query.windows)
+    for member, table in zip(query.windows, _tables(query), strict=True):
+        where = "the default graph" if member.graph is None else f"<{member.graph}>"
+        yield f"{table}: {where}, over <{member.stream}>"
+        yield from (f"  {line}" for line in _described(member.window))
+        yield f"  {_reported(member)}" if member in deciding else "  does not decide when to evaluate"
+
+
+def _reported(member: StreamWindow) -> str:
+    report = member.window.report or DEFAULT_REPORT
+    every = "" if report.period is None else f" every {format_duration(report.period)}"
+    return f"reports on {' and '.join(sorted(report.strategies))}{every}"
+
+
+def _described(window: WindowSpec) -> list[str]:
+    """What the window holds, and where its instants are."""
+    match window:
+        case TimeWindow(width=width, slide=slide, origin=origin):
+            return [f"range {format_duration(width)}, step {format_duration(slide)}", _said("first opens at", origin)]
+        case NowWindow(origin=origin):
+            held = ["the elements at the instant"]
+        case LandmarkWindow(landmark=landmark, step=step, origin=origin):
+            since = "all since the first element" if landmark is None else _said("all since", landmark)
+            held = [since if step is None else f"{since}, step {format_duration(step)}"]
+        case CountWindow(size=size, unit=unit, step=step, origin=origin):
+            held = [f"the last {size} {unit.lower()}, step {step}"]
+    return held if origin is None else [*held, _said("steps from", origin)]
+
+
+def _said(what: str, instant: Instant) -> str:
+    return f"{what} {_instant(instant)}"
+
+
+def _instant(instant: Instant) -> str:
+    try:
+        return format_instant(instant)
+    except ValueError:  # outside the years 1 to 9999
+        return f"{instant} ms"
+
+
+def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
+    for pattern in plan.statics:
+        parts = " ".join(part or "?" for part in (pattern.subject, pattern.predicate, pattern.object))
+        graphs = "all named graphs" if pattern.graphs is None else ", ".join(f"<{g}>" for g in pattern.graphs)
+        where = {"default": "the default graph", "names": "names of named graphs"}.get(pattern.scope, graphs)
+        found = circumstances.matches.get(pattern, 0)
+        told = f"{_count(found)} match{'es' * (found != 1)}, {pattern.table}" if found else "no match, left out"
+        yield f"{parts} in {where}: {told}"
+    for number, sql in enumerate(plan.joined):
+        yield f"joined_{number}, computed once per change: {sql}"
+
+
+def _template_line(triple: Sequence[str], names: Mapping[str, str]) -> str:
+    return f"{' '.join(term_text(part, names) for part in triple)} ."
+
+
+# --- SQL -------------------------------------------------------------------------------------
+
+
+def _laid_out(sql: str) -> list[str]:
+    # Imported where a plan is asked for: starting a server need not wait for it.
+    import sqlglot
+
+    if len(sql) > _LONGEST_SQL:
+        return [sql]
+    return sqlglot.parse_one(sql, dialect="duckdb").sql("duckdb", pretty=True, normalize_functions=False).split("\n")
+
+
+def _spark_sql(sql: str) -> Iterator[str]:
+    """The program of Spark SQL: its intermediate tables, then the SELECT over them."""
+    from spark_backend.spark_sql.translation.program import Fixpoint
+    from spark_backend.spark_sql.translation.translation import translation
+
+    try:
+        program = translation(sql, "")
+    except UnsupportedFeature as error:
+        yield error.detail
+        return
+    for step in program.steps:
+        if isinstance(step, Fixpoint):
+            yield f"{step.name}, until nothing is new: {step.first}"
+            yield f"  then: {step.longer}"
+        else:
+            yield f"{step.name}{', kept' * step.kept}: {step.sql}"
+    yield program.select

@@ -1,0 +1,149 @@
+"""Output streams: what a query constructs, published as a stream that other queries read (contract sections 3 and 4).
+
+An output has one element for each evaluation, stamped with its instant, and its watermark follows the query's progress:
+once the query is evaluated up to w, nothing at or before w is coming. So the log of the output is itself the record of
+what was published: whatever is at or before its watermark, or its last element, is out, and is not published again
+when a batch is evaluated once more after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from protocol.errors import Conflict, QuerySemanticError
+from protocol.evaluations import Evaluation, Notice
+from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.names import registered_name
+from protocol.streams import StreamSettings, TimeKind
+from protocol.time import Instant
+from spark_backend.ingest.columns import read_elements
+from spark_backend.queries.running import RunningQueries, RunningQuery
+from spark_backend.streams.streams import Streams
+from spark_backend.streams.timelines import END
+
+
+class Outputs:
+    """The outputs of the running queries. Its methods are called under the locks of these."""
+
+    def __init__(self, streams: Streams, running: RunningQueries) -> None:
+        self._streams = streams
+        self._running = running
+
+    def name(self, query: ContinuousQuery) -> str | None:
+        """The name of the stream that the query publishes; None if it publishes none. Raises InvalidName."""
+        registration = query.registration
+        return registered_name(registration) if registration is not None and query.publishes else None
+
+    def check(self, name: str, query: ContinuousQuery, windows: Sequence[StreamWindow]) -> None:
+        """Whether a query of this name (new, or in place of another) may read and publish what it says.
+
+        Raises Conflict for a stream that is not its own, or if it no longer publishes what others read, and
+        QuerySemanticError, with the place of the window, if it would read what it publishes, also by way of others.
+        """
+        output, known = self.name(query), self._running.get(name)
+        if known is not None and known.output not in (None, output):
+            self.require_unread(name)
+        if output is None:
+            return
+        self._streams.check_output(output, self._settings(output, query), name)
+        for member in windows:
+            path = self._path(member.stream, name)
+            if path is not None:
+                way = f" by way of {', '.join(path)}" if path else ""
+                raise QuerySemanticError(
+                    f"the query {name} would read its own output{way}: streams of streams go one way",
+                    line=member.line,
+                    column=member.column,
+                )
+
+    def open(self, name: str, query: ContinuousQuery) -> str | None:
+        """Create the output, if the query has one and it is not there yet. Returns its name."""
+        output = self.name(query)
+        if output is not None:
+            self._streams.create_output(output, self._settings(output, query), name)
+        return output
+
+    def require_unread(self, name: str) -> None:
+        """Raises Conflict, naming them, if standing queries read the output of this one."""
+        output = self._running.named(name).output
+        if output is None:
+            return
+        readers = sorted(running.name for running in self.readers(output) if running.standing)
+        if readers:
+            raise Conflict(f"the output of the query {name} is read by {', '.join(readers)}: delete them first")
+
+    def readers(self, stream: str) -> list[RunningQuery]:
+        """The queries that read a stream."""
+        log = self._streams.log_of(stream)
+        return [running for running in self._running if log in running.logs]
+
+    def published_upto(self, output: str) -> Instant | None:
+        """The instant of the last evaluation in the output."""
+        return self._streams.describe(output).last
+
+    def publish(self, running: RunningQuery, notices: Iterable[Notice]) -> None:
+        """Append the evaluations (in order) that are not in the output yet; durable on return.
+
+        Raises Unavailable if it could not be written: then the output is as it was, or has all of them.
+        """
+        if running.output is None:
+            return
+        evaluations = [notice for notice in notices if isinstance(notice, Evaluation)]
+        there = self._streams.describe(running.output)
+        out = [instant for instant in (there.last, there.watermark) if instant is not None]
+        if there.ended or not evaluations:
+            return
+        fresh = [one for one in evaluations if not out or one.instant > max(out)]
+        settings = self._streams.describe(running.output).settings
+        if fresh:
+            elements = [
+                read_elements(one.data, "application/n-triples", settings=settings, at=one.instant) for one in fresh
+            ]
+            self._streams.publish(running.output, _joined(elements))
+        self.reach(running, evaluations[-1].instant)
+
+    def reach(self, running: RunningQuery, watermark: Instant) -> None:
+        """All evaluations up to here are in the output: its watermark follows; END ends it."""
+        if running.output is None:
+            return
+        there = self._streams.describe(running.output)
+        if there.ended:
+            return
+        if watermark >= END:
+            self._streams.end_output(running.output)
+        elif there.watermark is None or there.watermark < watermark:
+            self._streams.advance_output(running.output, watermark)
+
+    def _settings(self, output: str, query: ContinuousQuery) -> StreamSettings:
+        registration = query.registration
+        named = registration is not None and registration.name_is_iri
+        iri = registration.name if registration is not None and named else self._streams.url(output)
+        return StreamSettings(iri, TimeKind.EVENT)
+
+    def _path(self, log: str, target: str) -> list[str] | None:
+        """By way of which queries the stream with this log comes from the target; None if it does not."""
+        owner = self._streams.owner(log)
+        if owner is None:
+            return None
+        if owner == target:
+            return []
+        running = self._running.get(owner)
+        for upstream in sorted(running.logs) if running is not None else ():
+            path = self._path(upstream, target)
+            if path is not None:
+                return [*path, owner]
+        return None
+
+
+def _joined(elements: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Requests of one element each as one request."""
+    if len(elements) == 1:
+        return elements[0]
+    numbered = [
+        batch.set_column(0, batch.schema.field("element"), pa.repeat(pa.scalar(place, pa.int32()), batch.num_rows))
+        for place, batch in enumerate(elements)
+    ]
+    (joined,) = pa.Table.from_batches(numbered).unify_dictionaries().combine_chunks().to_batches()
+    return joined

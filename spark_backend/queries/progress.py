@@ -1,0 +1,106 @@
+"""How far the queries are: told to their listeners, and to the logs, which keep what is still to be read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from protocol.errors import Unavailable
+from protocol.evaluations import Ended, Notice, Progress
+from protocol.language.model import StreamWindow
+from protocol.time import Instant, Milliseconds
+from protocol.windows.spec import CountWindow, LandmarkWindow, TimeWindow
+from spark_backend.log.format.columns import NO_WATERMARK
+from spark_backend.queries.outputs import Outputs
+from spark_backend.queries.running import RunningQueries, RunningQuery
+from spark_backend.streams.streams import Streams
+from spark_backend.streams.timelines import END, Timelines
+
+log = logging.getLogger(__name__)
+
+
+class QueryProgress:
+    """Looks how far the queries are. ``publish`` is called when one of them has ended."""
+
+    def __init__(
+        self,
+        running: RunningQueries,
+        timelines: Timelines,
+        streams: Streams,
+        outputs: Outputs,
+        publish: Callable[[], None],
+    ) -> None:
+        self._running = running
+        self._timelines = timelines
+        self._streams = streams
+        self._outputs = outputs
+        self._publish = publish
+
+    def say(self) -> None:
+        """Tell of each query that has come further."""
+        with self._running.telling:
+            self._running.tell(self.look())
+
+    def retain(self) -> None:
+        """Tell the logs what the queries have still to read."""
+        self._streams.retain(self._needed())
+
+    def look(self) -> list[Notice]:
+        """What there is to tell; under ``telling``."""
+        notices: list[Notice] = []
+        with self._running.lock:
+            self._timelines.refresh()
+            for running in self._running:
+                watermark = self._timelines.watermark(running.logs)
+                if watermark is None or running.ended or watermark == running.progressed:
+                    continue
+                if self._timelines.next_instant(running.windows, running.position, watermark) is not None:
+                    continue  # due, and on its way
+                if watermark > NO_WATERMARK:
+                    try:
+                        self._outputs.reach(running, watermark)
+                    except Unavailable as error:
+                        log.error("the output of the query %s stays behind: %s", running.name, error.detail)
+                        continue
+                running.progressed = watermark
+                if watermark >= END:
+                    running.ended = True
+                    notices.append(Ended(running.name, "all streams of the query have ended"))
+                elif watermark > NO_WATERMARK:
+                    notices.append(Progress(running.name, watermark, watermark))
+            if any(isinstance(notice, Ended) for notice in notices):
+                self._publish()
+            self.retain()
+        return notices
+
+    def _needed(self) -> dict[str, tuple[Milliseconds, Instant | None]]:
+        """Per log, what its queries still read: how far back, and where the one furthest behind is."""
+        needed: dict[str, tuple[Milliseconds, Instant | None]] = {}
+        for running in self._running:
+            place = _place(running)
+            for member in running.windows:
+                reach, behind = needed.get(member.stream, (0, None))
+                needed[member.stream] = (
+                    max(reach, self._reach(member, place)),
+                    place if behind is None else min(behind, place),
+                )
+        return needed
+
+    def _reach(self, member: StreamWindow, place: Instant) -> Milliseconds:
+        """How far back from ``place`` evaluations after it reach."""
+        window = member.window
+        match window:
+            case TimeWindow():
+                return window.width
+            case LandmarkWindow():
+                return max(place - window.opening, 0)
+            case CountWindow():
+                return place - min(self._timelines.bounds(member, place)[0], place)
+            case _:
+                return 0
+
+
+def _place(running: RunningQuery) -> Instant:
+    """Everything up to here is out."""
+    places = [place for place in (running.position, running.progressed) if place is not None]
+    return max(places, default=NO_WATERMARK)

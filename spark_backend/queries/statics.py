@@ -1,0 +1,112 @@
+"""The static part of continuous queries: triples of the store's graphs, handed to the tasks as Arrow files.
+
+Each static pattern is matched once per version of the store, not at every instant (C-SPARQL's split
+into a static and a streaming part). A file is named after its content, so that an update which does
+not touch a pattern's triples changes nothing for the queries that read them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from protocol.terms import facets
+from spark_backend.compiler.sql.dataset import StaticPattern
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("g", "s", "p", "o")),
+        ("k", pa.uint8()),
+        ("n", pa.float64()),
+    ]
+)
+
+Quad = tuple[str, str, str, str]
+
+
+class StaticGraphs(Protocol):
+    """The endpoint's dataset, as far as continuous queries read it. Terms are canonical N-Triples."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+
+    def named_graphs(self) -> list[str]:
+        """The IRIs of the named graphs; ``_:label`` for those named by blank nodes."""
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+    ) -> Iterator[Quad]:
+        """(g, s, p, o) matching the given terms (None: any); ``graph`` is a name, or None for the default graph."""
+
+
+class StaticTables:
+    """Arrow files of static patterns, at the store's current version."""
+
+    def __init__(self, directory: Path, graphs: StaticGraphs) -> None:
+        self._directory = directory
+        self._graphs = graphs
+        self._known: dict[StaticPattern, tuple[int, str | None]] = {}
+
+    def file(self, pattern: StaticPattern) -> str | None:
+        """The file of the pattern's matches, by name; None if there are none."""
+        version = self._graphs.version
+        known = self._known.get(pattern)
+        if known is not None and known[0] == version:
+            return known[1]
+        file = self._write(pattern, sorted(set(self._rows(pattern)), key=repr))
+        self._known[pattern] = (version, file)
+        return file
+
+    def matches(self, pattern: StaticPattern) -> int:
+        """How many matches the pattern has."""
+        file = self.file(pattern)
+        if file is None:
+            return 0
+        with pa.memory_map(str(self._directory / file)) as source, pa.ipc.open_file(source) as reader:
+            return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+
+    def _rows(self, pattern: StaticPattern) -> Iterable[Quad]:
+        if pattern.scope == "names":
+            names = self._names(pattern)
+            return [(name, "", "", "") for name in names]
+        parts = (pattern.subject, pattern.predicate, pattern.object)
+        if pattern.scope == "default":
+            return (("", s, p, o) for _, s, p, o in self._graphs.quads(*parts, None))
+        if pattern.scope == "merged":
+            return (("", s, p, o) for name in self._names(pattern) for _, s, p, o in self._graphs.quads(*parts, name))
+        return ((name, s, p, o) for name in self._names(pattern) for _, s, p, o in self._graphs.quads(*parts, name))
+
+    def _names(self, pattern: StaticPattern) -> list[str]:
+        graphs = self._graphs.named_graphs() if pattern.graphs is None else pattern.graphs
+        return [name if name.startswith("_:") else f"<{name}>" for name in graphs if name not in pattern.without]
+
+    def _write(self, pattern: StaticPattern, rows: list[Quad]) -> str | None:
+        if not rows:
+            return None
+        objects = [facets(o) if o else (None, None) for _, _, _, o in rows]
+        table = pa.table(
+            [
+                [g for g, _, _, _ in rows],
+                [s for _, s, _, _ in rows],
+                [p for _, _, p, _ in rows],
+                [o for _, _, _, o in rows],
+                [None if kind is None else int(kind) for kind, _ in objects],
+                [number for _, number in objects],
+            ],
+            schema=SCHEMA,
+        )
+        digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+        name = f"{pattern.table}-{digest}.arrow"
+        target = self._directory / name
+        if not target.exists():
+            temporary = target.with_suffix(".new")
+            with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+                writer.write_table(table)
+            os.replace(temporary, target)
+        return name

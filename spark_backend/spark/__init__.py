@@ -1,0 +1,1 @@
+"""Spark itself: Java, the session, the source of due evaluations, the pipeline and what its tasks run."""

@@ -1,0 +1,183 @@
+"""The Structured Streaming query that drives every evaluation, and batch jobs for evaluations once more.
+
+source of due instants → evaluation in tasks → foreachBatch, from one checkpoint. It is started again
+when it fails; what it had planned is planned again, and answers that were out already are dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from protocol.errors import Unavailable
+from protocol.time import Instant
+from spark_backend.answers.answer import Answer
+from spark_backend.layout import Layout
+from spark_backend.site import SiteChoice
+from spark_backend.spark_sql.deferred import SparkSql, apart, completed, first_line
+
+log = logging.getLogger(__name__)
+
+Receive = Callable[[list[tuple[str, Answer]]], None]
+"""Gets the answers of a micro-batch, (key, answer), per query in order of their instants."""
+
+
+class Evaluations(Protocol):
+    """What the engine asks of whatever evaluates; ``Pipeline`` does it on Spark."""
+
+    state: str
+    detail: str
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]: ...
+
+
+MakePipeline = Callable[[Layout, str, Receive, SiteChoice], Evaluations]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+
+
+class Pipeline:
+    """Runs Spark in threads of its own. ``state`` is "starting", "running", "failed" or "stopped"."""
+
+    def __init__(self, layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> None:
+        self._layout = layout
+        self._master = master
+        self._receive = receive
+        self._sites = sites
+        self._session: Any = None
+        self._query: Any = None
+        self._spark_sql: _SparkSql
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._changing = threading.Lock()
+        self.state = "starting"
+        self.detail = "Spark is starting"
+
+    def start(self) -> None:
+        """Start Spark behind the caller's back."""
+        self._thread = threading.Thread(target=self._run, name="spark-pipeline", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the streaming query, Spark and its processes."""
+        self._stopping.set()
+        self._stop_spark()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=15)
+        self.state, self.detail = "stopped", "Spark was stopped"
+
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
+        """Evaluate once more, as a batch job: the answers of a prepared query at these instants, in order."""
+        session = self._session
+        if session is None or self._query is None or self.state == "failed":
+            raise Unavailable(f"{self.detail}: try again in a few seconds")
+        from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, received
+
+        due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
+        rows = due.mapInArrow(evaluation_task(self._layout.root, self._sites), ANSWER_SCHEMA).toArrow()
+        yield from (answer for _, answer in completed(received(rows), self._spark_sql))
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                self._start_spark()
+                if self._stopping.is_set():
+                    break
+                self._query = self._started()
+                self.detail = "Spark is warming up"
+                self._query.awaitTermination()
+                reason = "it ended"
+            except Exception as error:
+                reason = first_line(error)
+                if not self._stopping.is_set():
+                    log.exception("the streaming query failed")
+            if self._stopping.is_set():
+                break
+            if time.monotonic() - began > _LONGEST_PAUSE:
+                pause = _FIRST_PAUSE
+            log.error("Spark is started again in %.0f s: %s", pause, reason)
+            self.state, self.detail = "failed", f"Spark is started again: {reason}"
+            self._stopping.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            self._stop_spark()
+        self._stop_spark()
+
+    def _start_spark(self) -> None:
+        from spark_backend.spark.session import start_session
+        from spark_backend.spark.source import EvaluationInstants
+
+        session = start_session(master=self._master, directory=self._layout.spark)
+        with self._changing:
+            self._session = session
+        self._spark_sql = _SparkSql(session, self._layout)
+        session.dataSource.register(EvaluationInstants)
+
+    def _stop_spark(self) -> None:
+        """Stop the session, once: whoever comes first, the thread that runs it or ``stop``."""
+        with self._changing:
+            session, self._session, self._query = self._session, None, None
+        if session is not None:
+            from spark_backend.spark.session import stop_session
+
+            stop_session(session)
+
+    def _started(self) -> Any:
+        from spark_backend.spark.source import FORMAT
+        from spark_backend.spark.task import ANSWER_SCHEMA, evaluation_task
+
+        root = self._layout.root
+        partitions = self._session.sparkContext.defaultParallelism
+        due = (
+            self._session.readStream.format(FORMAT)
+            .option("root", str(root))
+            .option("partitions", str(partitions))
+            .load()
+        )  # fmt: skip
+        return (
+            due.mapInArrow(evaluation_task(root, self._sites), ANSWER_SCHEMA)
+            .writeStream.queryName("evaluations")
+            .foreachBatch(self._on_batch)
+            .option("checkpointLocation", str(self._layout.checkpoint))
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+
+    def _on_batch(self, frame: Any, batch: int) -> None:
+        from spark_backend.spark.task import received
+
+        # What is complete goes out before Spark SQL is asked for the rest.
+        for answers in apart(received(frame.toArrow())):
+            self._receive(list(completed(answers, self._spark_sql)))
+        # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
+        if not self._stopping.is_set():
+            self.state, self.detail = "running", "Spark is running"
+
+
+class _SparkSql:
+    """Spark SQL over a data directory, made when it is asked for the first time: most endpoints never do.
+
+    For one at a time: a replay waits for the evaluation that is running, and that for no more than one of its own.
+    """
+
+    def __init__(self, session: Any, layout: Layout) -> None:
+        self._session = session
+        self._layout = layout
+        self._evaluating = threading.Lock()
+        self._evaluator: SparkSql | None = None
+
+    def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]:
+        with self._evaluating:
+            if self._evaluator is None:
+                from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
+
+                self._evaluator = SparkSqlEvaluator(self._session, self._layout.root)
+            return self._evaluator.answers(prepared, instants, rows)

@@ -1,0 +1,258 @@
+"""The Spark session of this process: started for low micro-batch latency, stopped with nothing left running.
+
+Spark allows one context a process, so endpoints in one process share it: each gets a session of its
+own (its streaming queries, data sources and SQL settings), and the last one to stop ends Spark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyspark
+from pyspark.conf import SparkConf
+from pyspark.core.context import SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from protocol.errors import Unavailable
+from spark_backend.spark.java import JavaRuntime, find_java
+from spark_backend.spark.settings import LOG4J, launcher_options, spark_settings
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 10.0
+"""How long Spark gets to stop by itself before its processes are killed."""
+
+
+@dataclass
+class _Running:
+    master: str
+    scratch: Path
+    gateway: Any
+    first: SparkSession
+    sessions: list[SparkSession] = field(default_factory=list)
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = self.gateway.proc
+        return process
+
+
+_lock = threading.RLock()
+_running: _Running | None = None
+
+
+def start_session(*, master: str, directory: Path) -> SparkSession:
+    """A Spark session on ``master``, its scratch, warehouse and log (``spark.log``) inside ``directory``.
+
+    Takes seconds, may be called from any thread, and leaves the signal handlers of the process alone.
+    Raises Unavailable, with the end of Spark's log, if there is no Java or Spark does not start, and
+    if the process already runs a Spark context that is not ours or is on another master. With a
+    context of ours running, the session shares it (and its ``directory``).
+    """
+    global _running
+    with _lock:
+        if _running is not None and _running.process.poll() is not None:
+            log.error("Spark ended by itself (exit code %s): starting it again", _running.process.returncode)
+            _forget(_running)
+        if _running is None:
+            _running = _launch(master, directory)
+            session = _running.first
+        elif _running.master != master:
+            raise Unavailable(f"this process already runs Spark on {_running.master!r}, not on {master!r}")
+        else:
+            session = _running.first.newSession()
+        _running.sessions.append(session)
+        return session
+
+
+def stop_session(session: SparkSession, *, patience: float = STOP_SECONDS) -> None:
+    """Stop the session's streaming queries; with the last session, Spark and every process it started.
+
+    Returns within about ``patience`` + 5 seconds whatever state Spark is in: what has not stopped by
+    then is killed. A session that is not running (any more) is left as it is.
+    """
+    with _lock:
+        running = _running
+        if running is None or not any(one is session for one in running.sessions):
+            return
+        running.sessions = [one for one in running.sessions if one is not session]
+        last = not running.sessions
+        processes = _process_tree(running.process.pid) if last else []
+        stopping = threading.Thread(target=_stop_gently, args=(running, session, last), name="spark-stop", daemon=True)
+        stopping.start()
+        stopping.join(patience)
+        if last:
+            if stopping.is_alive():
+                log.warning("Spark did not stop within %g s: killing it", patience)
+            _end_processes(running, processes, grace=0.0 if stopping.is_alive() else 3.0)
+            _forget(running)
+
+
+def _launch(master: str, directory: Path) -> _Running:
+    if SparkContext._active_spark_context is not None or SparkContext._gateway is not None:
+        raise Unavailable("this process already runs a Spark session of its own: stop it first")
+    directory = directory.resolve()
+    scratch = directory / "spark"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True, mode=0o700)
+    java = find_java(directory)
+    logging_file = scratch / "log4j2.properties"
+    logging_file.write_text(LOG4J, encoding="utf-8")
+    spark_log = directory / "spark.log"
+    began = time.monotonic()
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(spark_settings(master, scratch, logging_file).items()))
+    with _environment(java, master), _signal_handlers_kept(), spark_log.open("wb") as output:
+        gateway: Any = None
+        try:
+            # A session (process group) of its own: Ctrl-C in the terminal reaches us, and only us, so
+            # that we end Spark in order. Were we killed, it would end when its standard input closes.
+            processes = {"stdout": output, "stderr": output, "start_new_session": True}
+            gateway = launch_gateway(conf, processes)  # type: ignore[no-untyped-call]
+            context = SparkContext(conf=conf, gateway=gateway)
+            first = SparkSession(context)
+        except (PySparkRuntimeError, OSError) as error:
+            _abandon(gateway)
+            raise Unavailable(f"Spark could not be started: {_last_lines(spark_log) or error}") from error
+        except BaseException as error:
+            _abandon(gateway)
+            if type(error).__name__ in ("Py4JJavaError", "Py4JNetworkError", "Py4JError"):
+                raise Unavailable(f"Spark could not be started: {_last_lines(spark_log) or error}") from error
+            raise
+    context.setLogLevel("ERROR")
+    # It logs, with Spark's whole stack, what an interrupted callback raises when a streaming query is
+    # stopped; whatever else it has to say reaches the caller as an exception.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    log.info("Spark %s on %s, started in %.1f s", pyspark.__version__, master, time.monotonic() - began)
+    return _Running(master, scratch, gateway, first)
+
+
+@contextlib.contextmanager
+def _environment(java: JavaRuntime, master: str) -> Iterator[None]:
+    """The environment that Spark and, through it, its Python workers inherit."""
+    root = Path(__file__).resolve().parents[2]
+    installed = root.name in ("site-packages", "dist-packages")
+    inherited = os.environ.get("PYTHONPATH")
+    changes = {
+        "JAVA_HOME": str(java.home),
+        # The Spark that comes with pyspark, whichever another one the machine may have.
+        "SPARK_HOME": str(Path(pyspark.__file__).resolve().parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(part for part in ("" if installed else str(root), inherited) if part),
+        "SPARK_LAUNCHER_OPTS": launcher_options(),
+    }
+    if master.startswith("local"):
+        changes["SPARK_LOCAL_IP"] = "127.0.0.1"
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _signal_handlers_kept() -> Iterator[None]:
+    """SparkContext takes SIGINT for itself when started in the main thread; the server has its own use for it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _stop_gently(running: _Running, session: SparkSession, last: bool) -> None:
+    try:
+        for query in session.streams.active:
+            query.stop()
+        if last:
+            running.first.stop()
+            running.gateway.shutdown()
+    except Exception as error:
+        # Spark may have died under us; its processes are ended by the caller either way.
+        log.warning("Spark did not stop in order: %s", str(error).partition("\n")[0])
+
+
+def _process_tree(pid: int) -> list[psutil.Process]:
+    try:
+        parent = psutil.Process(pid)
+        return [*parent.children(recursive=True), parent]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _end_processes(running: _Running, known: list[psutil.Process], grace: float) -> None:
+    """End the Java process and its Python workers: by closing its input, and by force after ``grace`` seconds."""
+    process = running.process
+    known = list({*known, *_process_tree(process.pid)})
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(grace)
+    _, alive = psutil.wait_procs(known, timeout=grace / 6)
+    for survivor in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            survivor.kill()
+    psutil.wait_procs(alive, timeout=2)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+
+
+def _abandon(gateway: Any) -> None:
+    """Undo a start that failed half way."""
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        for one in _process_tree(process.pid):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait(5)
+        if process.stdin is not None:
+            process.stdin.close()
+    _reset_pyspark()
+
+
+def _forget(running: _Running) -> None:
+    global _running
+    shutil.rmtree(running.scratch, ignore_errors=True)
+    _running = None
+    _reset_pyspark()
+
+
+def _reset_pyspark() -> None:
+    """pyspark keeps a stopped context's gateway for the next one; ours is gone, so the next start needs a new one."""
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+
+
+def _last_lines(file: Path, count: int = 3) -> str:
+    """The end of Spark's log, without the frames of stack traces."""
+    lines = (line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
+    told = [line for line in lines if line and not line.startswith(("at ", "... ", "WARNING: "))]
+    return " | ".join(told[-count:])

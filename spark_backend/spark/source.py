@@ -1,0 +1,205 @@
+"""The ET source: Spark Structured Streaming reads evaluation instants (RSP-QL Definition 23).
+
+Its offset is the evaluation clock: for each registered query the latest instant planned. Its rows are
+the due evaluations. It runs in a Python process of its own, beside the JVM, and knows nothing but the
+data directory: the query registry and the logs' manifests. What lies between two offsets is a pure
+function of the registry and the logs, so a batch planned again after a crash is the same batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from protocol.time import Instant
+from spark_backend.spark.task import DUE_SCHEMA
+
+FORMAT = "evaluation_instants"
+_FEWEST, _MOST = 64, 512
+"""Instants of one query in a batch at the most, between these: a query that catches up shares with the others.
+
+The upper bound is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
+_SHORT_BATCH, _LONG_BATCH = 1.0, 2.0
+"""Seconds. While catching up, a batch shorter or longer than this lets the next one have more or fewer instants."""
+
+Due = tuple[str, str, list[Instant]]
+"""A query's due evaluations: (key, prepared, instants)."""
+
+_WARM_UP = ""
+"""Key of no query: the first batch of a process evaluates nothing, and leaves the workers warm."""
+
+
+class EvaluationInstants(DataSource):
+    """``spark.readStream.format("evaluation_instants").option("root", …).option("partitions", …)``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return DUE_SCHEMA
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        return EvaluationInstantsReader(self.options["root"], int(self.options.get("partitions", "1")))
+
+
+class DuePartition(InputPartition):
+    """Due evaluations of some of the queries: (key, prepared, instants)."""
+
+    def __init__(self, due: list[Due]) -> None:
+        super().__init__(None)
+        self.due = due
+
+
+class EvaluationInstantsReader(DataSourceStreamReader):
+    """Plans due evaluations from the registry and the logs."""
+
+    def __init__(self, root: str, partitions: int) -> None:
+        self._root = root
+        self._partitions = partitions
+        self._clock: Any = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {}
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802
+        offset: dict[str, Any] = self._evaluation_clock().advance(start)
+        return offset
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        due = self._evaluation_clock().due(start, end)
+        if start.get(_WARM_UP) != end.get(_WARM_UP):
+            return [DuePartition([(_WARM_UP, "", [])]) for _ in range(self._partitions)] + [DuePartition(due)]
+        return [DuePartition(part) for part in spread(due, self._partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, DuePartition)
+        yield from partition.due
+
+    def _evaluation_clock(self) -> Any:
+        # Made where the reader lives, not where it was pickled.
+        if self._clock is None:
+            self._clock = EvaluationClock(Path(self._root))
+        return self._clock
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_clock": None}
+
+
+def spread(due: list[Due], count: int) -> list[list[Due]]:
+    """Due evaluations in at most ``count`` parts of about the same size, none of them empty.
+
+    Where queries have several instants due, each part gets a stretch of everybody's: queries over the same windows
+    share tables, and these are then made in one part only.
+    """
+    if max((len(instants) for _, _, instants in due), default=0) >= 2 * count:
+        parts = []
+        for place in range(count):
+            part = [
+                (key, prepared, instants[len(instants) * place // count : len(instants) * (place + 1) // count])
+                for key, prepared, instants in due
+            ]
+            parts.append([row for row in part if row[2]])
+        return [part for part in parts if part]
+    # Queries over the same windows stay together.
+    due = sorted(due, key=lambda row: (row[2][0], row[1]))
+    size = -(-len(due) // min(count, len(due))) if due else 1
+    return [due[place : place + size] for place in range(0, len(due), size)]
+
+
+class EvaluationClock:
+    """The evaluation clock over one data directory: offsets in, offsets and due evaluations out.
+
+    ``clock`` gives seconds; it decides how much is planned at once, and never what.
+    """
+
+    def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        from spark_backend.layout import Layout
+        from spark_backend.registry import RegisteredQuery, Registry
+        from spark_backend.streams.timelines import Timelines
+
+        layout = Layout(root)
+        self._registry = Registry(layout.queries)
+        self._timelines = Timelines(layout.streams)
+        self._queries: dict[str, RegisteredQuery] = {}
+        self._planned: dict[str, tuple[Instant | None, list[Instant]]] = {}
+        self._clock = clock
+        self._limit = _FEWEST
+        self._planned_at = clock()
+        self._catching_up = False
+        # Whether there may be more due than the last offset said.
+        self._stale = True
+        self._offered: dict[str, Instant] = {}
+        self._warm = False
+
+    def advance(self, start: Mapping[str, Instant]) -> dict[str, Instant]:
+        """The offset after ``start``: each query's latest due instant; ``start`` itself when nothing is due."""
+        if not self._warm:
+            self._warm = True
+            return {**start, _WARM_UP: start.get(_WARM_UP, 0) + 1}
+        self._look()
+        # From another start than the one given out last, that batch did not come about.
+        if not self._stale and start == self._offered:
+            return dict(start)
+        end = {_WARM_UP: start[_WARM_UP]} if _WARM_UP in start else {}
+        self._planned = {}
+        self._stale = False
+        moved = False
+        limit = self._next_limit()
+        for key, query in self._queries.items():
+            after = start.get(key, query.start)
+            upto = self._timelines.watermark(w.stream for w in query.windows)
+            instants = [] if upto is None else self._timelines.instants(query.windows, after, upto, limit)
+            if instants:
+                self._planned[key] = (after, instants)
+                end[key] = instants[-1]
+                self._stale = self._stale or len(instants) == limit
+                moved = True
+            elif key in start:
+                end[key] = start[key]
+        self._catching_up = self._stale
+        # An offset that only forgets removed queries is not worth a batch.
+        self._offered = end if moved else dict(start)
+        return dict(self._offered)
+
+    def due(self, start: Mapping[str, Instant], end: Mapping[str, Instant]) -> list[Due]:
+        """The evaluations between two offsets: (key, prepared, instants) of each query."""
+        self._look()
+        due = []
+        for key, upto in end.items():
+            query = self._queries.get(key)
+            if query is None or start.get(key) == upto:
+                continue  # removed meanwhile, or nothing new
+            after = start.get(key, query.start)
+            planned_after, instants = self._planned.get(key, (None, []))
+            if not instants or planned_after != after or instants[-1] != upto:
+                instants = self._timelines.instants(query.windows, after, upto, None)
+            if instants:
+                due.append((key, query.prepared, instants))
+        return due
+
+    def _next_limit(self) -> int:
+        """How many instants of a query to plan, by how long the batch before took if that was not all of it."""
+        now = self._clock()
+        taken, self._planned_at = now - self._planned_at, now
+        if not self._catching_up:
+            self._limit = _FEWEST
+        elif taken < _SHORT_BATCH:
+            # What is left grows while a batch runs: many small batches are mostly the batches' own cost.
+            self._limit = min((4 if taken < _SHORT_BATCH / 2 else 2) * self._limit, _MOST)
+        elif taken > _LONG_BATCH:
+            self._limit = max(self._limit // 2, _FEWEST)
+        return self._limit
+
+    def _look(self) -> None:
+        """See what was registered and appended since."""
+        if self._registry.changed():
+            self._queries = self._registry.read()
+            self._timelines.follow((), (window for query in self._queries.values() for window in query.windows))
+            self._stale = True
+        if self._timelines.refresh():
+            self._stale = True

@@ -1,0 +1,88 @@
+"""What Spark's tasks run: due evaluations in, answers out, Arrow both ways (``mapInArrow``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from spark_backend.answers.answer import Answer
+from spark_backend.site import BY_SIZE, Site, SiteChoice
+
+DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
+"""One row: a registered query, the file of its prepared form, the instants it is due at, ascending."""
+
+ANSWER_SCHEMA = (
+    "key string, instant bigint, solutions string, triples array<string>, error string, "
+    "site string, read bigint, seconds double, deferred string"
+)
+"""One row: the answer of one query at one instant (``Answer``), its solutions a line each."""
+
+_COLUMNS = ["key", "instant", "solutions", "triples", "error", "site", "read", "seconds", "deferred"]
+_BATCH_BYTES = 16 * 1024 * 1024
+
+
+def evaluation_task(root: Path, sites: SiteChoice = BY_SIZE) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for ``mapInArrow`` over DUE_SCHEMA, giving ANSWER_SCHEMA; ``sites`` says what it is to evaluate."""
+    return partial(_evaluate, str(root), sites)
+
+
+_evaluators: dict[tuple[str, SiteChoice], Any] = {}
+"""Per data directory: a worker process that is used again finds its connection and tables as it left them."""
+
+
+def _evaluate(root: str, sites: SiteChoice, batches: Iterator[Any]) -> Iterator[Any]:
+    from spark_backend.evaluation.evaluator import Evaluator
+
+    evaluator = _evaluators.get((root, sites))
+    if evaluator is None:
+        evaluator = _evaluators[root, sites] = Evaluator(Path(root), sites=sites)
+    evaluator.refresh()
+    for batch in batches:
+        pending: list[tuple[str, Any]] = []
+        size = 0
+        due = [(row["key"], row["prepared"], row["instants"]) for row in batch.to_pylist()]
+        for key, answer in evaluator.evaluate(due):
+            pending.append((key, answer))
+            size += sum(map(len, answer.solutions)) + sum(map(len, answer.triples))
+            if size > _BATCH_BYTES:
+                yield _batch(pending)
+                pending, size = [], 0
+        if pending:
+            yield _batch(pending)
+
+
+def received(rows: Any) -> list[tuple[str, Answer]]:
+    """The answers in an Arrow table of ANSWER_SCHEMA, (key, answer), by key and instant."""
+    columns = (rows[name].to_pylist() for name in _COLUMNS)
+    answers = [
+        (
+            key,
+            Answer(
+                instant, solutions.split("\n") if solutions else [], triples, error, Site(site), read, seconds, deferred
+            ),
+        )
+        for key, instant, solutions, triples, error, site, read, seconds, deferred in zip(*columns, strict=True)
+    ]
+    return sorted(answers, key=lambda one: (one[0], one[1].instant))
+
+
+def _batch(answers: list[tuple[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([key for key, _ in answers], pa.string()),
+            pa.array([answer.instant for _, answer in answers], pa.int64()),
+            # JSON texts have no line breaks; one string is passed on faster than a list of them.
+            pa.array(["\n".join(answer.solutions) for _, answer in answers], pa.string()),
+            pa.array([answer.triples for _, answer in answers], pa.list_(pa.string())),
+            pa.array([answer.error for _, answer in answers], pa.string()),
+            pa.array([answer.site for _, answer in answers], pa.string()),
+            pa.array([answer.read for _, answer in answers], pa.int64()),
+            pa.array([answer.seconds for _, answer in answers], pa.float64()),
+            pa.array([answer.deferred for _, answer in answers], pa.string()),
+        ],
+        names=_COLUMNS,
+    )

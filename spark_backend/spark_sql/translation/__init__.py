@@ -1,0 +1,1 @@
+"""A plan's statement, written for DuckDB, as a program of Spark SQL."""

@@ -1,0 +1,48 @@
+"""Whether a plan has a translation to Spark SQL: told where it is registered, and before a task leaves it to Spark."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from protocol.errors import UnsupportedFeature
+from protocol.language.model import ContinuousQuery, Form
+from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.refusals import Refused, keyword, placed
+from spark_backend.evaluation.statement import statement
+from spark_backend.spark_sql.translation.translation import translation
+
+
+def plan_statement(plan: Plan, windows: int, prefix: str = "") -> str:
+    """The plan's SQL for itself alone, over the tables ``instants``, ``window_0``, … with a prefix to their names."""
+    return statement(
+        plan,
+        [plan.parameters],
+        instants=f"{prefix}instants",
+        windows=[f"{prefix}window_{place}" for place in range(windows)],
+        members_table=_no_table,
+    )
+
+
+def refusal(plan: Plan, windows: int) -> str | None:
+    """Why the plan, which reads so many windows, has no translation; None if it has one."""
+    return _refusal(plan_statement(plan, windows))
+
+
+def require_translation(plan: Plan, query: ContinuousQuery, base: str | None) -> None:
+    """Raises UnsupportedFeature, at the query's form in its text, if its plan has no translation."""
+    reason = refusal(plan, len(query.windows))
+    if reason is not None:
+        raise placed(Refused(reason, keyword(*Form)), query.text, base)
+
+
+@lru_cache(maxsize=256)
+def _refusal(sql: str) -> str | None:
+    try:
+        translation(sql, "")
+    except UnsupportedFeature as error:
+        return error.detail
+    return None
+
+
+def _no_table(select: str) -> str:
+    raise AssertionError(f"one query has no table of members: {select}")

@@ -1,0 +1,266 @@
+"""The streams of an endpoint: created, appended to, described, ended; each with its log."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from protocol.errors import Conflict, NotFound, QuerySemanticError, Unavailable
+from protocol.language.model import StreamWindow
+from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
+from protocol.time import Instant, Milliseconds
+from spark_backend.ingest.columns import read_elements
+from spark_backend.layout import Layout
+from spark_backend.log.writer import StreamLog
+from spark_backend.streams.catalogue import Catalogue, StreamEntry
+from spark_backend.streams.idle import IdleClock
+
+
+class Streams:
+    """All streams. Thread-safe; appends to different streams do not wait for each other."""
+
+    def __init__(self, catalogue: Catalogue, layout: Layout, base_iri: str, clock: Callable[[], Instant]) -> None:
+        self._catalogue = catalogue
+        self._layout = layout
+        self._base_iri = base_iri.rstrip("/")
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._ending: set[str] = set()
+        self._idle: WeakKeyDictionary[StreamLog, IdleClock] = WeakKeyDictionary()
+        self._logs: dict[str, StreamLog] = {
+            name: StreamLog.open(layout.streams / entry.log, entry.settings, clock)
+            for name, entry in catalogue.streams.items()
+        }
+
+    def create(self, name: str, settings: StreamSettings) -> bool:
+        """True if it is new, False if it is there with these settings; Conflict otherwise."""
+        with self._lock:
+            known = self._catalogue.streams.get(name)
+            if known is not None:
+                if known.settings == settings:
+                    return False
+                raise Conflict(f"the stream {name} exists with other settings: delete it first, or choose another name")
+            self._require_free(settings.iri)
+            self._create(name, settings, None)
+            return True
+
+    def create_output(self, name: str, settings: StreamSettings, query: str) -> None:
+        """The output of a query, unless it is there; Conflict if a stream of that name or IRI is not its own."""
+        with self._lock:
+            self.check_output(name, settings, query)
+            if name not in self._catalogue.streams:
+                self._create(name, settings, query)
+
+    def check_output(self, name: str, settings: StreamSettings, query: str) -> None:
+        """Raises the Conflict that creating the output would raise."""
+        with self._lock:
+            known = self._catalogue.streams.get(name)
+            if known is None:
+                self._require_free(settings.iri)
+            elif known.query != query:
+                whose = "no query's" if known.query is None else f"that of the query {known.query}"
+                raise Conflict(f"there is a stream {name}, which is {whose}: delete it first, or choose another name")
+            elif known.settings.iri != settings.iri:
+                raise Conflict(f"the output {name} has the IRI {known.settings.iri}: delete the query {query} first")
+
+    def outputs(self) -> dict[str, str]:
+        """The streams that are outputs, and whose."""
+        with self._lock:
+            entries = self._catalogue.streams.values()
+            return {entry.name: entry.query for entry in entries if entry.query is not None}
+
+    def owner(self, log: str) -> str | None:
+        """The name of the query whose output has this log; None for other streams."""
+        with self._lock:
+            return next((entry.query for entry in self._catalogue.streams.values() if entry.log == log), None)
+
+    def publish(self, name: str, batch: pa.RecordBatch) -> None:
+        """Append elements to an output; durable on return."""
+        self._log(name).append(batch)
+
+    def advance_output(self, name: str, watermark: Instant) -> None:
+        self._log(name).advance(watermark)
+
+    def end_output(self, name: str) -> None:
+        self._log(name).end()
+
+    def delete(self, name: str) -> None:
+        """Drop the stream and its log."""
+        with self._lock:
+            self._entry(name)
+            entry = self._catalogue.streams.pop(name)
+            try:
+                self._catalogue.save()
+            except OSError:
+                self._catalogue.streams[name] = entry
+                raise
+            self._logs.pop(name).drop()
+
+    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+        """Append all messages of a body, or none. Returns once they are durable."""
+        with self._lock:
+            entry, log = self._own(name), self._logs[name]
+        # Messages that the server stamps have no time yet: their blank nodes are told apart by the request.
+        scope = uuid.uuid4().hex if entry.settings.time is TimeKind.ARRIVAL else None
+        batch = read_elements(body, content_type, settings=entry.settings, at=at, blank_scope=scope)
+        return log.append(batch)
+
+    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+        with self._lock:
+            self._own(name)
+        self._log(name).advance(watermark)
+        return self.describe(name)
+
+    def end(self, name: str) -> StreamDescription:
+        with self._lock:
+            entry, log = self._own(name), self._logs[name]
+            self._ending.add(name)
+        try:
+            if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
+                # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
+                now, reached = self._clock() - 1, log.tick()
+                log.advance(now if reached is None else max(now, reached + 1))
+            log.end()
+        finally:
+            with self._lock:
+                self._ending.discard(name)
+        return self.describe(name)
+
+    def describe(self, name: str) -> StreamDescription:
+        """NotFound if there is none."""
+        with self._lock:
+            entry, log = self._entry(name), self._logs[name]
+        counts = log.describe()
+        return StreamDescription(
+            name=name,
+            settings=entry.settings,
+            watermark=None if counts.ended else counts.watermark,
+            first=counts.first,
+            last=counts.last,
+            elements=counts.elements,
+            triples=counts.triples,
+            late=counts.late,
+            bytes=counts.bytes,
+            ended=counts.ended,
+            query=entry.query,
+        )
+
+    def describe_all(self) -> list[StreamDescription]:
+        with self._lock:
+            names = sorted(self._catalogue.streams)
+        return [self.describe(name) for name in names]
+
+    def tick(self) -> None:
+        """Let the clock move the watermarks of arrival streams, and of idle event streams."""
+        idle = []
+        with self._lock:
+            for name, log in self._logs.items():
+                if name not in self._ending:
+                    log.tick()
+                    settings = self._catalogue.streams[name].settings
+                    if settings.time is TimeKind.EVENT and settings.idle_timeout is not None:
+                        idle.append((log, self._idle.setdefault(log, IdleClock(settings.idle_timeout))))
+        # Not under the lock: a move waits for the disk.
+        for log, clock in idle:
+            counts = log.describe()
+            due = None if counts.ended else clock.due(counts.elements, counts.watermark, self._clock())
+            if due is not None:
+                try:
+                    clock.moved(counts.elements, log.advance(due))
+                except (NotFound, Unavailable):
+                    continue  # deleted or closed meanwhile
+
+    def bound(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
+        """The windows with the directories of their streams' logs in place of the streams' IRIs.
+
+        Raises QuerySemanticError for an unknown stream, with the place of the window.
+        """
+        with self._lock:
+            logs = {}
+            for entry in self._catalogue.streams.values():
+                logs[entry.settings.iri] = logs[self.url(entry.name)] = entry.log
+        bound = []
+        for member in windows:
+            log = logs.get(member.stream)
+            if log is None:
+                known = ", ".join(sorted(f"<{iri}>" for iri in logs)) or "none yet"
+                raise QuerySemanticError(
+                    f"there is no stream <{member.stream}>: create it first (PUT /streams/NAME). Streams: {known}",
+                    line=member.line,
+                    column=member.column,
+                )
+            bound.append(
+                StreamWindow(log, member.window, member.graph, member.declared, member.line, member.column)
+            )  # fmt: skip
+        return tuple(bound)
+
+    def log_of(self, name: str) -> str:
+        """The directory of a stream's log."""
+        with self._lock:
+            return self._entry(name).log
+
+    def retain(self, needed: dict[str, tuple[Milliseconds, Instant | None]]) -> None:
+        """Per log: the widest window that queries read, and the instant they have all been evaluated up to."""
+        with self._lock:
+            logs = {self._catalogue.streams[name].log: log for name, log in self._logs.items()}
+        for directory, log in logs.items():
+            width, evaluated = needed.get(directory, (0, None))
+            log.retain(width, evaluated)
+
+    def retained_from(self, log: str) -> Instant | None:
+        """All elements of the log after this instant are held; None: all there ever were."""
+        with self._lock:
+            found = next(name for name, entry in self._catalogue.streams.items() if entry.log == log)
+            return self._logs[found].describe().retained_from
+
+    def url(self, name: str) -> str:
+        """The stream's URL, which queries may use as its IRI."""
+        return f"{self._base_iri}/streams/{name}"
+
+    def close(self) -> None:
+        with self._lock:
+            for log in self._logs.values():
+                log.close()
+
+    def require_own(self, name: str) -> None:
+        """Raises Conflict for the output of a query, which nobody else appends to or ends."""
+        with self._lock:
+            self._own(name)
+
+    def _own(self, name: str) -> StreamEntry:
+        entry = self._entry(name)
+        if entry.query is not None:
+            raise Conflict(f"the stream {name} is the output of the query {entry.query}: nobody else writes or ends it")
+        return entry
+
+    def _require_free(self, iri: str) -> None:
+        for other in self._catalogue.streams.values():
+            if iri in (other.settings.iri, self.url(other.name)):
+                raise Conflict(f"the IRI {iri} is that of the stream {other.name} already")
+
+    def _create(self, name: str, settings: StreamSettings, query: str | None) -> None:
+        entry = StreamEntry(name, f"{name}.{self._catalogue.next_serial()}", settings, query)
+        log = StreamLog.open(self._layout.streams / entry.log, settings, self._clock)
+        self._catalogue.streams[name] = entry
+        try:
+            self._catalogue.save()
+        except OSError:
+            del self._catalogue.streams[name]
+            log.drop()
+            raise
+        self._logs[name] = log
+
+    def _entry(self, name: str) -> StreamEntry:
+        entry = self._catalogue.streams.get(name)
+        if entry is None:
+            raise NotFound(f"there is no stream {name}: create it with PUT /streams/{name}")
+        return entry
+
+    def _log(self, name: str) -> StreamLog:
+        with self._lock:
+            self._entry(name)
+            return self._logs[name]

@@ -1,0 +1,190 @@
+"""Timelines of logs, kept up with what is appended: where evaluation instants are computed from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from protocol.errors import NotFound
+from protocol.language.model import StreamWindow
+from protocol.time import Instant
+from protocol.windows import instants as et
+from protocol.windows.instances import content_bounds
+from protocol.windows.spec import CountWindow, TimeWindow, Unit
+from protocol.windows.timeline import END, Timeline
+from spark_backend.evaluation.window_contents import rows_about
+from spark_backend.log.format.columns import NO_WATERMARK
+from spark_backend.log.format.frame import decode_header
+from spark_backend.log.format.segment import segment_numbers, segment_path
+from spark_backend.log.reader import LogReader
+
+
+class Timelines:
+    """The timelines of some logs, by the names of their directories. Thread-safe."""
+
+    def __init__(self, streams: Path) -> None:
+        self._streams = streams
+        self._readers: dict[str, LogReader] = {}
+        self._timelines: dict[str, Timeline] = {}
+        self._lock = threading.RLock()
+
+    def follow(self, logs: Iterable[str], windows: Iterable[StreamWindow] = ()) -> None:
+        """Keep just these logs and those of the windows. Streams with a count window are counted."""
+        members = list(windows)
+        counted = {member.stream for member in members if isinstance(member.window, CountWindow)}
+        wanted = {*logs, *(member.stream for member in members)}
+        with self._lock:
+            for log, timeline in list(self._timelines.items()):
+                # Counted from the first element held on: a timeline that did not count is made again.
+                if log not in wanted or (log in counted and not timeline.counting):
+                    del self._readers[log], self._timelines[log]
+            for log in wanted - set(self._readers):
+                try:
+                    self._readers[log] = LogReader(self._streams / log)
+                except NotFound:
+                    continue  # deleted since: its queries have nothing to wait for
+                self._timelines[log] = Timeline(counting=log in counted)
+                self._take(log)
+
+    def refresh(self) -> bool:
+        """Read what is new. True if any log changed."""
+        with self._lock:
+            changed = False
+            for log in list(self._readers):
+                try:
+                    changed = self._catch_up(log) or changed
+                except NotFound:
+                    del self._readers[log], self._timelines[log]
+                    changed = True
+            return changed
+
+    def watermark(self, logs: Iterable[str]) -> Instant | None:
+        """The least watermark of these logs; None while one of them has none (or is gone)."""
+        with self._lock:
+            least = min(
+                (self._readers[log].watermark if log in self._readers else NO_WATERMARK for log in logs),
+                default=NO_WATERMARK,
+            )
+            return None if least == NO_WATERMARK else least
+
+    def instants(
+        self, windows: Sequence[StreamWindow], after: Instant | None, upto: Instant, limit: int | None
+    ) -> list[Instant]:
+        """ET of these windows in (after, upto]."""
+        with self._lock:
+            if not self._known(windows):
+                return []
+            return et.evaluation_instants(windows, self._timelines, after, upto, limit=limit)
+
+    def next_instant(self, windows: Sequence[StreamWindow], after: Instant | None, upto: Instant) -> Instant | None:
+        """The first instant of ET in (after, upto]."""
+        with self._lock:
+            if not self._known(windows):
+                return None
+            return et.next_instant(windows, self._timelines, after, upto)
+
+    def previous_instant(
+        self, windows: Sequence[StreamWindow], before: Instant, start: Instant | None
+    ) -> Instant | None:
+        """The last instant of ET before an instant, after ``start``."""
+        with self._lock:
+            if not self._known(windows):
+                return None
+            return et.previous_instant(windows, self._timelines, before, start)
+
+    def held(self, windows: Sequence[StreamWindow]) -> tuple[Instant | None, list[int] | None]:
+        """The last instant of ET that the watermarks have reached, and about how many triples each window holds there.
+
+        (None, None) where there is none yet.
+        """
+        with self._lock:
+            reached = self.watermark({member.stream for member in windows})
+            if reached is None or not self._known(windows):
+                return None, None
+            instant = et.previous_instant(windows, self._timelines, min(reached, END - 1) + 1, None)
+            if instant is None:
+                return None, None
+            return instant, [rows_about(self._readers[m.stream], m.window, (instant,)) for m in windows]
+
+    def bounds(self, member: StreamWindow, t: Instant) -> tuple[Instant, Instant]:
+        """(after, upto] of a window's content at t: of a count window from just before the oldest in it."""
+        window = member.window
+        if not isinstance(window, CountWindow):
+            return content_bounds(window, t)
+        with self._lock:
+            timeline = self._timelines.get(member.stream)
+            oldest = None if timeline is None else timeline.counts.oldest(window.unit, window.size, t)
+        return (t if oldest is None else oldest - 1), t
+
+    def complete_from(self, member: StreamWindow, held: Instant) -> Instant:
+        """After this instant the window's content is all held, where the log holds what is after ``held``.
+
+        A LANDMARK keeps its stream from being taken; what was gone before it was registered is in no content.
+        """
+        window = member.window
+        match window:
+            case TimeWindow():
+                return held + window.width
+            case CountWindow():
+                with self._lock:
+                    timeline = self._timelines.get(member.stream)
+                    if timeline is None or timeline.last is None:
+                        return held
+                    filled = timeline.counts.filled(window.unit, window.size, held)
+                    return max(held, timeline.last if filled is None else filled - 1)
+            case _:
+                return held
+
+    def _known(self, windows: Sequence[StreamWindow]) -> bool:
+        return all(member.stream in self._timelines for member in windows)
+
+    def _catch_up(self, log: str) -> bool:
+        if not self._readers[log].refresh():
+            return False
+        self._take(log)
+        return True
+
+    def _take(self, log: str) -> None:
+        reader, timeline = self._readers[log], self._timelines[log]
+        if timeline.first is None and reader.first is not None:
+            # What retention has taken from the log took part once: the evaluations since then stay.
+            timeline.extend([reader.first], [reader.first - 1], [0])
+        elements = reader.new_elements()
+        if elements is not None:
+            timeline.extend(elements.time.to_pylist(), elements.seen.to_pylist(), elements.triples.to_pylist())
+        if reader.retained_from is not None:
+            # What is no longer in the log is in no content: a stream without end has a timeline that has one.
+            timeline.forget(reader.retained_from + 1)
+        if timeline.counting:
+            counts = timeline.counts
+            for unit, number in zip((Unit.ELEMENTS, Unit.TRIPLES), reader.contents, strict=True):
+                counts.before[unit] = number - counts.total(unit)
+        if reader.watermark == END and not timeline.ended:
+            # Who looked in time has seen it; ET is the same for those who come later.
+            before = _watermark_before_end(self._streams / log)
+            if before is not None:
+                timeline.advance(before)
+        if reader.watermark != NO_WATERMARK:
+            timeline.advance(reader.watermark)
+
+
+def _watermark_before_end(directory: Path) -> Instant | None:
+    """The watermark of an ended log just before its end, from its frames; None if there was none."""
+    for number in reversed(segment_numbers(directory)):
+        before, offset = NO_WATERMARK, 0
+        with (
+            open(segment_path(directory, number), "rb") as file,
+            mmap(file.fileno(), 0, access=ACCESS_READ) as mapped,
+            memoryview(mapped) as data,
+        ):
+            while (header := decode_header(data, offset)) is not None and header.after.watermark != END:
+                before = header.after.watermark
+                offset += header.size
+        if offset:
+            return None if before == NO_WATERMARK else before
+    return None
+
+
+__all__ = ["END", "Timelines"]

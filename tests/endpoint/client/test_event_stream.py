@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from endpoint.client.event_stream import Event, EventParser, LineSplitter, follow
+from protocol.formats.sse import event as written
+
+
+def parsed(pieces: list[str]) -> list[Event]:
+    parser, lines = EventParser(), LineSplitter()
+    events = (parser.feed(line) for piece in pieces for line in lines.feed(piece))
+    return [event for event in events if event is not None]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("data: a\n\n", [Event("message", "a", "")]),
+        ("\ufeffdata:a\r\rdata: b\r\n\r\n", [Event("message", "a", ""), Event("message", "b", "")]),
+        ("data:  two spaces\ndata\ndata: x\n\n", [Event("message", " two spaces\n\nx", "")]),
+        (": a comment\nid: 7\n\nevent: end\ndata: {}\n\n", [Event("end", "{}", "7")]),
+        ("id: 1\ndata: a\n\ndata: b\n\n", [Event("message", "a", "1"), Event("message", "b", "1")]),
+        ("id: a\0b\nunknown: x\ndata: a\n\n", [Event("message", "a", "")]),
+        ("event: only\n\ndata: not dispatched", []),
+        ("data: line\u2028separator\x85next\n\n", [Event("message", "line\u2028separator\x85next", "")]),
+    ],
+)
+def test_events_are_read_as_the_standard_says(text: str, expected: list[Event]) -> None:
+    assert parsed([text]) == expected
+
+
+@given(
+    st.lists(st.tuples(st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"])), st.booleans())),
+    st.integers(min_value=1, max_value=7),
+)
+def test_what_the_server_writes_is_read_back_whatever_pieces_it_comes_in(
+    events: list[tuple[str, bool]], size: int
+) -> None:
+    text = b"".join(
+        written(data.encode(), name="progress" if named else None, identifier=str(number))
+        for number, (data, named) in enumerate(events)
+    ).decode().replace("\n", "\r\n")  # fmt: skip
+    expected = [
+        Event("progress" if named else "message", data, str(number)) for number, (data, named) in enumerate(events)
+    ]
+    assert parsed([text[start : start + size] for start in range(0, len(text), size)]) == expected
+
+
+class Answers:
+    """Gives one scripted answer a request, and keeps the requests."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.requests: list[httpx.Request] = []
+        self.client = httpx.Client(transport=httpx.MockTransport(self.answer), base_url="http://server/")
+        self.pauses: list[float] = []
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def follow(self, **options: object) -> Iterator[Event]:
+        return follow(self.client, "GET", "results", pause=self.pauses.append, **options)  # type: ignore[arg-type]
+
+
+def stream(text: str) -> httpx.Response:
+    return httpx.Response(200, headers={"content-type": "text/event-stream; charset=utf-8"}, text=text)
+
+
+END = "event: end\ndata: {}\n\n"
+
+
+def test_a_stream_that_breaks_is_resumed_after_its_last_event() -> None:
+    server = Answers(
+        stream("id: 1\ndata: a\n\nid: 2\ndata: b\n\n"), httpx.ReadError("reset"), stream("data: c\n\n" + END)
+    )
+    assert [event.data for event in server.follow(params={"since": "beginning"})] == ["a", "b", "c", "{}"]
+    assert [request.headers.get("last-event-id") for request in server.requests] == [None, "2", "2"]
+    assert [request.url.query for request in server.requests] == [b"since=beginning", b"", b""]
+    assert server.pauses == [1.0, 2.0]
+
+
+def test_a_server_that_restarts_is_waited_for() -> None:
+    server = Answers(stream("id: 1\ndata: a\n\n"), httpx.Response(503), httpx.ConnectError("no"), stream(END))
+    assert [event.name for event in server.follow()] == ["message", "end"]
+    assert server.pauses == [1.0, 2.0, 4.0]
+
+
+def test_a_server_that_is_not_there_is_an_error_at_once() -> None:
+    with pytest.raises(click.ClickException, match="nothing answers at results"):
+        next(Answers(httpx.ConnectError("refused")).follow())
+
+
+def test_a_refusal_is_told_with_its_detail() -> None:
+    problem = httpx.Response(404, json={"title": "Not found", "detail": "there is no query 'x'"})
+    with pytest.raises(click.ClickException, match="Not found: there is no query 'x'"):
+        next(Answers(problem).follow())
+
+
+def test_an_answer_that_is_no_stream_is_an_error() -> None:
+    with pytest.raises(click.ClickException, match="application/json, not with a stream"):
+        next(Answers(httpx.Response(200, json={})).follow())

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from endpoint.client import pace
+from endpoint.client.messages import Message
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 6))
+        self.now += seconds
+
+
+def numbered(count: int) -> list[Message]:
+    return [Message(str(number).encode()) for number in range(count)]
+
+
+def sent(scheduled: Iterator[pace.Scheduled], clock: Clock, took: float = 0.0) -> list[tuple[float, list[bytes]]]:
+    requests = []
+    for batch in pace.batches(scheduled, clock, clock.sleep):
+        requests.append((round(clock.now - 100, 6), [message.body for message in batch]))
+        clock.now += took
+    return requests
+
+
+def test_without_a_pace_messages_go_out_together_up_to_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "BATCH_MESSAGES", 2)
+    clock = Clock()
+    assert [batch for _, batch in sent(pace.at_once(numbered(5)), clock)] == [[b"0", b"1"], [b"2", b"3"], [b"4"]]
+    assert clock.slept == []
+
+
+def test_a_batch_is_limited_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "BATCH_BYTES", 3)
+    batches = sent(pace.at_once([Message(b"aa"), Message(b"bb"), Message(b"cccccc"), Message(b"d")]), Clock())
+    assert [batch for _, batch in batches] == [[b"aa"], [b"bb"], [b"cccccc"], [b"d"]]
+
+
+def test_a_rate_sends_each_message_when_it_is_due() -> None:
+    assert sent(pace.steadily(numbered(3), 2.0), Clock()) == [(0.0, [b"0"]), (0.5, [b"1"]), (1.0, [b"2"])]
+
+
+def test_what_became_due_while_a_request_ran_goes_together() -> None:
+    assert sent(pace.steadily(numbered(4), 10.0), Clock(), took=0.25) == [
+        (0.0, [b"0"]),
+        (0.25, [b"1", b"2"]),
+        (0.5, [b"3"]),
+    ]
+
+
+def test_a_replay_keeps_the_distances_of_the_messages_times_divided_by_the_speedup() -> None:
+    times = {b"0": 5000, b"1": 15000, b"2": 15000, b"3": 9000, b"4": 25000}
+    scheduled = pace.replayed(numbered(5), 10.0, lambda message: times[message.body])
+    assert sent(scheduled, Clock()) == [(0.0, [b"0"]), (1.0, [b"1", b"2", b"3"]), (2.0, [b"4"])]
+
+
+def test_a_message_without_a_time_cannot_be_replayed() -> None:
+    with pytest.raises(ValueError, match="message 2 has no time"):
+        list(pace.replayed(numbered(2), 1.0, lambda message: 1 if message.body == b"0" else None))
+
+
+def test_a_pipe_sends_a_message_as_soon_as_it_is_whole() -> None:
+    taken = threading.Event()
+
+    def pipe() -> Iterator[Message]:
+        yield Message(b"first")
+        assert taken.wait(10)
+        yield from numbered(3)
+
+    batches = pace.live_batches(pipe())
+    assert [message.body for message in next(batches)] == [b"first"]
+    taken.set()
+    assert [message.body for batch in batches for message in batch] == [b"0", b"1", b"2"]
+
+
+def test_what_goes_wrong_in_a_pipe_is_raised_after_what_came_before_it() -> None:
+    def pipe() -> Iterator[Message]:
+        yield Message(b"first")
+        raise OSError("the pipe broke")
+
+    seen: list[Message] = []
+    with pytest.raises(OSError, match="the pipe broke"):
+        seen.extend(message for batch in pace.live_batches(pipe()) for message in batch)
+    assert [message.body for message in seen] == [b"first"]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from endpoint.client.terminal import XSD, cell, evaluation_title, number, solution_lines, solutions_table
+
+
+def printed(document: dict[str, Any], width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(solutions_table(document))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        (None, ""),
+        ({"type": "uri", "value": "http://a/b"}, "<http://a/b>"),
+        ({"type": "bnode", "value": "b0"}, "_:b0"),
+        ({"type": "literal", "value": "[bold]x"}, "[bold]x"),
+        ({"type": "literal", "value": "größe", "xml:lang": "de"}, "größe@de"),
+        ({"type": "literal", "value": "2.500000000000000000", "datatype": XSD + "decimal"}, "2.5"),
+        ({"type": "literal", "value": "x", "datatype": "http://a/t"}, "x^^<http://a/t>"),
+        ({"type": "literal", "value": "2026-01-01T00:00:00Z", "datatype": XSD + "dateTime"}, "2026-01-01T00:00:00Z"),
+        (
+            {
+                "type": "triple",
+                "value": {part: {"type": "uri", "value": "a:b"} for part in ("subject", "predicate", "object")},
+            },
+            "<<( <a:b> <a:b> <a:b> )>>",
+        ),
+    ],
+)
+def test_a_term_is_shown_short_and_clear(term: dict[str, Any] | None, expected: str) -> None:
+    assert cell(term) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", "1"), ("100", "100"), ("0", "0"), ("-0.50", "-0.5"), ("33.33333333333333", "33.333333"), ("1.5E1", "15"),
+        ("1e300", "1e300"), ("INF", "INF"), ("NaN", "NaN"), ("1E-20", "1E-20"), ("not a number", "not a number"),
+        ("12345678901234567890123456789", "12345678901234567890123456789"),
+    ],
+)  # fmt: skip
+def test_a_number_is_shown_as_people_write_it(text: str, expected: str) -> None:
+    assert number(text) == expected
+
+
+def test_a_table_has_every_variable_and_markup_in_literals_is_text() -> None:
+    binding = {"a": {"type": "literal", "value": "[red]no[/red]"}}
+    text = printed({"head": {"vars": ["a", "b"]}, "results": {"bindings": [binding]}})
+    assert "[red]no[/red]" in text
+    assert "b" in text.splitlines()[1]
+
+
+def test_answers_without_solutions_and_yes_or_no_are_lines() -> None:
+    assert printed({"head": {"vars": ["a"]}, "results": {"bindings": []}}) == "no solutions\n"
+    assert printed({"head": {}, "boolean": True}) == "yes\n"
+
+
+def test_json_lines_keep_the_terms() -> None:
+    binding = {"a": {"type": "literal", "value": "é\n"}}
+    assert solution_lines({"head": {"vars": ["a"]}, "results": {"bindings": [binding, {}]}}) == [
+        '{"a":{"type":"literal","value":"é\\n"}}',
+        "{}",
+    ]
+    assert solution_lines({"head": {}, "boolean": False}) == ['{"boolean":false}']
+
+
+def test_the_title_of_an_evaluation_names_its_instant_operator_and_windows() -> None:
+    evaluation = {"time": "T", "operator": "ISTREAM", "windows": {"http://w": ["A", "B"]}}
+    assert evaluation_title({"evaluation": evaluation}) == "T ISTREAM (A, B]"
+    assert evaluation_title({}) == ""

@@ -1,0 +1,20 @@
+"""The tests of ``test_sparql.py``, asked of the Flask extension under a WSGI server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.flask.wsgi_server import client_of_flask
+from tests.endpoint.resources.test_sparql import *  # noqa: F403
+
+
+@pytest.fixture
+def client(backend: FakeBackend) -> Iterator[httpx.Client]:
+    with client_of_flask(backend, url="http://ex", base_url="http://ex", follow_redirects=False) as client:
+        assert client.post("/sparql", data={"update": DATA}).status_code == 204  # noqa: F405
+        backend.calls.clear()
+        yield client

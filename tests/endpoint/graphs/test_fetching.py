@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from endpoint import create_app
+from endpoint.graphs.fetching import Fetching, LoadFailed, documents
+from endpoint.settings import Settings
+from protocol.formats.allow_list import AllowList
+from protocol.sparql.guard import Refused
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def fetching(answer: Answer, **given: Any) -> Fetching:
+    return Fetching(AllowList.of(["http://ex/data"]), transport=httpx.MockTransport(answer), **given)
+
+
+def always(content: bytes = b"<> <p> _:b .", status: int = 200, **headers: str) -> Answer:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda request: httpx.Response(status, stream=httpx.ByteStream(content), headers=names)
+
+
+def test_a_document_is_read_as_its_content_type_says_relative_to_where_it_is() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return always(content_type="text/turtle; charset=utf-8")(request)
+
+    written = fetching(answer).graph("http://ex/data/a#b")
+    assert written.startswith("<http://ex/data/a> <http://ex/data/p> _:")
+    assert "text/turtle" in asked[0].headers["accept"]
+    assert asked[0].headers["accept-encoding"] == "identity"
+    assert "authorization" not in asked[0].headers
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type", "body"),
+    [
+        ("a.nt", "text/plain", b"<a:a> <a:b> <a:c> ."),
+        ("a.ttl", "application/octet-stream", b"<a:a> <a:b> <a:c> ."),
+        ("a.jsonld", "application/json", b'{"@id":"a:a","a:b":{"@id":"a:c"}}'),
+        ("a.nt", "application/n-triples", b"<a:a> <a:b> <a:c> ."),
+        ("a", "text/turtle", b"<a:a> <a:b> <a:c> ."),
+        ("a.ttl", "", b"<a:a> <a:b> <a:c> ."),
+    ],
+)
+def test_the_extension_tells_the_syntax_where_the_type_does_not(path: str, media_type: str, body: bytes) -> None:
+    found = fetching(always(body, content_type=media_type)).graph(f"http://ex/data/{path}")
+    assert found == "<a:a> <a:b> <a:c> .\n"
+
+
+def redirecting(to: str) -> Answer:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/data/start":
+            return httpx.Response(302, headers={"Location": to})
+        assert str(request.url).startswith("http://ex/data/"), "an address was fetched that is not allowed"
+        return always(content_type="text/turtle")(request)
+
+    return answer
+
+
+def test_redirects_are_followed_to_allowed_addresses_only() -> None:
+    assert "<http://ex/data/there>" in fetching(redirecting("there")).graph("http://ex/data/start")
+    for to in ("http://ex.evil/data/x", "/secret", "../secret", "file:///etc/passwd", "//evil/data"):
+        with pytest.raises(LoadFailed, match="may not fetch"):
+            fetching(redirecting(to)).graph("http://ex/data/start")
+    with pytest.raises(LoadFailed, match="more than 5"):
+        fetching(redirecting("start")).graph("http://ex/data/start")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 10
+        return self.now
+
+
+def failing(error: Exception) -> Answer:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (always(status=404), "404 Not Found"),
+        (always(status=500), "500"),
+        (always(content_type="image/png"), "is image/png"),
+        (always(b"nonsense", content_type="text/turtle"), "not a graph in text/turtle"),
+        (always(b"<a:a> <a:b> <a:c> <a:g> .", content_type="application/n-quads"), "not a graph"),
+        (always(b"x" * 101, content_type="text/turtle"), "larger than 100 bytes"),
+        (always(content_type="text/turtle", content_encoding="br"), "compressed"),
+        (failing(httpx.ConnectTimeout("late")), "in time"),
+        (failing(httpx.ConnectError("no way")), "no way"),
+    ],
+)
+def test_what_cannot_be_loaded_is_told(answer: Answer, told: str) -> None:
+    with pytest.raises(LoadFailed, match=told) as caught:
+        fetching(answer, maximum_bytes=100).graph("http://ex/data/a")
+    assert caught.value.status == 502
+
+
+def test_a_document_that_does_not_end_is_given_up() -> None:
+    with pytest.raises(LoadFailed, match="within 5 s"):
+        fetching(always(content_type="text/turtle"), seconds=5.0, clock=Clock()).graph("http://ex/data/a")
+
+
+def test_a_silent_load_that_fails_does_nothing_and_one_that_is_refused_is_refused() -> None:
+    assert documents("LOAD SILENT <http://ex/data/a>", fetching(always(status=404))) == [None]
+    with pytest.raises(LoadFailed):
+        documents("LOAD <http://ex/data/a>", fetching(always(status=404)))
+    with pytest.raises(Refused):
+        documents("LOAD SILENT <http://ex/other>", fetching(always()))
+
+
+# Through the application
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Another server: RDF and SPARQL results, redirects and nonsense; notes what it was asked."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(f"{self.command} {self.path}")
+        body, media_type = b"<> <p> 'loaded', _:b .", "text/turtle"
+        if self.path.startswith("/open/sparql"):
+            row = {"x": {"type": "literal", "value": "served"}}
+            document = {"head": {"vars": ["x"]}, "results": {"bindings": [row]}}
+            body, media_type = json.dumps(document).encode(), "application/sparql-results+json"
+        elif self.path == "/open/broken":
+            body, media_type = b"nonsense", "text/html"
+        self.send_response(302 if self.path == "/open/redirect" else 200)
+        self.send_header("Location", "/closed/sparql")
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing to say."""
+
+
+@contextmanager
+def elsewhere() -> Iterator[tuple[str, list[str]]]:
+    asked: list[str] = []
+    handler = type("Handler", (Elsewhere,), {"asked": asked})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[tuple[str, list[str]]]:
+    with elsewhere() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared_client(other: tuple[str, list[str]]) -> Iterator[TestClient]:
+    settings = Settings(threads=2, allow_fetch=AllowList.of([f"{other[0]}/open"]))
+    with TestClient(create_app(settings, backend=FakeBackend())) as client:
+        yield client
+
+
+@pytest.fixture
+def client(shared_client: TestClient, other: tuple[str, list[str]]) -> TestClient:
+    shared_client.post("/sparql", data={"update": "CLEAR ALL"})
+    other[1].clear()
+    return shared_client
+
+
+def test_an_allowed_document_is_loaded_all_of_the_update_or_nothing(
+    client: TestClient, other: tuple[str, list[str]]
+) -> None:
+    root, asked = other
+    update = f"LOAD <{root}/open/a> ; LOAD <{root}/open/b> INTO GRAPH <a:g>"
+    assert client.post("/sparql", data={"update": f"{update} ; DROP GRAPH <a:none>"}).status_code == 400
+    assert client.get("/sparql?query=ASK{?s ?p ?o}").json()["boolean"] is False
+    assert client.post("/sparql", data={"update": update}).status_code == 204
+    assert asked == ["GET /open/a", "GET /open/b"] * 2
+    question = (
+        f"ASK {{ <{root}/open/a> ?p 'loaded' GRAPH <a:g> {{ <{root}/open/b> ?p 'loaded', ?b FILTER(isBlank(?b)) }} }}"
+    )
+    assert client.get("/sparql", params={"query": question}).json()["boolean"] is True
+
+
+@pytest.mark.parametrize("path", ["/closed/a", "/openx", "/open/../closed", "/open/%2e%2e/closed"])
+def test_no_other_address_is_fetched_however_it_is_asked_for(
+    client: TestClient, other: tuple[str, list[str]], path: str
+) -> None:
+    root, asked = other
+    for silent in ("", "SILENT "):
+        refused = client.post("/sparql", data={"update": f"LOAD {silent}<{root}{path}>"})
+        assert (refused.status_code, refused.json()["line"]) == (403, 1)
+        service = f"SELECT * {{ SERVICE {silent}<{root}{path}> {{ ?s ?p ?x }} }}"
+        assert client.get("/sparql", params={"query": service}).status_code == 403
+    graphs = client.get("/sparql", params={"query": f"SELECT * FROM <{root}/open/a> {{ ?s ?p ?o }}"})
+    assert graphs.json()["results"]["bindings"] == []
+    assert asked == []
+
+
+def test_an_allowed_service_is_asked(client: TestClient, other: tuple[str, list[str]]) -> None:
+    root, asked = other
+    query = f"PREFIX o: <{root}/open/> SELECT ?x {{ SERVICE o:sparql {{ ?s ?p ?x }} }}"
+    answer = client.get("/sparql", params={"query": query}).json()
+    assert [row["x"]["value"] for row in answer["results"]["bindings"]] == ["served"]
+    assert asked == ["POST /open/sparql"]
+
+
+@pytest.mark.parametrize("path", ["/open/redirect", "/open/broken"])
+@pytest.mark.parametrize("form", ["SELECT *", "ASK"])
+def test_a_service_that_fails_or_leads_elsewhere_is_an_error_unless_silent(
+    client: TestClient, other: tuple[str, list[str]], path: str, form: str
+) -> None:
+    root, asked = other
+    for silent, status in (("", 502), ("SILENT", 200)):
+        query = f"{form} {{ SERVICE {silent} <{root}{path}> {{ ?s ?p ?x }} }}"
+        response = client.get("/sparql", params={"query": query})
+        assert response.status_code == status, response.text
+    assert set(asked) == {f"POST {path}"}
+
+
+def test_updates_ask_no_service(client: TestClient, other: tuple[str, list[str]]) -> None:
+    root, asked = other
+    update = f"INSERT {{ <a:a> <a:b> ?x }} WHERE {{ SERVICE <{root}/open/sparql> {{ ?s ?p ?x }} }}"
+    assert client.post("/sparql", data={"update": update}).status_code == 403
+    assert asked == []

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+from rdflib.query import Result
+
+from endpoint.graphs.dataset import EndpointDataset
+from endpoint.graphs.store import GraphStore
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.sparql.guard import Refused
+
+G1, G2, G3 = ("http://ex/g1", "http://ex/g2", "http://ex/g3")
+
+
+@pytest.fixture(scope="module")
+def store() -> GraphStore:
+    store = GraphStore()
+    store.update(
+        "PREFIX : <http://ex/> INSERT DATA { :s :p 'default' GRAPH :g1 { :s :p 'g1', 'both' }"
+        " GRAPH :g2 { :s :p 'g2', 'both' } GRAPH :g3 { :s :p 'g3' } }"
+    )
+    return store
+
+
+BOTH_KINDS = "{ { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
+
+
+def objects(store: GraphStore, text: str, **dataset: Any) -> list[str]:
+    with_graphs = store.query(text, **dataset)
+    bindings = json.loads(with_graphs.written(SolutionsFormat.JSON))["results"]["bindings"]
+    return sorted(row["o"]["value"] + ("@" + row["g"]["value"][-2:] if "g" in row else "") for row in bindings)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("", ["both@g1", "both@g2", "default", "g1@g1", "g2@g2", "g3@g3"]),
+        ("FROM <http://ex/g1>", ["both", "g1"]),
+        ("FROM <http://ex/g1> FROM <http://ex/g2>", ["both", "g1", "g2"]),
+        ("FROM <http://ex/g1> FROM <http://ex/g1>", ["both", "g1"]),
+        ("FROM <http://ex/g1> FROM <http://ex/g3>", ["both", "g1", "g3"]),
+        ("FROM NAMED <http://ex/g1>", ["both@g1", "g1@g1"]),
+        ("FROM NAMED <http://ex/g3> FROM NAMED <http://ex/g3>", ["g3@g3"]),
+        ("FROM <http://ex/g3> FROM NAMED <http://ex/g1>", ["both@g1", "g1@g1", "g3"]),
+        ("FROM <http://ex/g1> FROM <http://ex/g2> FROM NAMED <http://ex/g3>", ["both", "g1", "g2", "g3@g3"]),
+        ("FROM <http://ex/unknown>", []),
+        ("FROM <http://127.0.0.1:9/> FROM <file:///etc/passwd>", []),
+    ],
+)
+def test_from_is_the_whole_dataset_and_a_merge_has_each_triple_once(
+    store: GraphStore, clauses: str, expected: list[str]
+) -> None:
+    assert objects(store, f"SELECT ?o ?g {clauses} {BOTH_KINDS}") == expected
+
+
+def test_prefixed_and_relative_graph_names_are_resolved_as_in_the_query(store: GraphStore) -> None:
+    text = "PREFIX : <http://ex/> BASE <http://ex/x/> SELECT ?o FROM :g1 FROM <../g2> { ?s ?p ?o }"
+    assert objects(store, text) == ["both", "g1", "g2"]
+    assert objects(store, "SELECT ?o FROM <g1> FROM <g2> { ?s ?p ?o }", base="http://ex/") == ["both", "g1", "g2"]
+
+
+@pytest.mark.parametrize(
+    ("default", "named", "expected"),
+    [
+        ([G2], [], ["both", "g2"]),
+        ([G1, G2], [], ["both", "g1", "g2"]),
+        ([], [G3], ["g3@g3"]),
+        ([G3], [G1], ["both@g1", "g1@g1", "g3"]),
+        ([G1, G2], [G2], ["both", "both@g2", "g1", "g2", "g2@g2"]),
+        (["http://ex/unknown"], [], []),
+    ],
+)
+def test_graphs_of_the_request_take_the_place_of_from(
+    store: GraphStore, default: list[str], named: list[str], expected: list[str]
+) -> None:
+    for clauses in ("", "FROM <http://ex/g1>", "FROM NAMED <http://ex/g1> FROM <http://ex/g3>"):
+        text = f"SELECT ?o ?g {clauses} {BOTH_KINDS}"
+        assert objects(store, text, default_graphs=default, named_graphs=named) == expected
+
+
+def test_results_are_rdflib_results_as_well(store: GraphStore) -> None:
+    rows = store.query("SELECT ?o ?none { ?s ?p ?o }")
+    assert [(str(row.o), row.none) for row in rows] == [("default", None)]  # type: ignore[union-attr]
+    assert bool(store.query("ASK { ?s ?p 'default' }").askAnswer)
+    graph = store.query("CONSTRUCT WHERE { ?s ?p ?o }").graph
+    assert graph is not None
+    assert [str(term) for term in graph.objects()] == ["default"]
+
+
+@pytest.mark.parametrize("syntax", list(SolutionsFormat))
+def test_solutions_are_written_in_every_format(store: GraphStore, syntax: SolutionsFormat) -> None:
+    written = store.query("SELECT ?o { ?s ?p ?o }").written(syntax)
+    read = Result.parse(BytesIO(written), format=syntax.name.lower())
+    assert [str(row[0]) for row in read] == ["default"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own parsers
+@pytest.mark.parametrize("syntax", list(GraphFormat))
+def test_graphs_are_written_in_every_syntax(store: GraphStore, syntax: GraphFormat) -> None:
+    written = store.query("CONSTRUCT WHERE { ?s ?p ?o }").written(syntax)
+    read = EndpointDataset()
+    read.parse(data=written, format=syntax.value)
+    assert [str(quad[2]) for quad in read.quads()] == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("SELEC * {}", 1, 1),
+        ("SELECT *\n{ ?s ?p ?o .\n\t; }", 3, 2),
+        ("SELECT * { ?s ?p ?o", 1, 20),
+        ("", 1, 1),
+        (" \n", 1, 1),
+    ],
+)
+def test_a_syntax_error_names_its_place(store: GraphStore, text: str, line: int, column: int) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        store.query(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_an_undeclared_prefix_is_named_even_where_rdflib_would_know_it(store: GraphStore) -> None:
+    with pytest.raises(QuerySyntaxError, match="prefix rdf: is not declared") as caught:
+        store.query("PREFIX ex: <http://ex/> SELECT * { ?s a rdf:Property }")
+    assert caught.value.column == 41
+
+
+def test_what_cannot_be_evaluated_is_the_clients_error(store: GraphStore) -> None:
+    with pytest.raises(QuerySemanticError, match="nofunction"):
+        store.query("SELECT * { FILTER(<http://ex/nofunction>(1)) }").written(SolutionsFormat.JSON)
+
+
+def test_services_are_refused_before_anything_is_evaluated(store: GraphStore) -> None:
+    with pytest.raises(Refused):
+        store.query("SELECT * { SERVICE SILENT <http://127.0.0.1:9/> {} }")
+    with pytest.raises(Refused):
+        store.update("LOAD SILENT <http://127.0.0.1:9/>")
+
+
+def test_an_update_that_fails_anywhere_changes_nothing(store: GraphStore) -> None:
+    before = set(store.oxigraph)
+    for text in (
+        "INSERT DATA { <http://ex/a> <http://ex/b> 1 } ; DROP GRAPH <http://ex/none>",
+        "INSERT DATA { <http://ex/a> }",
+    ):
+        with pytest.raises(ProtocolError):
+            store.update(text)
+    assert set(store.oxigraph) == before
+
+
+@pytest.mark.parametrize("clauses", ["", "FROM <http://ex/g1>", "FROM <http://ex/g1> FROM <http://ex/g2>"])
+def test_functions_of_the_table_are_there_whatever_the_dataset(store: GraphStore, clauses: str) -> None:
+    text = f"SELECT ?o {clauses} {{ BIND(<http://www.w3.org/2005/xpath-functions/math#sqrt>(16) AS ?o) }}"
+    assert objects(store, text) == ["4"]
+
+
+def test_functions_of_the_table_are_there_in_updates() -> None:
+    store = GraphStore()
+    root = "<http://www.w3.org/2005/xpath-functions/math#sqrt>(9)"
+    store.update(f"INSERT {{ <http://ex/s> <http://ex/p> ?o }} WHERE {{ BIND({root} AS ?o) }}")
+    assert objects(store, "SELECT ?o { ?s ?p ?o }") == ["3"]

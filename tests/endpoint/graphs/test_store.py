@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rdflib
+
+from endpoint.graphs.store import ANY_NAMED, GraphStore, term
+from protocol.errors import ProtocolError
+
+DATA = """
+INSERT DATA {
+  <http://ex/s> <http://ex/p> "a\\"b\\n", "chat"@fr, 1.5 .
+  GRAPH <http://ex/g1> { <http://ex/s> <http://ex/p> <http://ex/o> }
+  GRAPH <http://ex/g2> { _:b <http://ex/p> "x"^^<http://ex/type> }
+}
+"""
+
+
+@pytest.fixture
+def store() -> GraphStore:
+    store = GraphStore()
+    store.update(DATA)
+    return store
+
+
+def test_quads_of_the_default_graph_are_canonical_n_triples(store: GraphStore) -> None:
+    assert set(store.quads()) == {
+        ("", "<http://ex/s>", "<http://ex/p>", '"a\\"b\\n"'),
+        ("", "<http://ex/s>", "<http://ex/p>", '"chat"@fr'),
+        ("", "<http://ex/s>", "<http://ex/p>", '"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'),
+    }
+
+
+def test_quads_of_one_named_graph_or_of_all(store: GraphStore) -> None:
+    one = ("<http://ex/g1>", "<http://ex/s>", "<http://ex/p>", "<http://ex/o>")
+    assert list(store.quads(None, None, None, "http://ex/g1")) == [one]
+    assert list(store.quads(None, None, None, "<http://ex/g1>")) == [one]
+    assert {quad[0] for quad in store.quads(None, None, None, ANY_NAMED)} == {"<http://ex/g1>", "<http://ex/g2>"}
+    assert list(store.quads(None, None, None, "http://ex/none")) == []
+    assert store.named_graphs() == ["http://ex/g1", "http://ex/g2"]
+
+
+def test_every_term_that_comes_out_finds_its_quad_again(store: GraphStore) -> None:
+    for graph in (None, ANY_NAMED):
+        for quad in list(store.quads(None, None, None, graph)):
+            assert list(store.quads(*quad[1:], graph)) == [quad]
+
+
+def test_patterns_no_triple_can_match_match_none(store: GraphStore) -> None:
+    assert list(store.quads('"literal"', None, None)) == []
+    assert list(store.quads(None, '"literal"', None)) == []
+    assert list(store.quads(None, "_:b", None)) == []
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", '"open', "?x"])
+def test_what_is_no_term_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        term(text)
+
+
+def test_the_version_grows_with_each_change_that_succeeds(store: GraphStore) -> None:
+    before = store.version
+    store.update("CLEAR ALL")
+    assert store.version == before + 1
+    with pytest.raises(ProtocolError):
+        store.update("CLEAR EVERYTHING")
+    with pytest.raises(ProtocolError):
+        store.update(
+            "INSERT DATA { <http://ex/a> <http://ex/b> 1 } ; CREATE GRAPH <http://ex/x> ; CREATE GRAPH <http://ex/x>"
+        )
+    assert store.version == before + 1
+    assert list(store.quads()) == []
+
+
+def test_the_dataset_is_rdflibs_and_its_literals_stay_as_written(store: GraphStore) -> None:
+    assert isinstance(store.dataset, rdflib.Dataset)
+    assert rdflib.Literal("01", datatype=rdflib.XSD.integer).n3() == '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    graph = store.dataset.graph(rdflib.URIRef("http://ex/g1"))
+    assert (rdflib.URIRef("http://ex/s"), rdflib.URIRef("http://ex/p"), rdflib.URIRef("http://ex/o")) in graph
+
+
+def test_a_store_in_a_directory_outlives_its_process(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "deep" / "store")
+    store.update(DATA)
+    with pytest.raises(OSError, match="store"):
+        GraphStore(tmp_path / "deep" / "store")
+    store.close()
+    del store
+    assert len(set(GraphStore(tmp_path / "deep" / "store").quads())) == 3
+
+
+def test_files_are_loaded_by_their_extension(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text("<#a> <http://ex/p> 'ä' .", encoding="utf-8")
+    (tmp_path / "b.trig").write_text("<http://ex/g> { <http://ex/a> <http://ex/p> 1 }")
+    store = GraphStore(load=[tmp_path / "a.ttl", tmp_path / "b.trig"])
+    assert [quad[3] for quad in store.quads()] == ['"ä"']
+    assert store.named_graphs() == ["http://ex/g"]
+    assert store.version == 2
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.ttl", "<http://ex/a> nonsense"), ("a.doc", "")])
+def test_a_file_that_is_no_rdf_is_named(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r"load: .*a\.(ttl|doc)"):
+        GraphStore(load=[tmp_path / name])

@@ -1,0 +1,639 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sse_starlette.sse import AppStatus
+
+from endpoint.backend import Ended, Evaluation, Failed, Progress
+from endpoint.live.channel import BEFORE_ALL, Bounds
+from endpoint.live.hub import Hub
+from endpoint.live.subscription import BEGINNING, NOW, CutOff, Item, Reset, StartingPoint
+from protocol.errors import NotFound, QuerySemanticError, Unavailable
+from protocol.language.model import ContinuousQuery
+from protocol.streams import StreamSettings
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
+
+
+def backend_with_query(*, since: int | None = None) -> FakeBackend:
+    backend = FakeBackend()
+    backend.create_stream("s", StreamSettings(STREAM))
+    backend.register("q", continuous(), standing=True, since=since)
+    return backend
+
+
+def hub_for(backend: FakeBackend, bounds: Bounds | None = None) -> Hub:
+    async def no_sleep(seconds: float) -> None:
+        backend.calls.append("sleep")
+
+    hub = Hub(backend, bounds=bounds, sleep=no_sleep)
+    hub.bind()
+    backend.listen(hub.receive)
+    return hub
+
+
+class Listener:
+    """Reads a subscription in a task of its own, as a client that is fast enough."""
+
+    def __init__(self, items: AsyncGenerator[Item, None]) -> None:
+        self.got: list[Item] = []
+        self.items = items
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async for item in self.items:
+            self.got.append(item)
+
+    @property
+    def instants(self) -> list[int]:
+        return [one.notice.instant for one in self.got if hasattr(one, "notice") and isinstance(one.notice, Evaluation)]
+
+    async def leave(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.items.aclose()
+
+
+async def listen(hub: Hub, start: StartingPoint = NOW, name: str = "q") -> Listener:
+    return Listener((await hub.subscribe(name, start)).items())
+
+
+def test_a_thousand_listeners_get_the_same_bytes_object() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listeners = [await listen(hub) for _ in range(1000)]
+        await settle()
+        backend.evaluate("q", 1000, answer(1))
+        await until(lambda: all(listener.instants == [1000] for listener in listeners))
+        entries = [listener.got[0] for listener in listeners]
+        assert len({id(entry.event) for entry in entries if not isinstance(entry, Reset | CutOff | Ended)}) == 1
+        for listener in listeners:
+            await listener.leave()
+        assert hub.listeners() == {}
+
+    run(check())
+
+
+def test_notices_are_handed_over_from_another_thread_without_waiting_for_anybody() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+        thread = threading.Thread(target=lambda: [backend.evaluate("q", n, answer(n)) for n in range(500)])
+        thread.start()
+        thread.join()  # the loop does not turn meanwhile: nothing in receive may need it
+        await until(lambda: listener.instants == list(range(500)))
+        await listener.leave()
+
+    run(check())
+
+
+def test_an_evaluation_given_out_again_is_dropped() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+        for instant in (1000, 2000, 1000, 2000, 3000, 3000):
+            hub.receive([Evaluation("q", instant, answer(instant)), Progress("q", instant, instant)])
+        await settle()
+        assert listener.instants == [1000, 2000, 3000]
+        times = [one.notice.time for one in listener.got if hasattr(one, "notice") and isinstance(one.notice, Progress)]
+        assert times == sorted(set(times))
+        await listener.leave()
+
+    run(check())
+
+
+def test_who_joins_later_gets_what_comes_from_then_on() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        first = await listen(hub)
+        backend.evaluate("q", 1000, answer(1))
+        await settle()
+        second = await listen(hub)
+        backend.evaluate("q", 2000, answer(2))
+        await settle()
+        assert (first.instants, second.instants) == ([1000, 2000], [2000])
+        await first.leave()
+        await second.leave()
+
+    run(check())
+
+
+def test_a_resuming_listener_gets_exactly_what_it_has_not_had() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        first = await listen(hub)
+        for n in range(1, 6):
+            backend.evaluate("q", n * 1000, answer(n))
+        await settle()
+        for after in range(0, 7000, 500):
+            again = await listen(hub, StartingPoint(after))
+            await until(lambda again=again, after=after: again.instants == [n for n in first.instants if n > after])  # type: ignore[misc]
+            await again.leave()
+        await first.leave()
+
+    run(check())
+
+
+def test_after_a_restart_the_past_comes_from_the_log_once_for_all_and_then_live() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        for n in range(1, 6):
+            backend.evaluate("q", n * 1000, answer(n))
+        hub = hub_for(backend)  # nothing of that reached this hub
+        listeners = [await listen(hub, StartingPoint(2000)) for _ in range(20)]
+        await until(lambda: all(one.instants == [3000, 4000, 5000] for one in listeners))
+        assert backend.calls.count("replay") == 1
+        hub.receive([Evaluation("q", 5000, answer(5))])  # Spark gives out its last micro-batch again
+        backend.evaluate("q", 6000, answer(6))
+        await until(lambda: all(one.instants == [3000, 4000, 5000, 6000] for one in listeners))
+        for listener in listeners:
+            await listener.leave()
+
+    run(check())
+
+
+def test_evaluations_that_come_while_the_past_is_replayed_follow_it() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        for n in range(1, 4):
+            backend.evaluate("q", n, answer(n))
+        hub = hub_for(backend)
+        replaying, go_on = threading.Event(), threading.Event()
+        replay = backend.replay
+
+        def slow(name: str, after: int | None, upto: int) -> Iterator[Evaluation]:
+            past = list(replay(name, after, upto))
+            replaying.set()
+            go_on.wait(10)
+            return iter(past)
+
+        backend.replay = slow  # type: ignore[method-assign]
+        listener = await listen(hub, BEGINNING)
+        await until(replaying.is_set)
+        for n in range(4, 7):
+            backend.evaluate("q", n, answer(n))
+        await settle()
+        assert listener.instants == []
+        go_on.set()
+        await until(lambda: listener.instants == [1, 2, 3, 4, 5, 6])
+        await listener.leave()
+
+    run(check())
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_whatever_is_held_where_a_listener_gets_everything_after_its_start_once(data: st.DataObject) -> None:
+    instants = sorted(data.draw(st.sets(st.integers(0, 60), max_size=25)))
+    before = data.draw(st.integers(0, len(instants)))
+    bounds = Bounds(entries=data.draw(st.integers(1, 12)))
+    after = data.draw(st.integers(-1, 60) | st.just(BEFORE_ALL))
+    batches = data.draw(st.lists(st.integers(1, 5), min_size=30, max_size=30))
+    joins_at = data.draw(st.integers(0, len(instants)))
+
+    async def check() -> None:
+        backend = backend_with_query()
+        for instant in instants[:before]:
+            backend.evaluate("q", instant, answer(instant))
+        hub = hub_for(backend, bounds)
+        waiting, sizes, listener = instants[before:], iter(batches), None
+        witness = await listen(hub)
+        while waiting:
+            if listener is None and joins_at <= len(instants) - len(waiting):
+                listener = await listen(hub, StartingPoint(after))
+            size = next(sizes)
+            backend.push(*(Evaluation("q", instant, answer(instant)) for instant in waiting[:size]))
+            waiting = waiting[size:]
+            await settle(data.draw(st.integers(0, 3)))
+        if listener is None:
+            listener = await listen(hub, StartingPoint(after))
+        wanted = [instant for instant in instants if instant > after]
+        reader = listener
+        await until(lambda: len(reader.instants) >= len(wanted))
+        await settle()
+        assert reader.instants == wanted
+        await until(lambda: len(witness.instants) >= len(instants) - before)
+        assert witness.instants == instants[before:]
+        await reader.leave()
+        await witness.leave()
+
+    run(check())
+
+
+def test_a_resume_point_before_what_is_retained_is_a_reset_then_what_is_held() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        for n in range(1, 6):
+            backend.evaluate("q", n, answer(n))
+        backend.forget_before("q", 3)
+        hub = hub_for(backend)
+        resumed, from_the_beginning = await listen(hub, StartingPoint(1)), await listen(hub, BEGINNING)
+        await until(lambda: resumed.instants == from_the_beginning.instants == [4, 5])
+        assert resumed.got[0] == Reset(3)
+        assert not any(isinstance(one, Reset) for one in from_the_beginning.got)
+        await resumed.leave()
+        await from_the_beginning.leave()
+
+    run(check())
+
+
+def test_what_the_channel_holds_needs_no_reset_however_short_retention_is() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        first = await listen(hub)
+        for n in range(1, 6):
+            backend.evaluate("q", n, answer(n))
+        await settle()
+        backend.forget_before("q", 4)
+        again = await listen(hub, StartingPoint(1))
+        await until(lambda: again.instants == [2, 3, 4, 5])
+        assert "replay" not in backend.calls
+        await first.leave()
+        await again.leave()
+
+    run(check())
+
+
+def test_a_listener_that_does_not_keep_up_is_cut_off_and_resumes_without_loss() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend, Bounds(entries=4))
+        fast = await listen(hub)
+        slow = (await hub.subscribe("q", NOW)).items()
+        backend.evaluate("q", 1, answer(1), progress=False)
+        await until(lambda: fast.instants == [1])
+        first = await anext(slow)
+        for n in range(2, 12):
+            backend.evaluate("q", n, answer(n), progress=False)
+            await settle()
+        assert fast.instants == list(range(1, 12))
+        rest = [item async for item in slow]
+        assert [type(item) for item in [first, *rest]][-1] is CutOff
+        position = rest[-1].position if isinstance(rest[-1], CutOff) else None
+        assert position == 1
+        again = await listen(hub, StartingPoint(position))
+        await until(lambda: again.instants == list(range(2, 12)))
+        await fast.leave()
+        await again.leave()
+
+    run(check())
+
+
+def test_a_burst_larger_than_the_channel_cuts_off_nobody_who_was_waiting() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend, Bounds(entries=4))
+        listener = await listen(hub)
+        backend.evaluate("q", 0, answer(0))
+        await settle()
+        backend.push(*(Evaluation("q", n, answer(n)) for n in range(1, 100)))
+        await until(lambda: listener.instants == list(range(100)))
+        assert not any(isinstance(item, CutOff) for item in listener.got)
+        await listener.leave()
+
+    run(check())
+
+
+def test_who_reads_the_past_is_not_cut_off_for_the_present_going_on() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        for n in range(1, 50):
+            backend.evaluate("q", n, answer(n))
+        hub = hub_for(backend, Bounds(entries=4))
+        items = (await hub.subscribe("q", BEGINNING)).items()
+        got: list[Item] = []
+        for n in range(50, 80):
+            got.append(await anext(items))
+            backend.evaluate("q", n, answer(n))
+        while len(got) < 49:
+            got.append(await anext(items))
+        assert [one.notice.instant for one in got if isinstance(one, object) and hasattr(one, "notice")] == list(
+            range(1, 50)
+        )
+        await items.aclose()
+
+    run(check())
+
+
+def test_big_answers_are_bounded_by_their_bytes_and_the_latest_is_kept() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend, Bounds(bytes=10_000))
+        listener = await listen(hub)
+        await settle()
+        for n in range(1, 10):
+            hub.receive([Evaluation("q", n, b"{" + b" " * 9_000)])
+            await settle()
+        assert listener.instants == list(range(1, 10))
+        latest = await hub.latest("q")
+        assert latest is not None
+        assert latest.instant == 9
+        assert "replay" not in backend.calls
+        await listener.leave()
+
+    run(check())
+
+
+def test_progress_is_the_latest_only_for_who_lags() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend, Bounds(entries=4))
+        items = (await hub.subscribe("q", NOW)).items()
+        backend.push(*(Progress("q", n, n) for n in range(100)))
+        await settle()
+        item = await anext(items)
+        assert getattr(item, "notice", None) == Progress("q", 99, 99)
+        await items.aclose()
+
+    run(check())
+
+
+def test_a_failure_is_told_and_the_stream_goes_on() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+        backend.push(Failed("q", 1, "division"), Evaluation("q", 2, answer(2)))
+        await settle()
+        assert [getattr(item, "notice", item) for item in listener.got] == [
+            Failed("q", 1, "division"), Evaluation("q", 2, answer(2)),
+        ]  # fmt: skip
+        late = await listen(hub, StartingPoint(0))
+        await until(lambda: late.instants == [2])
+        assert not any(isinstance(getattr(item, "notice", None), Failed) for item in late.got)
+        await listener.leave()
+        await late.leave()
+
+    run(check())
+
+
+def test_the_end_comes_after_everything_else_and_ends_the_stream() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+        backend.push(Evaluation("q", 1, answer(1)), Ended("q", "all streams have ended"))
+        await asyncio.wait_for(listener.task, 5)
+        assert listener.instants == [1]
+        assert listener.got[-1] == Ended("q", "all streams have ended")
+        late = await listen(hub, BEGINNING)
+        await asyncio.wait_for(late.task, 5)
+        assert late.instants == [1]
+        assert isinstance(late.got[-1], Ended)
+
+    run(check())
+
+
+def test_a_query_that_ended_before_the_restart_is_replayed_and_ends() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.push(Evaluation("q", 1, answer(1)), Evaluation("q", 2, answer(2)), Ended("q", "over"))
+        hub = hub_for(backend)
+        past, now = await listen(hub, BEGINNING), await listen(hub)
+        await asyncio.wait_for(asyncio.gather(past.task, now.task), 5)
+        assert past.instants == [1, 2]
+        assert now.instants == []
+        assert isinstance(past.got[-1], Ended)
+        assert isinstance(now.got[-1], Ended)
+
+    run(check())
+
+
+def test_listeners_of_a_removed_query_are_told_and_those_of_its_successor_hear_nothing_of_it() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        old = await listen(hub)
+        backend.evaluate("q", 5000, answer(1))
+        await settle()
+        previous = backend.query("q")
+        await hub.register("q", continuous("other"), standing=True, since=0, previous=previous)
+        new = await listen(hub)
+        backend.evaluate("q", 1000, answer(2))  # the new query starts earlier
+        await asyncio.wait_for(old.task, 5)
+        await settle()
+        assert old.got[-1] == Ended("q", "the query was replaced")
+        assert new.instants == [1000]
+        await new.leave()
+
+    run(check())
+
+
+def test_a_query_that_cannot_be_replaced_goes_on_for_its_listeners() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+        with pytest.raises(QuerySemanticError):
+            await hub.register(
+                "q", continuous(stream="http://e/x"), standing=True, since=None, previous=backend.query("q")
+            )
+        backend.evaluate("q", 1000, answer(1))
+        await until(lambda: listener.instants == [1000])
+        await listener.leave()
+
+    run(check())
+
+
+def test_moving_the_start_back_ends_nobody_s_stream_and_repeats_nothing() -> None:
+    async def check() -> None:
+        backend = FakeBackend()
+        backend.create_stream("s", StreamSettings(STREAM))
+        hub = hub_for(backend)
+        await hub.register("q", continuous(), standing=False, since=2000, previous=None)
+        first = await listen(hub)
+        backend.evaluate("q", 3000, answer(3))
+        await until(lambda: first.instants == [3000])
+        register = backend.register
+
+        def anew(name: str, query: ContinuousQuery, *, standing: bool, since: int | None = None) -> bool:
+            backend.push(Ended(name, "the query was replaced"))  # as a backend tells of the one before
+            new = register(name, query, standing=standing, since=since)
+            backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(1, 4)))
+            return new
+
+        backend.register = anew  # type: ignore[method-assign]
+        await hub.register("q", continuous(), standing=False, since=0, previous=backend.query("q"), same=True)
+        second = await listen(hub, StartingPoint(0))
+        backend.push(Evaluation("q", 4000, answer(4)))
+        await until(lambda: second.instants == [1000, 2000, 3000, 4000])
+        assert first.instants == [3000, 4000]
+        await first.leave()
+        await second.leave()
+
+    run(check())
+
+
+def test_what_was_before_a_query_was_registered_comes_from_the_log_for_who_asks() -> None:
+    async def check() -> None:
+        backend = FakeBackend()
+        backend.create_stream("s", StreamSettings(STREAM))
+        hub = hub_for(backend)
+        await hub.register("q", continuous(), standing=True, since=2000, previous=None)
+        backend.history["q"] = [Evaluation("q", n * 1000, answer(n)) for n in (1, 2)]
+        now, past = await listen(hub), await listen(hub, BEGINNING)
+        backend.evaluate("q", 3000, answer(3))
+        await until(lambda: past.instants == [1000, 2000, 3000])
+        assert now.instants == [3000]
+        await now.leave()
+        await past.leave()
+
+    run(check())
+
+
+def test_there_is_no_listening_to_a_query_that_is_not_there() -> None:
+    async def check() -> None:
+        hub = hub_for(backend_with_query())
+        with pytest.raises(NotFound):
+            await hub.subscribe("nothing", NOW)
+        with pytest.raises(NotFound):
+            await hub.latest("nothing")
+
+    run(check())
+
+
+def test_a_replay_waits_while_spark_is_starting() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.evaluate("q", 1, answer(1))
+        hub = hub_for(backend)
+        backend.state = "starting"
+
+        async def starts(seconds: float) -> None:
+            backend.state = "running"
+
+        hub.sleep = starts
+        listener = await listen(hub, BEGINNING)
+        await until(lambda: listener.instants == [1])
+        await listener.leave()
+
+    run(check())
+
+
+def test_a_replay_fails_where_spark_has_failed() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.evaluate("q", 1, answer(1))
+        hub = hub_for(backend)
+        backend.state = "failed"
+        listener = await listen(hub, BEGINNING)
+        with pytest.raises(Unavailable):
+            await listener.task
+
+    run(check())
+
+
+def test_what_was_computed_before_a_replay_fails_is_delivered_first() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        for n in range(1, 200):
+            backend.evaluate("q", n, answer(n))
+
+        def breaks(name: str, after: int | None, upto: int) -> Iterator[Evaluation]:
+            for past in backend.history["q"]:
+                if past.instant == 150:
+                    raise RuntimeError("disk")
+                if after is None or past.instant > after:
+                    yield past
+
+        backend.replay = breaks  # type: ignore[method-assign]
+        hub = hub_for(backend, Bounds(entries=20))
+        listener = await listen(hub, BEGINNING)
+        with pytest.raises(RuntimeError, match="disk"):
+            await listener.task
+        assert listener.instants == list(range(1, 150))
+
+    run(check())
+
+
+def test_a_listener_that_leaves_in_the_middle_of_a_replay_closes_it() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        for n in range(1, 1000):
+            backend.evaluate("q", n, answer(n))
+        closed = threading.Event()
+
+        def watched(name: str, after: int | None, upto: int) -> Iterator[Evaluation]:
+            try:
+                yield from backend.history["q"]
+            finally:
+                closed.set()
+
+        backend.replay = watched  # type: ignore[method-assign]
+        hub = hub_for(backend, Bounds(entries=20))
+        items = (await hub.subscribe("q", BEGINNING)).items()
+        await anext(items)
+        assert not closed.is_set()
+        await items.aclose()
+        assert closed.is_set()
+        assert hub.listeners() == {}
+
+    run(check())
+
+
+def test_the_latest_answer_is_computed_again_after_a_restart_and_once() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        assert await hub.latest("q") is None
+        backend.evaluate("q", 1, answer(1))
+        backend.evaluate("q", 2, answer(2))
+        restarted = Hub(backend)
+        restarted.bind()
+        for _ in range(3):
+            assert await restarted.latest("q") == Evaluation("q", 2, answer(2))
+        assert backend.calls.count("replay") == 1
+
+    run(check())
+
+
+def test_the_server_stopping_closes_streams_without_an_end() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+        backend.evaluate("q", 1, answer(1))
+        await settle()
+        await hub.stop()
+        await asyncio.wait_for(listener.task, 5)
+        assert not any(isinstance(item, Ended) for item in listener.got)
+
+    run(check())
+
+
+def test_a_hub_outlives_the_event_loop_it_was_in() -> None:
+    backend = backend_with_query()
+    hub = Hub(backend)
+    backend.listen(hub.receive)
+    backend.evaluate("q", 1, answer(1))  # before there is any loop
+
+    async def once(instant: int) -> None:
+        hub.bind()
+        listener = await listen(hub)
+        backend.evaluate("q", instant, answer(instant))
+        await until(lambda: listener.instants == [instant])
+        await listener.leave()
+
+    run(once(2))
+    backend.evaluate("q", 3, answer(3))  # while there is none any more
+    run(once(4))
+
+
+def test_a_hub_that_starts_after_another_server_was_stopped_in_the_process_ends_no_result_stream() -> None:
+    async def started() -> bool:
+        AppStatus.should_exit = True
+        await Hub(FakeBackend()).start()
+        return AppStatus.should_exit
+
+    assert asyncio.run(started()) is False

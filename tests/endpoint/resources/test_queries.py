@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import pytest
+from starlette.applications import Starlette
+
+from endpoint.backend import Ended
+from endpoint.live.queries import live_name
+from protocol.errors import Conflict, UnsupportedFeature
+from protocol.formats.sse import FIRST_INSTANT
+from protocol.streams import StreamSettings
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import STREAM, Exchange, answer, continuous, served, until
+
+QUERY = """PREFIX : <http://e/>
+SELECT ?n
+FROM NAMED WINDOW :w ON <streams/s> [RANGE PT1S]
+WHERE { WINDOW :w { ?s ?p ?n } }"""
+CONSTRUCT = QUERY.replace("SELECT ?n", "CONSTRUCT { ?s ?p ?n }")
+SPARQL = {"Content-Type": "application/sparql-query"}
+EVENTS = {"Accept": "text/event-stream"}
+
+
+def test_a_query_is_created_described_listed_and_removed(client: TestClient) -> None:
+    created = client.put("/queries/q", content=QUERY, headers=SPARQL)
+    assert created.status_code == 201
+    assert created.headers["location"] == "/queries/q"
+    description = client.get("/queries/q").json()
+    assert description["text"] == QUERY
+    assert description["streams"] == [STREAM]
+    assert description["state"] == "waiting"
+    assert description["lastError"] is None
+    assert [query["name"] for query in client.get("/queries").json()["queries"]] == ["q"]
+    assert client.delete("/queries/q").status_code == 204
+    assert client.get("/queries/q").status_code == client.delete("/queries/q").status_code == 404
+    assert client.get("/queries").json() == {"queries": []}
+
+
+def test_another_text_replaces_the_query_and_the_same_leaves_it_running(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    assert client.put("/queries/q", content=QUERY + "\n", headers=SPARQL).status_code == 200
+    assert backend.calls.count("register") == 1
+    assert client.put("/queries/q", content=CONSTRUCT, headers=SPARQL).status_code == 200
+    assert backend.calls.count("register") == 2
+    assert client.get("/queries/q").json()["form"] == "CONSTRUCT"
+
+
+def test_a_query_that_has_ended_starts_again_when_it_is_put_again(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    backend.push(Ended("q", "over"))
+    assert client.put("/queries/q", content=QUERY, headers=SPARQL).status_code == 200
+    assert backend.calls.count("register") == 2
+
+
+@pytest.mark.parametrize(("since", "instant"), [("beginning", FIRST_INSTANT), ("8000", 8000)])
+def test_since_moves_the_start_back(client: TestClient, backend: FakeBackend, since: str, instant: int) -> None:
+    assert client.put(f"/queries/q?since={since}", content=QUERY, headers=SPARQL).status_code == 201
+    assert backend.since["q"] == instant
+
+
+def test_a_wrong_since_registers_nothing(client: TestClient, backend: FakeBackend) -> None:
+    refused = client.put("/queries/q?since=soon", content=QUERY, headers=SPARQL)
+    assert refused.status_code == 400
+    assert "beginning" in refused.json()["detail"]
+    assert "register" not in backend.calls
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "empty"),
+        ("SELECT * WHERE { ?s ?p ?o }", "reads no stream"),
+        ("SELECT * WHERE {", ""),
+        (QUERY.replace("streams/s", "streams/unknown"), "streams/unknown"),
+    ],
+)
+def test_what_cannot_stand_is_refused_and_the_old_query_stays(client: TestClient, text: str, told: str) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    refused = client.put("/queries/q", content=text, headers=SPARQL)
+    assert refused.status_code == 400
+    assert told in refused.json()["detail"]
+    assert client.get("/queries/q").json()["text"] == QUERY
+
+
+def test_a_syntax_error_has_its_place(client: TestClient) -> None:
+    refused = client.put("/queries/q", content=QUERY.replace("[RANGE PT1S]", "[RANGE PT0S]"), headers=SPARQL)
+    assert refused.status_code == 400
+    assert refused.json()["line"] == 3
+    assert client.put("/queries/q", content=b"SELECT \xff", headers=SPARQL).json()["line"] == 1
+
+
+def test_what_cannot_be_compiled_is_refused_with_nothing_changed(client: TestClient, backend: FakeBackend) -> None:
+    backend.failures["register"] = UnsupportedFeature("property paths are not implemented yet")
+    assert client.put("/queries/q", content=QUERY, headers=SPARQL).status_code == 501
+    assert client.get("/queries/q").status_code == 404
+
+
+def test_a_body_of_another_type_is_refused(client: TestClient) -> None:
+    assert client.put("/queries/q", content=QUERY, headers={"Content-Type": "application/json"}).status_code == 415
+    assert client.put("/queries/q", content=QUERY).status_code == 201
+
+
+@pytest.mark.parametrize("name", [".q", "a b", "live-" + "0" * 32])
+def test_what_is_not_a_name_is_told_so(client: TestClient, name: str) -> None:
+    refused = client.put(f"/queries/{name}", content=QUERY, headers=SPARQL)
+    assert (refused.status_code, refused.json()["title"]) == (400, "Not a name")
+
+
+@pytest.mark.parametrize("kind", ["STREAM", "QUERY"])
+def test_a_name_after_register_is_a_second_name(client: TestClient, kind: str) -> None:
+    text = CONSTRUCT.replace("CONSTRUCT", f"REGISTER {kind} out AS CONSTRUCT", 1)
+    assert client.put("/queries/q", content=text, headers=SPARQL).status_code == 201
+    assert client.get("/queries/q").json()["registered"] == {"kind": kind, "name": "out"}
+
+
+def test_a_query_that_others_read_is_not_ended(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    backend.failures["remove"] = Conflict("the output of the query q is read by r: delete them first")
+    refused = client.delete("/queries/q")
+    assert (refused.status_code, "read by r" in refused.json()["detail"]) == (409, True)
+    assert client.get("/queries/q").status_code == 200
+
+
+def test_a_stream_may_be_named_by_its_url_or_by_its_iri(client: TestClient, backend: FakeBackend) -> None:
+    backend.create_stream("t", StreamSettings("http://e/t"))
+    for url in ("streams/t", "http://127.0.0.1:8000/streams/t", "http://testserver/streams/t", "http://e/t"):
+        assert client.put("/queries/q", content=QUERY.replace("streams/s", url), headers=SPARQL).is_success
+        assert backend.query("q").query.streams == ("http://e/t",)
+
+
+def test_queries_of_listeners_are_not_standing_ones(client: TestClient, backend: FakeBackend) -> None:
+    name = live_name(continuous(), None)
+    backend.register(name, continuous(), standing=False)
+    assert client.get("/queries").json() == {"queries": []}
+    for path in (f"/queries/{name}", f"/queries/{name}/results", f"/queries/{name}/plan"):
+        assert client.get(path).status_code == 404
+    assert client.delete(f"/queries/{name}").status_code == 404
+
+
+def test_the_plan_is_text(client: TestClient) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    plan = client.get("/queries/q/plan")
+    assert (plan.status_code, plan.text) == (200, "plan of q")
+    assert plan.headers["content-type"].startswith("text/plain")
+    assert client.get("/queries/other/plan").status_code == 404
+
+
+def test_the_latest_answer_is_had_in_every_format(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    none_yet = client.get("/queries/q/results")
+    assert (none_yet.status_code, none_yet.json()["title"]) == (404, "No evaluation yet")
+    backend.evaluate("q", 1000, answer(1))
+    backend.evaluate("q", 2000, answer(2))
+    as_json = client.get("/queries/q/results")
+    assert as_json.content == answer(2)
+    assert as_json.headers["content-type"] == "application/sparql-results+json"
+    as_csv = client.get("/queries/q/results", headers={"Accept": "text/csv"})
+    assert as_csv.text == "n\r\n2\r\n"
+    assert as_csv.headers["content-type"] == "text/csv; charset=utf-8"
+    refused = client.get("/queries/q/results", headers={"Accept": "image/png"})
+    assert refused.status_code == 406
+
+
+def test_the_latest_graph_is_had_as_rdf(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/queries/q", content=CONSTRUCT, headers=SPARQL)
+    triple = b"<http://e/a> <http://e/p> <http://e/b> .\n"
+    backend.evaluate("q", 1000, triple)
+    assert client.get("/queries/q/results").headers["content-type"] == "text/turtle; charset=utf-8"
+    assert client.get("/queries/q/results", headers={"Accept": "application/n-triples"}).content == triple
+
+
+def test_the_results_of_an_ended_query_are_a_stream_that_ends(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    backend.evaluate("q", 1000, answer(1))
+    backend.push(Ended("q", "all streams have ended"))
+    streamed = client.get("/queries/q/results?since=beginning", headers=EVENTS)
+    assert streamed.status_code == 200
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    assert b"data: " + answer(1) + b"\n\n" in streamed.content
+    assert streamed.text.rstrip().endswith('data: {"reason":"all streams have ended"}')
+
+
+@pytest.mark.parametrize(("header", "parameter"), [("nonsense", ""), ("", "nonsense"), ("1", "")])
+def test_a_wrong_resume_point_is_a_bad_request(client: TestClient, header: str, parameter: str) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    path = f"/queries/q/results?lastEventId={parameter}"
+    refused = client.get(path, headers={**EVENTS, "Last-Event-ID": header})
+    assert refused.status_code == 400
+    assert client.get("/queries/other/results", headers=EVENTS).status_code == 404
+
+
+def test_results_are_listened_to_resumed_and_ended_by_removal(backend: FakeBackend) -> None:
+    async def check(app: Starlette) -> None:
+        put = Exchange(app, "/queries/q", method="PUT", body=QUERY.encode(), content_type="application/sparql-query")
+        await put.task
+        listener = Exchange(app, "/queries/q/results", accept="text/event-stream")
+        await until(lambda: listener.status == 200)
+        for n in range(1, 4):
+            backend.evaluate("q", n * 1000, answer(n))
+        await until(lambda: listener.instants == [1000, 2000, 3000])
+        assert "lastError" in put.json
+        described = Exchange(app, "/queries/q")
+        await described.task
+        assert described.json["listeners"] == 1
+        token = listener.events[0]["id"]
+        resumed = Exchange(app, f"/queries/q/results?lastEventId={token}", accept="text/event-stream")
+        by_header = Exchange(app, "/queries/q/results?since=beginning", accept="text/event-stream", last_event_id=token)
+        await until(lambda: resumed.instants == by_header.instants == [2000, 3000])
+        await by_header.leave()
+        await Exchange(app, "/queries/q", method="DELETE").task
+        await listener.task
+        await resumed.task
+        assert listener.complete
+        assert listener.events[-1]["event"] == resumed.events[-1]["event"] == "end"
+
+    served(backend, check)
+
+
+def test_listeners_of_a_replaced_query_are_ended(backend: FakeBackend) -> None:
+    async def check(app: Starlette) -> None:
+        await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
+        listener = Exchange(app, "/queries/q/results", accept="text/event-stream")
+        await until(lambda: listener.status)
+        await Exchange(app, "/queries/q", method="PUT", body=CONSTRUCT.encode()).task
+        await listener.task
+        assert listener.events[-1]["event"] == "end"
+
+    served(backend, check)
+
+
+def test_a_head_request_is_answered_without_a_stream(backend: FakeBackend) -> None:
+    async def check(app: Starlette) -> None:
+        await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
+        head = Exchange(app, "/queries/q/results", method="HEAD", accept="text/event-stream")
+        await head.task
+        assert (head.status, head.body) == (200, b"")
+
+    served(backend, check)

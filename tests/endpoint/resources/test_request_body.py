@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+
+import pytest
+from starlette.requests import Request
+
+from endpoint.resources.request_body import BodyTooLarge, InvalidCoding, UnsupportedCoding, read_body
+
+
+def read(body: bytes, coding: str | None = None, limit: int = 1000) -> bytes:
+    headers = [] if coding is None else [(b"content-encoding", coding.encode())]
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    request = Request({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive)
+    return asyncio.run(read_body(request, limit))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "GZIP"])
+def test_a_gzip_body_is_decoded(coding: str) -> None:
+    assert read(gzip.compress(b"<a:a> <a:b> <a:c> ."), coding) == b"<a:a> <a:b> <a:c> ."
+
+
+def test_a_deflate_body_is_decoded() -> None:
+    assert read(zlib.compress(b"text"), "deflate") == b"text"
+
+
+def test_a_body_without_coding_is_taken_as_it_is() -> None:
+    assert read(b"text") == read(b"text", "identity") == b"text"
+
+
+def test_an_unknown_coding_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedCoding, match="'br'") as caught:
+        read(b"text", "br")
+    assert caught.value.status == 415
+
+
+@pytest.mark.parametrize("body", [b"plain", gzip.compress(b"text")[:-4], gzip.compress(b"text") + b"more"])
+def test_a_body_that_is_not_in_its_coding_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidCoding):
+        read(body, "gzip")
+
+
+def test_an_announced_length_that_is_no_number_to_python_is_too_large() -> None:
+    request = Request(
+        {"type": "http", "method": "POST", "path": "/", "headers": [(b"content-length", b"9" * 5000)]},
+    )
+    with pytest.raises(BodyTooLarge):
+        asyncio.run(read_body(request, 1000))
+
+
+def test_the_limit_counts_what_comes_out_of_the_decoder() -> None:
+    with pytest.raises(BodyTooLarge):
+        read(gzip.compress(b"0" * 1001), "gzip")

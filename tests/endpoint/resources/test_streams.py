@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from endpoint import create_app
+from endpoint.settings import Settings
+from protocol.errors import Conflict
+from protocol.streams import StreamSettings, TimeKind
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import continuous
+
+TURTLE = {"Content-Type": "text/turtle"}
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+def test_a_stream_is_created_once_and_found_again(client: TestClient) -> None:
+    created = client.put("/streams/s")
+    assert created.status_code == 201
+    assert created.headers["location"] == "/streams/s"
+    assert created.json()["iri"] == "http://127.0.0.1:8000/streams/s"
+    assert created.json()["time"] == "arrival"
+    assert created.json()["watermark"] is None
+    assert client.put("/streams/s", json={}).status_code == 200
+    assert client.get("/streams/s").json() == created.json()
+
+
+def test_other_settings_for_an_existing_stream_are_a_conflict_that_changes_nothing(client: TestClient) -> None:
+    client.put("/streams/s", json={"time": "event", "allowedLateness": "PT5S"})
+    before = client.get("/streams/s").json()
+    refused = client.put("/streams/s", json={"time": "event"})
+    assert refused.status_code == 409
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert client.get("/streams/s").json() == before
+
+
+def test_an_existing_stream_need_not_be_told_its_iri_again(client: TestClient) -> None:
+    assert client.put("/streams/s", json={"iri": "http://e/s"}).status_code == 201
+    assert client.put("/streams/s").status_code == 200
+    assert client.put("/streams/s", json={"iri": "http://e/other"}).status_code == 409
+
+
+def test_settings_are_taken_and_shown(client: TestClient, backend: FakeBackend) -> None:
+    asked = {
+        "iri": "http://e/s", "time": "event", "timestampPath": ["http://e/at"],
+        "allowedLateness": "PT5S", "retention": "PT1H",
+    }  # fmt: skip
+    assert client.put("/streams/s", json=asked).status_code == 201
+    assert backend.stream("s").settings == StreamSettings(
+        "http://e/s", TimeKind.EVENT, ("http://e/at",), 5000, 3_600_000
+    )
+    shown = client.get("/streams/s").json()
+    assert {name: shown[name] for name in asked} == asked
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [('{"time": "now"}', 400), ("{", 400), ('{"idleTimeout": "PT0S"}', 400), ("[]", 400)]
+)
+def test_wrong_settings_create_nothing(client: TestClient, body: str, status: int) -> None:
+    assert client.put("/streams/s", content=body).status_code == status
+    assert client.get("/streams/s").status_code == 404
+
+
+@pytest.mark.parametrize("name", [".hidden", "~x", "a b", "é", "a%00b", "a?".replace("?", "%3F"), "x" * 201, "a:b"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE"])
+def test_what_is_not_a_name_is_told_so(client: TestClient, name: str, method: str) -> None:
+    response = client.request(method, f"/streams/{name}", headers=TURTLE)
+    assert response.status_code == 400
+    assert "not a name" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["a", "-", "_", "A-1._~", "0", "x" * 200])
+def test_names_may_be_anything_a_url_segment_shows_plainly(client: TestClient, name: str) -> None:
+    assert client.put(f"/streams/{name}").status_code == 201
+    assert client.get(f"/streams/{name}").json()["name"] == name
+
+
+def test_streams_are_listed_by_name(client: TestClient) -> None:
+    assert client.get("/streams").json() == {"streams": []}
+    for name in ("b", "a"):
+        client.put(f"/streams/{name}")
+    assert [stream["name"] for stream in client.get("/streams").json()["streams"]] == ["a", "b"]
+
+
+def test_an_append_hands_over_the_very_body(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    body = '<http://e/a> <http://e/p> "é" .\n'.encode()
+    answer = client.post("/streams/s?at=1970-01-01T00:00:08Z", content=body, headers=TURTLE)
+    assert answer.status_code == 200
+    assert answer.json() == {"elements": 1, "triples": 1, "watermark": "1970-01-01T00:00:07.999Z"}
+    [appended] = backend.appended
+    assert (appended.body, appended.content_type, appended.at) == (body, "text/turtle", 8000)
+
+
+@pytest.mark.parametrize(
+    ("at", "instant"),
+    [
+        ("8000", 8000),
+        ("-1", -1),
+        ("1970-01-01T01:00:08+01:00", 8000),
+        ("1970-01-01T01:00:08%2B01:00", 8000),
+        ("", None),
+    ],
+)
+def test_a_time_may_be_written_in_several_ways(
+    client: TestClient, backend: FakeBackend, at: str, instant: int | None
+) -> None:
+    client.put("/streams/s")
+    assert client.post(f"/streams/s?at={at}", content=b"x", headers=TURTLE).status_code == 200
+    assert backend.appended[0].at == instant
+
+
+@pytest.mark.parametrize("at", ["yesterday", "8.5", "1970-01-01", "9" * 30, "9" * 5000])
+def test_what_is_no_time_appends_nothing(client: TestClient, backend: FakeBackend, at: str) -> None:
+    client.put("/streams/s")
+    refused = client.post(f"/streams/s?at={at}", content=b"x", headers=TURTLE)
+    assert refused.status_code == 400
+    assert refused.json()["detail"].startswith("at: ")
+    assert backend.appended == []
+
+
+def test_two_times_append_nothing(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    refused = client.post("/streams/s?at=1&at=2", content=b"x", headers=TURTLE)
+    assert refused.status_code == 400
+    assert refused.json()["detail"] == "at is given 2 times: give one"
+    assert backend.appended == []
+
+
+def test_appending_to_what_is_not_there_is_not_found(client: TestClient) -> None:
+    assert client.post("/streams/s", content=b"x", headers=TURTLE).status_code == 404
+
+
+def test_a_body_that_is_not_rdf_is_refused_with_its_place(client: TestClient) -> None:
+    client.put("/streams/s")
+    refused = client.post("/streams/s", content=b"not RDF", headers=TURTLE)
+    assert refused.status_code == 400
+    assert (refused.json()["line"], refused.json()["column"]) == (1, 1)
+
+
+def test_a_body_of_no_declared_type_is_refused(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    assert client.post("/streams/s", content=b"x").status_code == 415
+    assert backend.appended == []
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_beyond_the_limit_is_refused(backend: FakeBackend, announced: bool) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"a" * 600
+        yield b"b" * 600
+
+    content = b"a" * 1025 if announced else parts()
+    with TestClient(create_app(Settings(threads=2, max_request_bytes=1024), backend=backend)) as client:
+        client.put("/streams/s")
+        assert client.post("/streams/s", content=content, headers=TURTLE).status_code == 413
+    assert backend.appended == []
+    assert client.post("/streams/s", content=b"1234567890", headers=TURTLE).status_code == 200
+
+
+def test_an_ended_stream_takes_no_more(client: TestClient) -> None:
+    client.put("/streams/s")
+    assert client.put("/streams/s/watermark", content="end\n").json()["ended"] is True
+    assert client.post("/streams/s", content=b"x", headers=TURTLE).status_code == 409
+
+
+@pytest.mark.parametrize("body", ["1970-01-01T00:00:08Z", " 8000\n", '"1970-01-01T00:00:08"', "\ufeff8000"])
+def test_the_watermark_is_advanced(client: TestClient, body: str) -> None:
+    client.put("/streams/s")
+    answer = client.put("/streams/s/watermark", content=body.encode())
+    assert answer.status_code == 200
+    assert answer.json()["watermark"] == "1970-01-01T00:00:08Z"
+    assert client.put("/streams/s/watermark", content="1000").json()["watermark"] == "1970-01-01T00:00:08Z"
+
+
+@pytest.mark.parametrize("body", [b"", b"soon", b"\xff", b'""', b'"'])
+def test_what_is_neither_a_time_nor_the_end_changes_nothing(client: TestClient, body: bytes) -> None:
+    client.put("/streams/s")
+    refused = client.put("/streams/s/watermark", content=body)
+    assert refused.status_code == 400
+    assert "end" in refused.json()["detail"]
+    assert client.get("/streams/s").json()["watermark"] is None
+
+
+def test_the_watermark_of_nothing_is_not_found(client: TestClient) -> None:
+    assert client.put("/streams/s/watermark", content="end").status_code == 404
+    assert client.get("/streams/s/watermark").status_code == 405
+
+
+def test_a_stream_is_deleted_unless_a_query_reads_it(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    backend.register("q", continuous(), standing=True)
+    assert client.delete("/streams/s").status_code == 409
+    backend.remove("q")
+    assert client.delete("/streams/s").status_code == 204
+    assert client.delete("/streams/s").status_code == 404
+
+
+def test_a_method_that_is_not_there_is_told_which_are(client: TestClient) -> None:
+    refused = client.patch("/streams/s")
+    assert refused.status_code == 405
+    assert {"GET", "PUT", "POST", "DELETE"} <= set(refused.headers["allow"].split(", "))
+
+
+def test_what_the_backend_refuses_is_passed_on(client: TestClient, backend: FakeBackend) -> None:
+    backend.failures["append"] = Conflict("the stream is read only")
+    client.put("/streams/s")
+    refused = client.post("/streams/s", content=b"x", headers=TURTLE)
+    assert (refused.status_code, refused.json()["detail"]) == (409, "the stream is read only")

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import ProtocolError
+from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
+
+FORM = "application/x-www-form-urlencoded"
+QUERY = "application/sparql-query"
+UPDATE = "application/sparql-update"
+
+
+def status(method: str, query_string: bytes = b"", content_type: str | None = None, body: bytes = b"") -> int:
+    with pytest.raises(ProtocolError) as caught:
+        sparql_request(method, query_string, content_type, body)
+    return caught.value.status
+
+
+@given(st.text())
+def test_a_query_is_decoded_exactly_once_however_it_is_sent(text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return
+    encoded = urlencode({"query": text}).encode()
+    assert sparql_request("GET", encoded, None, b"") == QueryRequest(text)
+    assert sparql_request("POST", b"", FORM, encoded) == QueryRequest(text)
+    if not text.startswith("\ufeff"):
+        assert sparql_request("POST", b"", QUERY, text.encode()) == QueryRequest(text)
+
+
+def test_percent_signs_and_plus_signs_mean_what_the_form_encoding_says() -> None:
+    assert sparql_request("GET", b"query=a%2Bb+c%2520%26", None, b"") == QueryRequest("a+b c%20&")
+
+
+def test_datasets_come_with_queries_and_updates() -> None:
+    in_url = b"default-graph-uri=http://ex/a&named-graph-uri=http://ex/b&default-graph-uri=http://ex/c"
+    expected = QueryRequest("ASK {}", ("http://ex/a", "http://ex/c"), ("http://ex/b",))
+    assert sparql_request("POST", in_url, QUERY, b"ASK {}") == expected
+    assert sparql_request("GET", in_url + b"&query=ASK+{}", None, b"") == expected
+    assert sparql_request("POST", b"", FORM, in_url + b"&query=ASK+{}") == expected
+    using = b"using-graph-uri=http://ex/a&using-named-graph-uri=http://ex/b"
+    assert sparql_request("POST", using, UPDATE, b"x") == UpdateRequest("x", ("http://ex/a",), ("http://ex/b",))
+
+
+def test_a_get_without_an_operation_asks_for_the_description() -> None:
+    assert sparql_request("GET", b"", None, b"") is None
+    assert sparql_request("HEAD", b"x=1", None, b"") is None
+
+
+def test_an_empty_query_is_a_query() -> None:
+    assert sparql_request("GET", b"query=", None, b"") == QueryRequest("")
+    assert sparql_request("POST", b"", UPDATE, b"") == UpdateRequest("")
+
+
+def test_content_types_may_have_parameters_and_capitals() -> None:
+    assert sparql_request("POST", b"", 'Application/SPARQL-Query; Charset="UTF-8"', b"x") == QueryRequest("x")
+    assert sparql_request("POST", b"", QUERY, b"\xef\xbb\xbfx") == QueryRequest("x")
+
+
+@pytest.mark.parametrize(
+    ("query_string", "content_type", "body"),
+    [
+        (b"", FORM, b""),
+        (b"", FORM, b"query=a&query=b"),
+        (b"", FORM, b"update=a&update=b"),
+        (b"", FORM, b"query=a&update=b"),
+        (b"query=a", FORM, b"query=b"),
+        (b"query=a", QUERY, b"b"),
+        (b"", QUERY, b"\xff"),
+        (b"", FORM, b"query=%FF"),
+        (b"default-graph-uri=relative", QUERY, b"a"),
+        (b"using-graph-uri=http://ex/", QUERY, b"a"),
+        (b"default-graph-uri=http://ex/", UPDATE, b"a"),
+        (b"", FORM, b"&".join(b"a=b" for _ in range(2000))),
+    ],
+)
+def test_a_request_that_contradicts_the_protocol_is_a_bad_one(
+    query_string: bytes, content_type: str, body: bytes
+) -> None:
+    assert status("POST", query_string, content_type, body) == 400
+
+
+def test_a_get_may_not_have_two_queries_nor_graphs_without_one() -> None:
+    assert status("GET", b"query=a&query=b") == 400
+    assert status("GET", b"default-graph-uri=http://ex/") == 400
+
+
+def test_an_update_by_get_is_refused() -> None:
+    assert status("GET", b"update=a") == 405
+    assert status("HEAD", b"update=a&query=b") == 405
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [None, "", "text/plain", "application/sparql", f"{QUERY}; charset=utf-16", f"{UPDATE};charset=latin1"],
+)
+def test_other_bodies_are_not_read(content_type: str | None) -> None:
+    assert status("POST", b"", content_type, b"ASK {}") == 415
+
+
+def test_the_timeout_of_a_query_may_be_in_the_url_or_in_the_form() -> None:
+    form = "application/x-www-form-urlencoded"
+    assert sparql_request("GET", b"query=ASK+{}&timeout=2.5", None, b"") == QueryRequest("ASK {}", timeout=2.5)
+    assert sparql_request("POST", b"timeout=3", form, b"query=ASK+{}") == QueryRequest("ASK {}", timeout=3.0)
+    assert sparql_request("POST", b"", form, b"query=ASK+{}&timeout=3") == QueryRequest("ASK {}", timeout=3.0)
+    for wrong in (b"0", b"-1", b"soon", b"nan", b"inf", b"", b"1&timeout=2"):
+        with pytest.raises(ProtocolError, match="timeout"):
+            sparql_request("GET", b"query=ASK+{}&timeout=" + wrong, None, b"")
+
+
+def test_the_method_query_takes_a_query_and_no_update() -> None:
+    assert sparql_request("QUERY", b"", QUERY, b"ASK {}") == QueryRequest("ASK {}")
+    assert sparql_request("QUERY", b"default-graph-uri=http://ex/a", FORM, b"query=ASK+%7B%7D") == QueryRequest(
+        "ASK {}", ("http://ex/a",)
+    )
+    assert status("QUERY", b"", UPDATE, b"CLEAR ALL") == 405
+    assert status("QUERY", b"", FORM, b"update=CLEAR+ALL") == 405
+    assert status("QUERY", b"query=ASK+%7B%7D") == 415

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.sparql.tokens import Kind, place, tokens
+
+
+def shown(text: str) -> list[tuple[str, str]]:
+    return [(token.kind.value, token.text) for token in tokens(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<http://ex/#a> # <b>\r'c'", [("iri", "<http://ex/#a>"), ("string", "'c'")]),
+        ('"""a"b""c\n"""', [("string", '"""a"b""c\n"""')]),
+        ("'it\\'s' ''", [("string", "'it\\'s'"), ("string", "''")]),
+        ("ex:a.b.", [("name", "ex:a.b"), ("other", ".")]),
+        ("ex:a\\'b", [("name", "ex:a\\'b")]),
+        (":", [("name", ":")]),
+        ("?x$y", [("variable", "?x"), ("variable", "$y")]),
+        ("_:b1.", [("blank", "_:b1"), ("other", ".")]),
+        ("'a'@en-GB", [("string", "'a'"), ("language", "@en-GB")]),
+        ("1SERVICE", [("other", "1"), ("word", "SERVICE")]),
+        ("?a<?b", [("variable", "?a"), ("other", "<"), ("variable", "?b")]),
+        ("'open", [("other", "'"), ("word", "open")]),
+        ("été:à", [("name", "été:à")]),
+    ],
+)
+def test_tokens_end_where_the_grammar_says(text: str, expected: list[tuple[str, str]]) -> None:
+    assert shown(text) == expected
+
+
+@given(st.text(alphabet="aé:.<>\"'\\#?_@{} \n1", max_size=40))
+def test_tokens_lie_in_order_and_are_slices_of_the_text(text: str) -> None:
+    end = 0
+    for token in tokens(text):
+        assert text[token.start : token.end] == token.text
+        assert token.start >= end
+        end = token.end
+
+
+def test_depth_counts_the_brackets_that_are_open() -> None:
+    assert [(token.text, token.depth) for token in tokens("a{b{c}d}e") if token.kind is Kind.WORD] == [
+        ("a", 0), ("b", 1), ("c", 2), ("d", 1), ("e", 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["a.", "<a", "'", '"""a"', "?", "_:a.", "ex:a.b ", "{"])
+def test_long_texts_are_scanned_in_linear_time(unit: str) -> None:
+    # A quadratic scan of this would take minutes.
+    assert sum(1 for _ in tokens(unit * 100_000)) > 0
+
+
+def test_places_are_counted_from_one() -> None:
+    assert place("ab\ncd", 0) == (1, 1)
+    assert place("ab\ncd", 4) == (2, 2)

@@ -1,0 +1,66 @@
+"""Rows of terms as SPARQL JSON bindings and as a template's triples."""
+
+from __future__ import annotations
+
+import json
+
+from spark_backend.answers.solutions import BindingWriter, instantiate
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+ROW = ("<http://ex/a>", '"é \\"q\\" \\n"@en', None, "_:b", f'"1"^^<{XSD}integer>')
+
+
+def test_a_binding_object_leaves_unbound_variables_out() -> None:
+    names = [json.dumps(name, ensure_ascii=False) for name in ("a", "ü", "c", "d", "e")]
+    assert json.loads(BindingWriter().bindings(names, [[term] for term in ROW], 1)[0]) == {
+        "a": {"type": "uri", "value": "http://ex/a"},
+        "ü": {"type": "literal", "value": 'é "q" \n', "xml:lang": "en"},
+        "d": {"type": "bnode", "value": "b"},
+        "e": {"type": "literal", "value": "1", "datatype": f"{XSD}integer"},
+    }
+
+
+def test_a_solution_without_a_binding_is_an_empty_object() -> None:
+    assert BindingWriter().bindings([], [], 2) == ["{}", "{}"]
+    assert BindingWriter().bindings(['"a"'], [(None,)], 1) == ["{}"]
+
+
+def test_the_same_term_is_written_the_same_again() -> None:
+    writer = BindingWriter()
+    long = '"' + "x" * 5000 + '"'
+    assert writer.bindings(['"a"'], [(long,)], 1) == writer.bindings(['"a"'], [(long,)], 1)
+
+
+def lines(template: tuple[tuple[str, str, str], ...], instant: int = 1, place: int = 0, query: str = "q") -> list[str]:
+    names = ("a", "l", "u", "b", "n")
+    return instantiate(template, names, ROW, query=query, instant=instant, place=place).splitlines()
+
+
+def test_a_template_is_filled_with_terms() -> None:
+    assert lines((("?a", "<http://ex/p>", "?l"), ("?b", "<http://ex/q>", "<http://ex/c>"))) == [
+        '<http://ex/a> <http://ex/p> "é \\"q\\" \\n"@en .',
+        "_:b <http://ex/q> <http://ex/c> .",
+    ]
+
+
+def test_triples_that_are_none_are_left_out() -> None:
+    for triple in (
+        ("?l", "<http://ex/p>", "?a"),
+        ("?a", "?l", "?a"),
+        ("?a", "?b", "?a"),
+        ("?a", "<http://ex/p>", "?u"),
+        ("?u", "<http://ex/p>", "?a"),
+        ("?a", "?unknown", "?a"),
+    ):
+        assert lines((triple,)) == []
+
+
+def test_blank_nodes_are_those_of_the_solution_and_no_other() -> None:
+    template = (("_:x", "<http://ex/p>", "_:y"), ("_:x", "<http://ex/q>", "?a"))
+    first = lines(template)
+    names = {first[0].split(" ")[0], first[0].split(" ")[2]}
+    assert len(names) == 2
+    assert first[1].split(" ")[0] == first[0].split(" ")[0]
+    assert lines(template) == first
+    for other in (lines(template, instant=2), lines(template, place=1), lines(template, query="r")):
+        assert not names & {other[0].split(" ")[0], other[0].split(" ")[2]}

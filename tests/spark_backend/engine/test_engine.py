@@ -1,0 +1,604 @@
+"""The engine's registrations, restarts, notices and replays, over the real log, clock and evaluator, without Spark."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
+from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
+from protocol.streams import StreamSettings, TimeKind
+from spark_backend.answers.answer import Answer
+from spark_backend.log.writer import StreamLog
+from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
+
+EX = "http://ex/"
+END = 2**62
+EVERY_2 = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s ?p ?o }}"
+EVERY_3 = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 3] WHERE {{ ?s ?p ?o }}"
+NEWS = f"SELECT ISTREAM ?s FROM STREAM <{EX}s> [RANGE 6 STEP 2] WHERE {{ ?s ?p ?o }}"
+CLOSES = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2 REPORT ON_WINDOW_CLOSE] WHERE {{ ?s ?p ?o }}"
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., SteppedBackend]]:
+    """Opens a backend over the same directory, again and again; a second closes the first."""
+    there: list[SteppedBackend] = []
+
+    def open_backend(graphs: Graphs | None = None, *, offset: bool = True) -> SteppedBackend:
+        before = there[-1] if there else None
+        if before is not None:
+            before.close()
+        backend = SteppedBackend(tmp_path, graphs or (None if before is None else before.graphs))
+        if before is not None and offset:
+            backend.pipeline.offset = json.loads(json.dumps(before.pipeline.offset))
+        there.append(backend)
+        return backend
+
+    yield open_backend
+    there[-1].close()
+
+
+@pytest.fixture
+def stepped(opened: Callable[..., SteppedBackend]) -> SteppedBackend:
+    backend = opened()
+    backend.event_stream("s", EX + "s")
+    return backend
+
+
+def post(stepped: SteppedBackend, *at: int, stream: str = "s") -> None:
+    for t in at:
+        stepped.post(stream, f"<{EX}e{t}> a <{EX}T> .", t)
+
+
+def subjects(document: bytes) -> list[str]:
+    bindings = json.loads(document)["results"]["bindings"]
+    return sorted(binding["s"]["value"].removeprefix(EX) for binding in bindings)
+
+
+def answers(stepped: SteppedBackend, name: str = "q") -> dict[int, list[str]]:
+    return {t: subjects(document) for t, document in stepped.answers(name).items()}
+
+
+def progress(stepped: SteppedBackend) -> list[Notice]:
+    """What the ticker would tell now."""
+    return stepped.backend._progress.look()
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name in ("catalogue.json", "registry.json")
+    }
+
+
+# --- registration ----------------------------------------------------------------------------
+
+UNKNOWN_STREAM = (
+    f"SELECT ?s\nFROM STREAM <{EX}s> [RANGE 2]\n  FROM STREAM <{EX}nowhere> [RANGE 2]\nWHERE {{ ?s ?p ?o }}"
+)
+NOT_YET = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ SERVICE <{EX}other> {{ ?s ?p ?o }} }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [(UNKNOWN_STREAM, QuerySemanticError), (NOT_YET, UnsupportedFeature)]
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["q", "new"])
+def test_a_registration_that_fails_changes_nothing(
+    tmp_path: Path, stepped: SteppedBackend, text: str, error: type[ProtocolError], name: str
+) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1)
+    before, described = files(tmp_path), stepped.backend.queries()
+    with pytest.raises(error):
+        stepped.register(name, text)
+    assert files(tmp_path) == before
+    assert stepped.backend.queries() == described
+    post(stepped, 5)
+    stepped.run()
+    assert answers(stepped) == {2: ["e1"]}
+    assert not [notice for notice in stepped.notices if isinstance(notice, Ended)]
+
+
+def test_an_unknown_stream_is_named_with_its_line_and_column(stepped: SteppedBackend) -> None:
+    with pytest.raises(QuerySemanticError, match=r"no stream <http://ex/nowhere>.*PUT /streams") as raised:
+        stepped.register("q", UNKNOWN_STREAM)
+    assert (raised.value.line, raised.value.column) == (3, 15)
+    assert f"<{EX}s>" in raised.value.detail
+
+
+def test_a_query_starts_at_the_watermark_and_since_moves_that(stepped: SteppedBackend) -> None:
+    post(stepped, 1, 3, 5, 7)
+    stepped.register("now", EVERY_2)
+    stepped.register("beginning", EVERY_2, since=-(10**12))
+    stepped.register("four", EVERY_2, since=4)
+    stepped.register("three", EVERY_2, since=3)
+    post(stepped, 9)
+    stepped.run()
+    assert list(stepped.answers("now")) == [8]
+    assert list(stepped.answers("beginning")) == [2, 4, 6, 8]
+    assert list(stepped.answers("four")) == [6, 8]
+    assert list(stepped.answers("three")) == [4, 6, 8]
+    assert stepped.backend.query("now").start == 6
+
+
+def test_a_query_over_a_stream_without_elements_starts_with_the_first(stepped: SteppedBackend) -> None:
+    stepped.register("q", CLOSES)
+    stepped.run()
+    assert stepped.backend.query("q").start is None
+    post(stepped, 7, 11)
+    stepped.run()
+    assert answers(stepped) == {8: ["e7"], 10: []}
+
+
+def test_a_replacement_ends_the_old_query_and_starts_at_the_watermark_of_now(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1, 5)
+    stepped.run()
+    told = len(stepped.notices)
+    stepped.register("q", EVERY_3)
+    assert stepped.notices[told:] == [Ended("q", "the query was replaced")]
+    described = stepped.backend.query("q")
+    assert (described.start, described.evaluated, described.evaluations) == (4, None, 0)
+    post(stepped, 12)
+    stepped.run()
+    assert answers(stepped) == {2: ["e1"], 6: ["e5"]}
+    assert len(stepped.backend.queries()) == 1
+
+
+def test_registering_says_whether_the_name_is_new(stepped: SteppedBackend) -> None:
+    from protocol.language import parse
+    from protocol.language.model import ContinuousQuery
+
+    query = parse(EVERY_2)
+    assert isinstance(query, ContinuousQuery)
+    assert stepped.backend.register("q", query, standing=True) is True
+    assert stepped.backend.register("q", query, standing=False) is False
+    assert stepped.backend.register("q", query, standing=True) is False
+
+
+def test_answers_planned_for_a_replaced_query_are_not_told_as_the_new_ones(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    old = stepped.running("q")
+    stepped.register("q", EVERY_3)
+    stepped.pipeline.receive([(old.registered.key, Answer(2, ['{"s":{}}'], []))])
+    assert answers(stepped) == {}
+
+
+def test_nothing_is_told_of_a_query_after_its_end(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1, 5)
+    running = stepped.running("q")
+    write, removers = running.writer.write, []
+
+    def write_while_it_is_removed(answer: Answer) -> tuple[bytes, int]:
+        removers.append(threading.Thread(target=stepped.backend.remove, args=("q",)))
+        removers[-1].start()
+        removers[-1].join(0.2)  # has to wait for what is being told
+        return write(answer)
+
+    running.writer.write = write_while_it_is_removed  # type: ignore[method-assign]
+    stepped.run()
+    removers[0].join(10)
+    assert [type(notice) for notice in stepped.notices] == [Evaluation, Ended]
+
+
+def test_a_removed_query_is_unknown_and_answers_no_more(tmp_path: Path, stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1)
+    stepped.backend.remove("q")
+    post(stepped, 5)
+    stepped.run()
+    assert stepped.notices == [Ended("q", "the query was removed")]
+    assert not list((tmp_path / "queries").glob("q.*"))
+    ask = stepped.backend
+    for action in (ask.query, ask.plan, ask.remove, ask.retained_from, lambda name: list(ask.replay(name, None, 9))):
+        with pytest.raises(NotFound, match="no query q"):
+            action("q")
+
+
+# --- streams ---------------------------------------------------------------------------------
+
+
+def test_a_stream_that_a_standing_query_reads_is_not_deleted(stepped: SteppedBackend) -> None:
+    stepped.register("b", EVERY_2)
+    stepped.register("a", EVERY_3)
+    stepped.register("live", EVERY_3, standing=False)
+    with pytest.raises(Conflict, match="read by a, b: delete the queries first"):
+        stepped.backend.delete_stream("s")
+    assert [query.name for query in stepped.backend.queries()] == ["a", "b", "live"]
+    assert [stream.name for stream in stepped.backend.streams()] == ["s"]
+
+
+def test_deleting_a_stream_ends_the_live_queries_that_read_it(stepped: SteppedBackend) -> None:
+    stepped.event_stream("t", EX + "t")
+    stepped.register("live", EVERY_2, standing=False)
+    stepped.register("other", EVERY_2.replace(f"<{EX}s>", f"<{EX}t>"))
+    stepped.backend.delete_stream("s")
+    assert stepped.notices == [Ended("live", "the query was removed")]
+    assert [query.name for query in stepped.backend.queries()] == ["other"]
+    with pytest.raises(NotFound):
+        stepped.backend.stream("s")
+
+
+def test_a_stream_made_anew_has_nothing_of_the_old_one(stepped: SteppedBackend) -> None:
+    post(stepped, 1, 50)
+    stepped.backend.delete_stream("s")
+    stepped.event_stream("s", EX + "s")
+    stepped.register("q", EVERY_2)
+    assert stepped.backend.query("q").start is None
+    post(stepped, 3, 5)
+    stepped.run()
+    assert answers(stepped) == {4: ["e3"]}
+
+
+def test_the_end_of_an_arrival_stream_leaves_in_the_log_how_far_its_clock_had_closed_windows(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s"))
+    stepped.register("q", CLOSES)
+    stepped.now = 1
+    stepped.backend.append("s", f"<{EX}x> a <{EX}T> .".encode(), "text/turtle", None)
+    stepped.now = 21
+    stepped.backend._streams.tick()
+    stepped.run()
+    stepped.backend.end_stream("s")
+    stepped.run()
+    assert list(stepped.answers("q")) == list(range(2, 21, 2))
+    live = [notice for notice in stepped.notices if isinstance(notice, Evaluation)]
+    assert list(stepped.backend.replay("q", None, END)) == live
+    again = opened()
+    assert list(again.backend.replay("q", None, END)) == live
+
+
+# --- restarts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("query", [EVERY_2, NEWS])
+def test_a_standing_query_goes_on_after_a_restart_and_tells_nothing_twice(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend, query: str, offset: bool
+) -> None:
+    stepped.register("q", query)
+    stepped.register("live", query, standing=False)
+    post(stepped, 1, 3, 5)
+    stepped.run()
+    described = stepped.backend.query("q")
+    again = opened(offset=offset)
+    assert [found.name for found in again.backend.queries()] == ["q"]
+    found = again.backend.query("q")
+    assert (found.start, found.evaluated, found.standing) == (described.start, 4, True)
+    assert found.query.text == query
+    again.run()
+    assert again.notices == []
+    post(again, 7)
+    again.run()
+    assert answers(stepped) == {2: ["e1"], 4: ["e3"]}
+    assert answers(again) == {6: ["e5"]}
+
+
+def test_a_query_that_was_replaced_or_removed_does_not_come_back(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend
+) -> None:
+    stepped.register("q", EVERY_2)
+    stepped.register("q", EVERY_3)
+    stepped.register("made live", EVERY_3)
+    stepped.register("made live", EVERY_3, standing=False)
+    stepped.register("gone", EVERY_2)
+    stepped.backend.remove("gone")
+    again = opened()
+    assert [(found.name, found.query.text) for found in again.backend.queries()] == [("q", EVERY_3)]
+
+
+def test_what_was_planned_but_not_told_before_a_crash_is_told_after_it(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend
+) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1, 3, 5)
+    again = opened(offset=False)
+    again.run()
+    assert answers(again) == {2: ["e1"], 4: ["e3"]}
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+def test_a_failed_evaluation_is_told_and_the_query_goes_on(stepped: SteppedBackend) -> None:
+    stepped.register("q", NEWS)
+    key = stepped.running("q").registered.key
+    one, two = '{"s":{"type":"uri","value":"http://ex/one"}}', '{"s":{"type":"uri","value":"http://ex/two"}}'
+    stepped.pipeline.receive(
+        [(key, Answer(2, [one], [])), (key, Answer(4, [], [], "too much")), (key, Answer(6, [one, two], []))]
+    )
+    assert [type(notice) for notice in stepped.notices] == [Evaluation, Failed, Evaluation]
+    assert answers(stepped) == {2: ["one"], 6: ["two"]}  # compared with the last that there was
+    described = stepped.backend.query("q")
+    assert (described.evaluated, described.evaluations, described.solutions) == (6, 2, 2)
+    assert described.last_error == "too much"
+
+
+def test_after_a_restart_istream_passes_over_a_failed_evaluation_too(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("q", NEWS)
+    post(stepped, 1, 3, 5)
+    stepped.run()
+    again = opened()
+    real = again.pipeline.answers
+
+    def failing_at_4(key: str, prepared: str, instants: list[int]) -> Iterator[Answer]:
+        return (Answer(4, [], [], "too much") if a.instant == 4 else a for a in real(key, prepared, instants))
+
+    monkeypatch.setattr(again.pipeline, "answers", failing_at_4)
+    post(again, 7)
+    again.run()
+    assert answers(again) == {6: ["e3", "e5"]}
+
+
+def test_an_answer_that_was_out_is_not_told_again(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1, 5)
+    stepped.run()
+    told = list(stepped.notices)
+    stepped.pipeline.offset = {}
+    stepped.run()
+    assert stepped.notices == told
+
+
+# --- replays ---------------------------------------------------------------------------------
+
+
+def test_a_replay_gives_what_was_told_after_and_up_to_the_instants_asked_for(stepped: SteppedBackend) -> None:
+    stepped.register("q", NEWS)
+    post(stepped, 1, 3, 5, 7, 9)
+    stepped.run()
+    live = [notice for notice in stepped.notices if isinstance(notice, Evaluation)]
+    assert [evaluation.instant for evaluation in live] == [2, 4, 6, 8]
+    for after, upto, wanted in [(None, 8, live), (2, 6, live[1:3]), (3, 7, live[1:3]), (8, 99, []), (6, 2, [])]:
+        assert list(stepped.backend.replay("q", after, upto)) == wanted
+
+
+def test_a_replay_stops_at_the_watermark(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    assert list(stepped.backend.replay("q", None, END)) == []
+    post(stepped, 1, 4)
+    stepped.run()
+    # 4 may still get more elements, so the answer at 4 is not known yet.
+    assert [evaluation.instant for evaluation in stepped.backend.replay("q", None, END)] == [2]
+
+
+def test_a_long_replay_is_whole_and_in_order(stepped: SteppedBackend) -> None:
+    stepped.register("q", CLOSES)
+    post(stepped, 1)
+    stepped.backend.advance("s", 1400)
+    stepped.run()
+    live = [notice for notice in stepped.notices if isinstance(notice, Evaluation)]
+    assert [evaluation.instant for evaluation in live] == list(range(2, 1401, 2))
+    assert list(stepped.backend.replay("q", None, 1400)) == live
+
+
+def test_blank_nodes_keep_their_names_in_replays_but_not_in_another_delivery(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend
+) -> None:
+    stepped.register("q", EVERY_2.replace("?s FROM", "?s ?o FROM"))
+    body = f"_:b <{EX}p> _:b . _:b <{EX}q> _:c ."
+    stepped.post("s", body, 1)
+    stepped.post("s", body, 3)
+    stepped.backend.advance("s", 4)
+    stepped.run()
+    live = [notice for notice in stepped.notices if isinstance(notice, Evaluation)]
+    assert list(stepped.backend.replay("q", None, END)) == live
+    assert list(opened().backend.replay("q", None, END)) == live
+    one, other = (
+        {term["value"] for row in json.loads(e.data)["results"]["bindings"] for term in row.values()} for e in live
+    )
+    assert len(one) == len(other) == 2
+    assert not one & other  # scoped to their messages
+
+
+# --- retention -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new segment every few elements, so that old ones can go."""
+    real = StreamLog.open
+
+    def opened_small(directory: Path, settings: StreamSettings, clock: Callable[[], int]) -> StreamLog:
+        return real(directory, settings, clock, segment_bytes=4096)
+
+    monkeypatch.setattr(StreamLog, "open", opened_small)
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_nothing_is_dropped_that_a_query_has_still_to_read(opened: Callable[..., SteppedBackend]) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 40 STEP 20] WHERE {{ ?s ?p ?o }}")
+    post(stepped, *range(1, 200))
+    progress(stepped)
+    assert stepped.backend.retained_from("q") is None
+    stepped.run()
+    assert answers(stepped)[180] == sorted(f"e{t}" for t in range(141, 181))
+    progress(stepped)
+    assert stepped.backend.retained_from("q") is not None
+    post(stepped, *range(200, 203))
+    stepped.run()
+    assert answers(stepped)[200] == sorted(f"e{t}" for t in range(161, 201))
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_after_retention_what_is_held_is_replayed_as_it_was_also_after_a_restart(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 4 REPORT ON_WINDOW_CLOSE] WHERE {{ ?s ?p ?o }}")
+    # Gaps, so that there are windows to close between what was dropped and the first element held.
+    post(stepped, *range(1, 600, 20))
+    stepped.run()
+    progress(stepped)
+    post(stepped, *range(601, 700, 20))
+    stepped.run()
+    progress(stepped)
+    held = stepped.backend.retained_from("q")
+    assert held is not None
+    live = [n for n in stepped.notices if isinstance(n, Evaluation) and n.instant > held]
+    assert live
+    assert list(stepped.backend.replay("q", held, END)) == live
+    assert list(opened().backend.replay("q", held, END)) == live
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_a_restart_drops_nothing_that_a_query_has_still_to_read(opened: Callable[..., SteppedBackend]) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 40 STEP 20] WHERE {{ ?s ?p ?o }}")
+    post(stepped, *range(1, 100))
+    stepped.run()
+    again = opened()
+    post(again, *range(100, 130))
+    again.run()
+    assert answers(again) == {t: sorted(f"e{s}" for s in range(t - 39, t + 1)) for t in (100, 120)}
+
+
+# --- the store -------------------------------------------------------------------------------
+
+LABELLED = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s a <{EX}T> . ?s <{EX}label> ?l }}"
+
+
+def label(name: str) -> tuple[str, str, str, str]:
+    return ("", f"<{EX}{name}>", f"<{EX}label>", '"l"')
+
+
+def test_a_change_of_the_store_is_seen_from_the_next_evaluation_on(stepped: SteppedBackend) -> None:
+    stepped.register("q", LABELLED)
+    post(stepped, 1, 3)
+    stepped.run()
+    stepped.graphs.set([label("e3"), label("e5")])
+    stepped.backend.store_changed()
+    post(stepped, 5)
+    stepped.run()
+    stepped.graphs.set([])
+    stepped.backend.store_changed()
+    post(stepped, 7)
+    stepped.run()
+    assert answers(stepped) == {2: [], 4: ["e3"], 6: []}
+
+
+def test_a_change_that_touches_no_querys_triples_prepares_nothing_anew(tmp_path: Path, stepped: SteppedBackend) -> None:
+    stepped.graphs.set([label("e1")])
+    stepped.register("q", LABELLED)
+    stepped.register("without", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s a <{EX}T> }}")
+    before, prepared = files(tmp_path), sorted(path.name for path in (tmp_path / "queries").iterdir())
+    stepped.graphs.set([label("e1"), ("", f"<{EX}x>", f"<{EX}y>", f"<{EX}z>")])
+    stepped.backend.store_changed()
+    assert files(tmp_path) == before
+    assert sorted(path.name for path in (tmp_path / "queries").iterdir()) == prepared
+
+
+def test_after_a_restart_the_store_is_read_as_it_is_then(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend
+) -> None:
+    stepped.register("q", LABELLED)
+    post(stepped, 1)
+    again = opened(Graphs([label("e1")]))
+    post(again, 5)
+    again.run()
+    assert answers(again) == {2: ["e1"]}
+
+
+# --- progress --------------------------------------------------------------------------------
+
+
+def test_progress_is_told_when_the_watermark_moves_and_all_up_to_it_is_out(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    assert progress(stepped) == []
+    post(stepped, 1)
+    assert progress(stepped) == [Progress("q", 0, 0)]
+    assert progress(stepped) == []
+    post(stepped, 5)
+    assert progress(stepped) == []  # 2 is due
+    stepped.run()
+    assert progress(stepped) == [Progress("q", 4, 4)]
+    assert progress(stepped) == []
+    stepped.backend.advance("s", 7)
+    stepped.run()
+    assert progress(stepped) == [Progress("q", 7, 7)]
+
+
+def test_a_query_ends_when_all_its_streams_have_and_every_evaluation_is_out(stepped: SteppedBackend) -> None:
+    stepped.event_stream("t", EX + "t")
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] FROM STREAM <{EX}t> [RANGE 2] WHERE {{ ?s ?p ?o }}")
+    post(stepped, 1)
+    post(stepped, 3, stream="t")
+    stepped.backend.end_stream("s")
+    stepped.run()
+    assert not any(isinstance(notice, Ended) for notice in progress(stepped))
+    stepped.backend.end_stream("t")
+    assert not any(isinstance(notice, Ended) for notice in progress(stepped))
+    stepped.run()
+    assert answers(stepped) == {2: ["e1"], 4: ["e3"]}
+    assert progress(stepped) == [Ended("q", "all streams of the query have ended")]
+    assert progress(stepped) == []
+    assert stepped.backend.query("q").state == "ended"
+    assert [e.instant for e in stepped.backend.replay("q", None, END)] == [2, 4]
+
+
+def test_a_query_over_streams_that_have_ended_already_ends_at_once_unless_it_looks_back(
+    stepped: SteppedBackend,
+) -> None:
+    post(stepped, 1)
+    stepped.backend.end_stream("s")
+    stepped.register("late", EVERY_2)
+    stepped.register("back", EVERY_2, since=0)
+    stepped.run()
+    assert answers(stepped, "late") == {}
+    assert answers(stepped, "back") == {2: ["e1"]}
+    assert {notice.query for notice in progress(stepped) if isinstance(notice, Ended)} == {"late", "back"}
+
+
+def test_a_stream_that_ends_without_an_element_ends_its_queries(stepped: SteppedBackend) -> None:
+    stepped.register("q", CLOSES)
+    stepped.backend.end_stream("s")
+    stepped.run()
+    assert answers(stepped) == {}
+    assert progress(stepped) == [Ended("q", "all streams of the query have ended")]
+
+
+def test_a_description_says_how_far_the_query_is(stepped: SteppedBackend) -> None:
+    stepped.register("q", EVERY_2)
+    described = stepped.backend.query("q")
+    assert (described.start, described.evaluated, described.watermark, described.state) == (None, None, None, "running")
+    post(stepped, 1, 2, 5)
+    stepped.run()
+    described = stepped.backend.query("q")
+    assert (described.evaluated, described.watermark, described.evaluations, described.solutions) == (2, 4, 1, 2)
+    stepped.backend.end_stream("s")
+    assert stepped.backend.query("q").watermark is None
+    assert stepped.backend.health().state == "running"
+    assert f"<{EX}s>" in stepped.backend.plan("q")
+
+
+# --- windows in documents --------------------------------------------------------------------
+
+
+def test_a_named_window_keeps_its_name_in_documents_whatever_stands_before_it(stepped: SteppedBackend) -> None:
+    stepped.register(
+        "q",
+        f"SELECT ?s FROM STREAM <{EX}s> [RANGE 6 STEP 2] FROM NAMED STREAM <{EX}s> [RANGE 2] "
+        f"FROM STREAM <{EX}s> [RANGE 4 STEP 2] WHERE {{ ?s ?p ?o }}",
+    )
+    post(stepped, 7, 9)
+    stepped.run()
+    assert json.loads(stepped.answers("q")[8])["evaluation"]["windows"] == {
+        EX + "s#": ["1970-01-01T00:00:00.002Z", "1970-01-01T00:00:00.008Z"],
+        EX + "s": ["1970-01-01T00:00:00.006Z", "1970-01-01T00:00:00.008Z"],
+        EX + "s##": ["1970-01-01T00:00:00.004Z", "1970-01-01T00:00:00.008Z"],
+    }

@@ -1,0 +1,114 @@
+"""Static patterns' triples as files that are the same as long as the triples are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.queries.statics import SCHEMA, StaticTables
+
+P, Q, S = "<http://ex/p>", "<http://ex/q>", "<http://ex/s>"
+ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+NAN = '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>'
+G, H = "http://ex/g", "http://ex/h"
+
+
+class Graphs:
+    def __init__(self, *quads: tuple[str, str, str, str]) -> None:
+        self.version = 0
+        self.all = list(quads)
+        self.asked = 0
+
+    def named_graphs(self) -> list[str]:
+        return sorted({g if g.startswith("_:") else g[1:-1] for g, *_ in self.all if g})
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+    ) -> Iterator[tuple[str, str, str, str]]:
+        self.asked += 1
+        for g, s, p, o in self.all:
+            if g == (graph or "") and subject in (None, s) and predicate in (None, p) and object in (None, o):
+                yield g, s, p, o
+
+
+GRAPHS = (
+    ("", S, P, ONE),
+    ("", S, Q, '"x"'),
+    (f"<{G}>", S, P, ONE),
+    (f"<{G}>", S, P, NAN),
+    (f"<{H}>", S, P, ONE),
+    ("_:b", S, Q, S),
+)
+
+
+def rows(directory: Path, file: str | None) -> list[tuple[object, ...]]:
+    assert file is not None
+    with pa.memory_map(str(directory / file)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    assert table.schema == SCHEMA
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_a_pattern_of_the_default_graph_finds_its_triples_with_their_facets(tmp_path: Path) -> None:
+    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+    assert rows(tmp_path, tables.file(StaticPattern("default", (), None, P, None))) == [("", S, P, ONE, 1, 1.0)]
+    assert rows(tmp_path, tables.file(StaticPattern("default", (), S, None, '"x"'))) == [("", S, Q, '"x"', 8, None)]
+
+
+def test_graphs_are_merged_as_a_set(tmp_path: Path) -> None:
+    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+    found = rows(tmp_path, tables.file(StaticPattern("merged", (G, H, "http://ex/nope"), None, P, ONE)))
+    assert found == [("", S, P, ONE, 1, 1.0)]
+
+
+def test_named_graphs_keep_their_names_blank_ones_too(tmp_path: Path) -> None:
+    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+    every = rows(tmp_path, tables.file(StaticPattern("named", None)))
+    assert {row[0] for row in every} == {f"<{G}>", f"<{H}>", "_:b"}
+    assert len(every) == 4
+    assert {row[0] for row in rows(tmp_path, tables.file(StaticPattern("named", (G,))))} == {f"<{G}>"}
+
+
+def test_the_names_of_graphs_are_a_table(tmp_path: Path) -> None:
+    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+    assert sorted(str(row[0]) for row in rows(tmp_path, tables.file(StaticPattern("names", None)))) == [
+        f"<{G}>",
+        f"<{H}>",
+        "_:b",
+    ]
+
+
+def test_nothing_found_is_no_file(tmp_path: Path) -> None:
+    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+    assert tables.file(StaticPattern("default", (), None, "<http://ex/nope>", None)) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_change_elsewhere_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    graphs = Graphs(*GRAPHS)
+    tables, pattern = StaticTables(tmp_path, graphs), StaticPattern("default", (), None, P, None)
+    before = tables.file(pattern)
+    graphs.all.append(("", S, Q, ONE))
+    graphs.version += 1
+    assert tables.file(pattern) == before
+    graphs.all.append(("", Q, P, ONE))
+    graphs.version += 1
+    assert tables.file(pattern) not in (None, before)
+
+
+def test_the_store_is_asked_once_a_version(tmp_path: Path) -> None:
+    graphs = Graphs(*GRAPHS)
+    tables, pattern = StaticTables(tmp_path, graphs), StaticPattern("default", (), None, P, None)
+    for _ in range(3):
+        tables.file(pattern)
+    assert graphs.asked == 1
+
+
+def test_the_same_triples_in_another_order_are_the_same_file(tmp_path: Path) -> None:
+    pattern = StaticPattern("named", None)
+    assert StaticTables(tmp_path, Graphs(*GRAPHS)).file(pattern) == StaticTables(
+        tmp_path, Graphs(*reversed(GRAPHS))
+    ).file(pattern)

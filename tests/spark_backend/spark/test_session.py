@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+
+from protocol.errors import Unavailable
+from spark_backend.spark.session import start_session, stop_session
+
+pytestmark = pytest.mark.spark
+
+
+def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def count(session: Any) -> int:
+    """Rows that went through a Python worker."""
+    return len(session.range(5, numPartitions=1).mapInArrow(same, "id bigint").collect())
+
+
+def ours() -> dict[str, str | None]:
+    names = ("JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_LOCAL_IP")
+    return {name: os.environ.get(name) for name in names}
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_nothing_behind(tmp_path: Path) -> None:
+    handler, environment, before = signal.getsignal(signal.SIGINT), ours(), children()
+    session = start_session(master="local[1]", directory=tmp_path)
+    for child in children():
+        if child not in before:
+            child.kill()
+    stop_session(session, patience=3)
+    assert children() == before
+    session = start_session(master="local[1]", directory=tmp_path)
+    try:
+        assert count(session) == 5
+    finally:
+        stop_session(session)
+    stop_session(session)
+    assert children() == before
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert ours() == environment
+    assert [path.name for path in tmp_path.iterdir()] == ["spark.log"]
+
+
+def test_sessions_of_one_process_share_spark_until_the_last_one_stops(tmp_path: Path) -> None:
+    before = children()
+    first = start_session(master="local[1]", directory=tmp_path)
+    second = start_session(master="local[1]", directory=tmp_path / "other")
+    try:
+        assert second is not first
+        assert second.sparkContext is first.sparkContext
+        with pytest.raises(Unavailable, match=r"already runs Spark on 'local\[1\]'"):
+            start_session(master="local[2]", directory=tmp_path)
+        stop_session(first)
+        assert count(second) == 5
+    finally:
+        stop_session(first)
+        stop_session(second)
+    assert children() == before
+
+
+def test_spark_that_does_not_answer_is_killed(tmp_path: Path) -> None:
+    before = children()
+    session = start_session(master="local[1]", directory=tmp_path)
+    count(session)
+    for child in children():
+        if child not in before:
+            child.suspend()
+    stop_session(session, patience=1)
+    assert children() == before
+
+
+# pyspark leaves the standard input of a Java that did not start for the garbage collector to close.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_master_that_spark_refuses_is_an_error_with_the_reason_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    before = children()
+    with pytest.raises(Unavailable, match="Master must"):
+        start_session(master="nonsense", directory=tmp_path)
+    assert children() == before
+    gc.collect()

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_backend.spark.settings import local_cores, spark_settings
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [("local", 1), ("local[3]", 3), ("local[2,4]", 2), ("local[2, 4]", 2), ("spark://host:7077", None), ("yarn", None)],
+)
+def test_the_cores_of_a_master(master: str, cores: int | None) -> None:
+    assert local_cores(master) == cores
+
+
+def test_all_cores_are_at_least_one() -> None:
+    assert (local_cores("local[*]") or 0) >= 1
+
+
+def test_a_local_master_listens_on_this_machine_only_and_writes_quick_checkpoints(tmp_path: Path) -> None:
+    settings = spark_settings("local[3]", tmp_path, tmp_path / "log")
+    assert settings["spark.driver.bindAddress"] == "127.0.0.1"
+    assert settings["spark.sql.shuffle.partitions"] == settings["spark.default.parallelism"] == "3"
+    assert settings["spark.hadoop.fs.file.impl"].endswith("RawLocalFileSystem")
+
+
+def test_a_cluster_keeps_its_own_addresses_and_file_systems(tmp_path: Path) -> None:
+    settings = spark_settings("spark://host:7077", tmp_path, tmp_path / "log")
+    assert not [name for name in settings if name.startswith("spark.hadoop.")]
+    assert "spark.driver.bindAddress" not in settings
+    assert "TieredStopAtLevel" not in settings["spark.driver.extraJavaOptions"]
+
+
+def test_what_is_written_stays_in_the_directory(tmp_path: Path) -> None:
+    directory = tmp_path / "a b"
+    settings = spark_settings("local", directory, directory / "log")
+    assert settings["spark.local.dir"].startswith(str(directory))
+    assert settings["spark.sql.warehouse.dir"].startswith(directory.as_uri())
+    assert f'"-Dderby.system.home={directory}"' in settings["spark.driver.extraJavaOptions"]
