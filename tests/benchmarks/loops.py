@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 import pyoxigraph
-import sparq  # type: ignore[import-untyped]
+import sparq
 
 from protocol.time import Instant
 from tests.benchmarks import workload

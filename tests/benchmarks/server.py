@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -62,8 +63,8 @@ class Client:
         except httpx.TransportError:
             return False
 
-    def _sent(self, method: str, path: str, **options: object) -> None:
-        response = self._http.request(method, path, **options)  # type: ignore[arg-type]
+    def _sent(self, method: str, path: str, **options: Any) -> None:
+        response = self._http.request(method, path, **options)
         if response.is_error:
             raise RuntimeError(f"{method} {path}: {response.status_code} {response.text[:500]}")
 

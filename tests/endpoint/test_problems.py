@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Never
+
+import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from endpoint.problems import EXCEPTION_HANDLERS
@@ -12,20 +14,20 @@ from protocol.sparql.request import MethodNotAllowed
 from tests.endpoint.asgi_client import TestClient
 
 
-def raised(error: Exception, method: str = "GET", path: str = "/") -> Response:
-    async def fail(request: Request) -> Response:
+def raised(error: Exception, method: str = "GET", path: str = "/") -> httpx.Response:
+    async def fail(request: Request) -> Never:
         raise error
 
     app = Starlette(routes=[Route("/", fail)], exception_handlers=EXCEPTION_HANDLERS)
-    response = TestClient(app, raise_server_exceptions=False).request(method, path)
+    response: httpx.Response = TestClient(app, raise_server_exceptions=False).request(method, path)
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["cache-control"] == "no-store"
-    return response  # type: ignore[return-value]
+    return response
 
 
 def test_a_protocol_error_is_its_own_problem_document() -> None:
     response = raised(QuerySyntaxError("what «this» is", line=2, column=3, extra={"hint": "x"}))
-    assert response.json() == {  # type: ignore[attr-defined]
+    assert response.json() == {
         "type": "about:blank",
         "title": "Syntax error in the query",
         "status": 400,
@@ -50,17 +52,17 @@ def test_some_statuses_come_with_a_header(error: ProtocolError, header: str, val
 
 def test_unknown_addresses_and_methods_are_problems_too() -> None:
     missing = raised(ValueError(), path="/none")
-    assert (missing.status_code, missing.json()["title"]) == (404, "Not Found")  # type: ignore[attr-defined]
-    assert "/none" in missing.json()["detail"]  # type: ignore[attr-defined]
+    assert (missing.status_code, missing.json()["title"]) == (404, "Not Found")
+    assert "/none" in missing.json()["detail"]
     other = raised(ValueError(), method="DELETE")
     assert (other.status_code, other.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
 def test_a_problem_document_is_short_whatever_it_quotes() -> None:
-    quoting = raised(QuerySyntaxError(f"unexpected {'x' * 100_000}: write SELECT")).json()["detail"]  # type: ignore[attr-defined]
+    quoting = raised(QuerySyntaxError(f"unexpected {'x' * 100_000}: write SELECT")).json()["detail"]
     assert quoting.startswith("unexpected xxx")
     assert quoting.endswith("xxx: write SELECT")
-    missing = raised(ValueError(), path=f"/{'x' * 30_000}").json()["detail"]  # type: ignore[attr-defined]
+    missing = raised(ValueError(), path=f"/{'x' * 30_000}").json()["detail"]
     assert len(quoting) < 2100
     assert len(missing) < 2100
 
@@ -68,11 +70,11 @@ def test_a_problem_document_is_short_whatever_it_quotes() -> None:
 def test_the_unforeseen_gives_nothing_away() -> None:
     response = raised(RuntimeError("password"))
     assert response.status_code == 500
-    assert "password" not in response.text  # type: ignore[attr-defined]
+    assert "password" not in response.text
 
 
 def test_a_client_that_left_before_its_request_was_whole_is_no_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
-    async def read(request: Request) -> Response:
+    async def read(request: Request) -> Never:
         raise ClientDisconnect
 
     app = Starlette(routes=[Route("/", read)], exception_handlers=EXCEPTION_HANDLERS)

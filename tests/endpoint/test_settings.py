@@ -133,7 +133,7 @@ def test_no_page_or_certain_ones_may_ask() -> None:
 def test_tokens_come_from_a_file_and_stay_when_settings_are_replaced(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     settings = Settings.from_environment({}, tokens=str(tmp_path / name), allow_fetch=("http://a.example",))
-    assert [(one.name, one.scopes) for one in settings.tokens.tokens] == [("a", {Scope.READ})]
+    assert [(one.name, one.scopes) for one in settings.tokens.tokens] == [("a", frozenset({Scope.READ}))]
     moved = replace(settings, port=9)
     assert moved.tokens == settings.tokens
     assert moved.allow_fetch == settings.allow_fetch

@@ -128,7 +128,8 @@ class ServerProcess:
             headers["Last-Event-ID"] = last_event_id
         with self.client.stream("GET", path, params=params, headers=headers, timeout=_PATIENCE) as response:
             assert response.status_code == 200, response.read()
-            identifier, event, data = None, "message", []
+            identifier, event = None, "message"
+            data: list[str] = []
             for line in response.iter_lines():
                 if not line:
                     if data:

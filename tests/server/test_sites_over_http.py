@@ -49,7 +49,7 @@ def test_a_query_is_answered_at_spark_sql_as_it_is_in_duckdb(tmp_path: Path, mon
         for name, query in zip(names, (AVERAGES, NEW), strict=True):
             server.register(name, query)
             path = f"/queries/{name}/results"
-            listener = threading.Thread(target=lambda p=path, n=name: live[n].extend(server.events(p)))  # type: ignore[misc]
+            listener = threading.Thread(target=lambda p=path, n=name: live[n].extend(server.events(p)))
             listener.start()
             listening.append(listener)
         for second in (1, 3, 4, 7, 12, 13):

@@ -60,7 +60,7 @@ class StreamLogWindow(DataSource):
     def schema(self) -> str:
         return WINDOW_ROWS
 
-    def reader(self, schema: Any) -> DataSourceReader:
+    def reader(self, schema: Any) -> StreamLogReader:
         return StreamLogReader(dict(self.options))
 
 

@@ -14,7 +14,9 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 NODES = st.sampled_from([ox.BlankNode(f"b{number}") for number in range(4)])
 INTEGER = ox.NamedNode(f"{XSD}integer")
 LITERALS = st.sampled_from([ox.Literal("1"), ox.Literal("a", language="en"), ox.Literal("1", datatype=INTEGER)])
-TERMS = st.one_of(NODES, LITERALS, st.sampled_from([ox.NamedNode("http://ex/a"), ox.NamedNode("http://ex/b")]))
+TERMS: st.SearchStrategy[Term] = st.one_of(
+    NODES, LITERALS, st.sampled_from([ox.NamedNode("http://ex/a"), ox.NamedNode("http://ex/b")])
+)
 ROWS = st.lists(st.dictionaries(st.sampled_from(["x", "y"]), TERMS), max_size=7)
 TRIPLES = st.frozensets(
     st.builds(ox.Triple, NODES, st.sampled_from([ox.NamedNode("http://ex/p"), ox.NamedNode("http://ex/q")]), TERMS),
@@ -67,7 +69,8 @@ def test_a_table_with_one_solution_more_or_changed_is_another(rows: list[dict[st
     extra = data.draw(st.dictionaries(st.sampled_from(["x", "y"]), TERMS))
     assert compare(table(rows), table([*rows, extra])) is Sameness.DIFFERENT
     if rows:
-        changed = [{**rows[0], "x": ox.Literal("something else")}, *rows[1:]]
+        first: dict[str, Term] = {**rows[0], "x": ox.Literal("something else")}
+        changed = [first, *rows[1:]]
         assert compare(table(rows), table(changed)) is Sameness.DIFFERENT
 
 

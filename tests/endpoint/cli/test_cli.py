@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -44,7 +45,7 @@ def run(*arguments: str | Path, input: str | bytes | None = None) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
 
 
-def lines(result: Result) -> list[object]:
+def lines(result: Result) -> list[Any]:
     assert result.exit_code == 0, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -172,11 +173,11 @@ def test_streams_are_created_listed_described_and_deleted(server: Running) -> No
     created = lines(
         run("streams", "create", "event", "--time", "event", "--timestamp-path", "a:t", "--retention", "PT1H")
     )
-    assert created[0]["timestampPath"] == ["a:t"]  # type: ignore[index]
-    assert [one["name"] for one in lines(run("streams"))] == ["event", "s"]  # type: ignore[index]
+    assert created[0]["timestampPath"] == ["a:t"]
+    assert [one["name"] for one in lines(run("streams"))] == ["event", "s"]
     assert lines(run("streams", "show", "event")) == created
     [advanced] = lines(run("streams", "watermark", "event", "1970-01-01T00:00:05Z"))
-    assert advanced["watermark"] == "1970-01-01T00:00:05Z"  # type: ignore[index]
+    assert advanced["watermark"] == "1970-01-01T00:00:05Z"
     assert run("streams", "delete", "event").exit_code == 0
     assert "there is no stream 'event'" in run("streams", "show", "event").output
 
@@ -185,9 +186,9 @@ def test_a_query_is_registered_listed_planned_and_deleted(server: Running, tmp_p
     file = tmp_path / "count.rq"
     file.write_text(COUNT.format(url=server.url))
     [registered] = lines(run("register", "count", file, "--since", "beginning"))
-    assert registered["name"] == "count"  # type: ignore[index]
-    assert [one["name"] for one in lines(run("queries"))] == ["count"]  # type: ignore[index]
-    assert lines(run("queries", "show", "count"))[0]["text"] == file.read_text()  # type: ignore[index]
+    assert registered["name"] == "count"
+    assert [one["name"] for one in lines(run("queries"))] == ["count"]
+    assert lines(run("queries", "show", "count"))[0]["text"] == file.read_text()
     assert run("queries", "plan", "count").output == "plan of count\n"
     assert run("queries", "delete", "count").exit_code == 0
     with pytest.raises(NotFound):
@@ -196,11 +197,11 @@ def test_a_query_is_registered_listed_planned_and_deleted(server: Running, tmp_p
 
 def test_a_query_that_names_itself_needs_no_name(server: Running) -> None:
     [registered] = lines(run("register", "REGISTER QUERY own AS " + COUNT.format(url=server.url)))
-    assert registered["name"] == "own"  # type: ignore[index]
+    assert registered["name"] == "own"
 
 
 def test_a_query_comes_from_standard_input_too(server: Running) -> None:
-    assert lines(run("register", "piped", input=COUNT.format(url=server.url)))[0]["name"] == "piped"  # type: ignore[index]
+    assert lines(run("register", "piped", input=COUNT.format(url=server.url)))[0]["name"] == "piped"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ def test_a_question_is_answered_with_a_json_line_a_solution(server: Running) -> 
         {"x": {"type": "literal", "value": "é"}, "y": {"type": "uri", "value": "a:b"}},
     ]
     assert lines(run("query", "ASK {}")) == [{"boolean": True}]
-    assert lines(run("query", "CONSTRUCT { <a:s> <a:p> 1 } {}"))[0]["triple"].startswith("<a:s>")  # type: ignore[index]
+    assert lines(run("query", "CONSTRUCT { <a:s> <a:p> 1 } {}"))[0]["triple"].startswith("<a:s>")
 
 
 def test_an_answer_in_a_format_asked_for_is_printed_as_it_is(server: Running) -> None:
@@ -251,9 +252,9 @@ def test_subscribers_get_a_json_line_an_evaluation_with_its_id(server: Running) 
     server.backend.evaluate("count", 1000, evaluation(5, 1))
     server.backend.evaluate("count", 2000, evaluation(7, 2))
     got = lines(run("subscribe", "count", "--since", "beginning", "--limit", "2"))
-    assert [one["results"]["bindings"][0]["n"]["value"] for one in got] == ["5", "7"]  # type: ignore[index]
-    assert [one["evaluation"]["time"][-3:-1] for one in got] == ["01", "02"]  # type: ignore[index]
-    first = got[0]["id"]  # type: ignore[index]
+    assert [one["results"]["bindings"][0]["n"]["value"] for one in got] == ["5", "7"]
+    assert [one["evaluation"]["time"][-3:-1] for one in got] == ["01", "02"]
+    first = got[0]["id"]
     [resumed] = lines(run("subscribe", "count", "--last-event-id", first, "--limit", "1"))
     assert resumed == got[1]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 import httpx
@@ -68,8 +69,8 @@ class Answers:
             raise answer
         return answer
 
-    def follow(self, **options: object) -> Iterator[Event]:
-        return follow(self.client, "GET", "results", pause=self.pauses.append, **options)  # type: ignore[arg-type]
+    def follow(self, **options: Any) -> Iterator[Event]:
+        return follow(self.client, "GET", "results", pause=self.pauses.append, **options)
 
 
 def stream(text: str) -> httpx.Response:

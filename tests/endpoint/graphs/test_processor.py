@@ -95,7 +95,7 @@ def test_results_are_rdflib_results_as_well(store: GraphStore) -> None:
 def test_solutions_are_written_in_every_format(store: GraphStore, syntax: SolutionsFormat) -> None:
     written = store.query("SELECT ?o { ?s ?p ?o }").written(syntax)
     read = Result.parse(BytesIO(written), format=syntax.name.lower())
-    assert [str(row[0]) for row in read] == ["default"]
+    assert [list(map(str, row.values())) for row in read.bindings] == [["default"]]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own parsers

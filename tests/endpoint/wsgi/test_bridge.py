@@ -100,7 +100,7 @@ def test_a_request_and_its_response_are_as_wsgi_has_them() -> None:
             return lambda data: None
 
         asked = environ("POST", "/a", b"body", QUERY_STRING="x=%2F", CONTENT_TYPE="text/plain")
-        with closing(validator(bridge)(asked, start_response)) as body:  # type: ignore[type-var, arg-type]
+        with closing(validator(bridge)(asked, start_response)) as body:  # type: ignore[type-var]  # its iterator has a close()
             assert b"".join(body) == b"POST /a?x=%2F\n" + hashlib.sha256(b"body").hexdigest().encode()
         assert said == ["200 OK", [("content-type", "text/plain"), ("x-pieces", "1")]]
 
@@ -115,7 +115,11 @@ def test_a_large_body_is_passed_on_in_pieces() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"x" * 200_000])
 def test_a_chunked_body_is_read_to_the_end_the_server_marks(body: bytes) -> None:
-    chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True, "CONTENT_LENGTH": None}
+    chunked: dict[str, Any] = {
+        "HTTP_TRANSFER_ENCODING": "chunked",
+        "wsgi.input_terminated": True,
+        "CONTENT_LENGTH": None,
+    }
     with bridged(echo) as bridge:
         response = bridge.respond(environ("PUT", body=body, **chunked))
         assert b"".join(response.body).endswith(hashlib.sha256(body).hexdigest().encode())
@@ -149,7 +153,11 @@ def test_a_body_that_the_server_cannot_read_is_told_so() -> None:
             raise OSError("invalid chunk header")
 
     with bridged(echo) as bridge:
-        broken = {"wsgi.input": Broken(), "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+        broken: dict[str, Any] = {
+            "wsgi.input": Broken(),
+            "HTTP_TRANSFER_ENCODING": "chunked",
+            "wsgi.input_terminated": True,
+        }
         assert "invalid chunk header" in problem(bridge.respond(environ("PUT", **broken)))["detail"]
 
 
@@ -277,7 +285,8 @@ def test_a_client_that_hangs_up_is_noticed_while_there_is_nothing_to_write(
         let_go.set()
 
     with bridged(view) as bridge:
-        response = bridge.respond(environ(**{"waitress.client_disconnected": lambda: True}))
+        gone: dict[str, Any] = {"waitress.client_disconnected": lambda: True}
+        response = bridge.respond(environ(**gone))
         assert list(response.body) == [] or silent
         if not silent:
             close(response.body)

@@ -87,7 +87,8 @@ def test_nothing_is_taken_before_the_start_or_after_the_stop() -> None:
         running.open(no_work, nothing)
     running.start()
     running.stop()
-    for late in (lambda: running.open(no_work, nothing), running.start):
+    attempts: list[Callable[[], object]] = [lambda: running.open(no_work, nothing), running.start]
+    for late in attempts:
         with pytest.raises(Unavailable, match=r"stopped|not running"):
             late()
     running.tell(nothing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -290,13 +291,13 @@ def test_batching_of_the_elements_changes_nothing(windows: list[StreamWindow], s
 @settings(max_examples=100, deadline=None)
 @given(queries, streams_of_elements(said=False), st.randoms(use_true_random=False))
 def test_the_order_of_arrival_within_the_allowed_lateness_changes_nothing(
-    windows: list[StreamWindow], stream: Stream, random: object
+    windows: list[StreamWindow], stream: Stream, random: Random
 ) -> None:
     times = sorted((t, n) for t, _, n in stream.elements)
     in_order, shuffled = Stream(1_000), Stream(1_000)
     for t, n in times:
         in_order.append(t, n)
-    random.shuffle(times)  # type: ignore[attr-defined]
+    random.shuffle(times)
     for t, n in times:
         shuffled.append(t, n)
     assert evaluation_instants(

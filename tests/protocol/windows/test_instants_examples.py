@@ -57,6 +57,7 @@ def test_example_9_and_10_the_coupon_window_decides_and_the_query_is_evaluated_a
     streams = {"nearby": in_order(*NEARBY), "coupon": in_order(*COUPONS)}
     assert instants(windows, 20, **streams) == [8, 16]
     nearby = windows[0].window
+    assert isinstance(nearby, TimeWindow)
     shoppers = [
         [t for t in NEARBY if after < t <= upto] for after, upto in (content_bounds(nearby, e) for e in (8, 16))
     ]

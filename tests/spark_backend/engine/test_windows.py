@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,7 @@ def test_the_plan_says_what_the_windows_hold(stepped: SteppedBackend) -> None:
 def test_retention_keeps_what_count_windows_and_landmarks_hold_and_counting_goes_on_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer.StreamLog.open.__func__, "__kwdefaults__", {"segment_bytes": 1500})
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
     stepped = SteppedBackend(tmp_path)
     stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
     stepped.register("q", query("ELEMENTS 12 STEP 4"))

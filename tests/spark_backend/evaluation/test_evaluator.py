@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
@@ -50,9 +51,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_elements, _windows, _instants, st.sampled_from(QUERIES), st.randoms(use_true_random=False))
 def test_an_answer_is_that_of_the_one_shot_query_over_the_window_however_it_is_asked(
-    elements: list[Element], window: TimeWindow, instants: list[int], text: str, random: object
+    elements: list[Element], window: TimeWindow, instants: list[int], text: str, random: Random
 ) -> None:
-    shuffled = sorted(elements, key=lambda _: random.random())  # type: ignore[attr-defined]
+    shuffled = sorted(elements, key=lambda _: random.random())
     with TemporaryDirectory() as first, TemporaryDirectory() as second:
         one, other = Site(Path(first)), Site(Path(second))
         one.append(elements)

@@ -7,13 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocol.windows.spec import CountWindow, TimeWindow, Unit
-from spark_backend.evaluation import large_contents, tables
+from spark_backend.evaluation import tables
 from spark_backend.evaluation.large_contents import without_repetitions
 from spark_backend.evaluation.tables import EvaluationTables
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
@@ -72,7 +73,7 @@ def test_triples_of_one_digest_are_not_taken_for_the_same() -> None:
             return self
 
         def fetchnumpy(self) -> dict[str, object]:
-            return {"digest": large_contents.np.zeros(self.count, dtype="uint64")}
+            return {"digest": np.zeros(self.count, dtype="uint64")}
 
     rows = slice_of([("<a>", "<b>", "<c>"), ("<a>", "<b>", "<d>")])
     assert without_repetitions(SameDigest(), rows, timed=False) is None  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import pytest
@@ -95,10 +96,10 @@ def statements(site: Site, monkeypatch: pytest.MonkeyPatch, due: list[tuple[str,
     count = 0
     evaluated = Evaluator._together
 
-    def counted(self: Evaluator, *arguments: object) -> object:
+    def counted(self: Evaluator, *arguments: Any) -> object:
         nonlocal count
         count += 1
-        return evaluated(self, *arguments)  # type: ignore[arg-type]
+        return evaluated(self, *arguments)
 
     monkeypatch.setattr(Evaluator, "_together", counted)
     together(site, due)
@@ -157,10 +158,10 @@ def test_an_evaluation_that_fails_takes_no_other_down(site: Site, monkeypatch: p
     due = [(f"q{n}", site.prepare(f"q{n}", SHAPES[2].format(n=n), window), [10, 20]) for n in range(3)]
     evaluated = Evaluator._together
 
-    def failing(self: Evaluator, members: list[object], instants: tuple[int, ...]) -> object:
-        if 20 in instants and any(member.key == "q1" for member in members):  # type: ignore[attr-defined]
+    def failing(self: Evaluator, members: list[Any], instants: tuple[int, ...]) -> object:
+        if 20 in instants and any(member.key == "q1" for member in members):
             raise duckdb.OutOfMemoryException("too much")
-        return evaluated(self, members, instants)  # type: ignore[arg-type]
+        return evaluated(self, members, instants)
 
     monkeypatch.setattr(Evaluator, "_together", failing)
     answers = together(site, due)

@@ -19,6 +19,11 @@ Quad = tuple[str, str, str]
 """Subject, object, graph ("" for the default graph)."""
 
 
+def renumbered(row: Quad, old: str, new: str) -> Quad:
+    s, o, g = (re.sub(old, new, term) for term in row)
+    return s, o, g
+
+
 def quads(body: str, content_type: str = NQ, settings: StreamSettings = EVENT, at: int = 1) -> list[Quad]:
     batch = read_elements(body.encode(), content_type, settings=settings, at=at)
     return [(row["s"], row["o"], row["g"] or "") for row in batch.to_pylist()]
@@ -89,7 +94,7 @@ def test_few_statements_and_many_are_named_alike_and_as_every_message_by_itself(
         assert len(scopes) <= 1
         for scope in scopes:
             before = seen[scope] = seen.get(scope, -1) + 1
-            alone = [tuple(re.sub(f"{scope}k0b", f"{scope}k{before}b", term) for term in row) for row in alone]  # type: ignore[misc]
+            alone = [renumbered(row, f"{scope}k0b", f"{scope}k{before}b") for row in alone]
         expected += alone
     assert by_columns == list(dict.fromkeys(expected))
 

@@ -86,7 +86,8 @@ def solutions(number: int, opening: int, upto: int) -> tuple[Solution, ...]:
 
 
 def expected(stream: Stream, system: System, given: Given, t0: int) -> dict[int, tuple[Solution, ...]]:
-    window, previous = system.window(given, t0), ()
+    window = system.window(given, t0)
+    previous: tuple[Solution, ...] = ()
     found: dict[int, tuple[Solution, ...]] = {}
     for instant in evaluation_instants((window,), {"s": stream}, None, HORIZON):
         current = solutions(given.number, *window.bounds(stream, instant))

@@ -121,9 +121,9 @@ class Played:
                 self._changed()
             case _:
                 graph = parse_qs(urlsplit(request.target).query).get("graph", [None])[0]
-                name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
-                self._store.clear_graph(name)
-                self._store.load(body, format=ox.RdfFormat.TURTLE, to_graph=name)
+                target = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
+                self._store.clear_graph(target)
+                self._store.load(body, format=ox.RdfFormat.TURTLE, to_graph=target)
                 self._changed()
 
     def _changed(self) -> None:

@@ -141,8 +141,8 @@ def check_network(network: Network) -> None:
     output.ended = source.ended
     if not source.ended and reached is not None:
         output.advance(reached)
-    triples = sum(len(element.triples) for element in output.elements)
-    assert (published.elements, published.triples, published.late) == (len(output.elements), triples, 0)
+    size = sum(len(element.triples) for element in output.elements)
+    assert (published.elements, published.triples, published.late) == (len(output.elements), size, 0)
     assert published.watermark == (None if output.ended else output.watermark)
     expected: dict[Instant, Answer] = answers(second, {"out": output}, Graphs(), None, horizon({"out": output}))
     assert list(told) == list(expected)

@@ -32,7 +32,8 @@ def ours() -> dict[str, str | None]:
 
 
 def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+    found: list[psutil.Process] = psutil.Process().children(recursive=True)
+    return found
 
 
 def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ def streams(seed: int) -> dict[str, list[tuple[int, w.Triple]]]:
 STREAMS = streams(7)
 
 
+def absolute(s: str, p: str, o: str) -> tuple[str, str, str]:
+    """A triple of prefixed names as the log has it."""
+    return f"<{EX}{s[1:]}>", f"<{EX}{p[1:]}>", f"<{EX}{o[1:]}>"
+
+
 def content(instant: int) -> dict[w.Triple, int | None]:
     found: dict[w.Triple, int | None] = dict.fromkeys(STATIC)
     for name, elements in STREAMS.items():
@@ -73,7 +78,7 @@ class Site:
         for name, written in STREAMS.items():
             settings = StreamSettings(EX + name, TimeKind.EVENT, allowed_lateness=0, retention=10**9)
             log = StreamLog.open(self._layout.streams / name, settings, lambda: 0)
-            elements: list[Element] = [(time, [tuple(f"<{EX}{p[1:]}>" for p in triple)]) for time, triple in written]
+            elements: list[Element] = [(time, [absolute(*triple)]) for time, triple in written]
             log.append(request(elements))
             log.close()
         self._evaluator = Evaluator(root)

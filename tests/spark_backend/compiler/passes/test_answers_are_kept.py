@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 
 from protocol.errors import QuerySyntaxError
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.passes import PASSES
+from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.passes.traversal import bottom_up
 from tests.spark_backend.compiler.differential.test_patterns import MIXED, PATTERNS
 from tests.spark_backend.compiler.generated.queries import contents, queries
@@ -102,12 +102,12 @@ _INTEGER = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
 @pytest.mark.parametrize(
     "wrong", [_into_the_right_of_optional, _into_the_right_of_minus, _below_a_limit, _errors_are_true]
 )
-def test_a_wrong_pass_would_be_noticed(wrong: object) -> None:
+def test_a_wrong_pass_would_be_noticed(wrong: Pass) -> None:
     """Some query of the corpus tells it from doing nothing."""
 
     def differs(text: str, content: Content) -> bool:
         _, right = evaluated(text, content, passes=())
-        _, changed = evaluated(text, content, passes=(wrong,))  # type: ignore[arg-type]
+        _, changed = evaluated(text, content, passes=(wrong,))
         return right[INSTANT] != changed[INSTANT]
 
     assert any(differs(text, content) for text, content in CORPUS if "FILTER" in text)
