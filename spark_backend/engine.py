@@ -15,10 +15,10 @@ from pathlib import Path
 
 from protocol.errors import Conflict, ProtocolError
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
-from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
-from protocol.windows.spec import bound
+from protocol.windows.spec import StreamWindow, bound
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.reading.parsing import with_deep_stack
 from spark_backend.compiler.sql.dataset import StaticPattern

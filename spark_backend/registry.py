@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from protocol.language.model import StreamWindow
 from protocol.time import Instant
 from protocol.windows.spec import (
     CountWindow,
@@ -22,6 +21,7 @@ from protocol.windows.spec import (
     NowWindow,
     Report,
     Strategy,
+    StreamWindow,
     TimeWindow,
     Unit,
     WindowSpec,

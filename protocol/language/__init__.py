@@ -6,8 +6,7 @@ from protocol.language.model import (
     Form,
     OneShotQuery,
     Registration,
-    StreamWindow,
 )
 from protocol.language.parser import parse
 
-__all__ = ["R2S", "ContinuousQuery", "Form", "OneShotQuery", "Registration", "StreamWindow", "parse"]
+__all__ = ["R2S", "ContinuousQuery", "Form", "OneShotQuery", "Registration", "parse"]

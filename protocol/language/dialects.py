@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.language.model import StreamWindow
 from protocol.language.window_spec import WrittenCount, WrittenLandmark, WrittenNow, WrittenTime, WrittenWindow
 from protocol.time import Milliseconds
 from protocol.windows.spec import (
@@ -15,6 +14,7 @@ from protocol.windows.spec import (
     NowWindow,
     Report,
     Strategy,
+    StreamWindow,
     TimeWindow,
     WindowSpec,
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from protocol.time import Milliseconds
-from protocol.windows.spec import WindowSpec
+from protocol.windows.spec import StreamWindow
 
 
 class R2S(StrEnum):
@@ -24,23 +24,6 @@ class Form(StrEnum):
     ASK = "ASK"
     CONSTRUCT = "CONSTRUCT"
     DESCRIBE = "DESCRIBE"
-
-
-@dataclass(frozen=True)
-class StreamWindow:
-    """One window over one stream: a member of the query's dataset (Definition 14).
-
-    ``graph`` is the IRI of the named graph the window's content becomes, None for the default graph.
-    ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
-    ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
-    """
-
-    stream: str
-    window: WindowSpec
-    graph: str | None
-    declared: bool
-    line: int = field(default=1, compare=False)
-    column: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from protocol.language.model import StreamWindow
 from protocol.time import Instant
 from protocol.windows.count_decision import CountDecision
 from protocol.windows.decision import Decision
 from protocol.windows.instances import last_holding
-from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, WindowSpec
+from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, StreamWindow, WindowSpec
 from protocol.windows.timeline import END, Timeline
 
 __all__ = ["END", "deciding", "evaluation_instants", "finished", "next_instant", "previous_instant"]

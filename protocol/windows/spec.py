@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -130,6 +130,23 @@ IntervalWindow: TypeAlias = TimeWindow | NowWindow | LandmarkWindow
 
 WindowSpec: TypeAlias = IntervalWindow | CountWindow
 """All kinds of windows."""
+
+
+@dataclass(frozen=True)
+class StreamWindow:
+    """One window over one stream: a member of the query's dataset (Definition 14).
+
+    ``graph`` is the IRI of the named graph the window's content becomes, None for the default graph.
+    ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
+    ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
+    """
+
+    stream: str
+    window: WindowSpec
+    graph: str | None
+    declared: bool
+    line: int = field(default=1, compare=False)
+    column: int = field(default=1, compare=False)
 
 
 def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from protocol.errors import ProtocolError
 from protocol.evaluations import Evaluation, Failed, Notice
-from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
+from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import ResultWriter
 from spark_backend.compiler.plan import Plan

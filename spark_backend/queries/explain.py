@@ -7,9 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from protocol.errors import UnsupportedFeature
-from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.language.model import ContinuousQuery
 from protocol.time import Instant, format_duration, format_instant
-from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, NowWindow, TimeWindow, WindowSpec
+from protocol.windows.spec import (
+    DEFAULT_REPORT,
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    StreamWindow,
+    TimeWindow,
+    WindowSpec,
+)
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
 from spark_backend.compiler.plan import Plan

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from protocol.errors import Conflict, QuerySemanticError
 from protocol.evaluations import Evaluation, Notice
-from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.language.model import ContinuousQuery
 from protocol.names import registered_name
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
+from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.queries.running import RunningQueries, RunningQuery
 from spark_backend.streams.streams import Streams

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from protocol.errors import Unavailable
 from protocol.evaluations import Ended, Notice, Progress
-from protocol.language.model import StreamWindow
 from protocol.time import Instant, Milliseconds
-from protocol.windows.spec import CountWindow, LandmarkWindow, TimeWindow
+from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow
 from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running import RunningQueries, RunningQuery

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from protocol.errors import NotFound
 from protocol.evaluations import Listener, Notice
-from protocol.language.model import ContinuousQuery, StreamWindow
+from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
+from protocol.windows.spec import StreamWindow
 from spark_backend.answers.documents import ResultWriter
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.dataset import StaticPattern

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from protocol.errors import Conflict, NotFound, QuerySemanticError, Unavailable
-from protocol.language.model import StreamWindow
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
+from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog

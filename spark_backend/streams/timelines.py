@@ -8,11 +8,10 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from protocol.errors import NotFound
-from protocol.language.model import StreamWindow
 from protocol.time import Instant
 from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, TimeWindow, Unit
+from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit
 from protocol.windows.timeline import END, Timeline
 from spark_backend.evaluation.window_contents import rows_about
 from spark_backend.log.format.columns import NO_WATERMARK

@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, Report, Strategy, TimeWindow, Unit
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.windows.spec import (
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Report,
+    Strategy,
+    StreamWindow,
+    TimeWindow,
+    Unit,
+)
 from spark_backend.compiler.plan import compile_query
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 

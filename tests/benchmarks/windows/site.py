@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
+from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.streams import StreamSettings, TimeKind
-from protocol.windows.spec import TimeWindow
+from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.statement import statement

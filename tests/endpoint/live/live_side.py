@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Message
 from endpoint import create_app
 from endpoint.settings import Settings
 from protocol.formats.sse import parse_resume_token
-from protocol.language.model import R2S, ContinuousQuery, Form, Registration, StreamWindow
-from protocol.windows.spec import TimeWindow
+from protocol.language.model import R2S, ContinuousQuery, Form, Registration
+from protocol.windows.spec import StreamWindow, TimeWindow
 from tests.endpoint.fake_backend import FakeBackend
 
 STREAM = "http://127.0.0.1:8000/streams/s"

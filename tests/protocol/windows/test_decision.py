@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.language.model import StreamWindow
 from protocol.time import Instant
 from protocol.windows.decision import Decision
 from protocol.windows.instants import END, evaluation_instants, finished, next_instant, previous_instant
-from protocol.windows.spec import Report, Strategy, TimeWindow
+from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
 from protocol.windows.timeline import Timeline
 
 SECOND = 1_000

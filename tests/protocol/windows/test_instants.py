@@ -9,7 +9,6 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.language.model import StreamWindow
 from protocol.windows.instants import END, evaluation_instants, finished, next_instant, previous_instant
 from protocol.windows.spec import (
     DEFAULT_REPORT,
@@ -18,6 +17,7 @@ from protocol.windows.spec import (
     NowWindow,
     Report,
     Strategy,
+    StreamWindow,
     TimeWindow,
     Unit,
     WindowSpec,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.language.model import StreamWindow
 from protocol.time import parse_instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.instants import END, deciding, evaluation_instants, next_instant, previous_instant
-from protocol.windows.spec import Report, Strategy, TimeWindow
+from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
 from protocol.windows.timeline import Timeline
 
 CLOSE = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.windows.spec import CountWindow, LandmarkWindow, TimeWindow, Unit, WindowSpec
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import Bounds, ResultWriter
 from spark_backend.answers.r2s import streamed

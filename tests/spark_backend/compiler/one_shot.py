@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from protocol.functions import CUSTOM_FUNCTIONS
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
+from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.terms import TermKind, facets
-from protocol.windows.spec import TimeWindow
+from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.rows import finished
 from spark_backend.answers.solutions import instantiate
 from spark_backend.compiler.passes import PASSES, Pass

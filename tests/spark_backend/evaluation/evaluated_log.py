@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyoxigraph as ox
 
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
+from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.streams import StreamSettings, TimeKind
 from protocol.terms import facets
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import TimeWindow
+from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
 from spark_backend.evaluation.evaluator import Evaluator

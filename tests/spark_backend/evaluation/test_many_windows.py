@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import QuerySyntaxError
-from protocol.language.model import StreamWindow
-from protocol.windows.spec import CountWindow, TimeWindow, Unit
+from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit
 from spark_backend.compiler.plan import compile_query
 from spark_backend.registry import PreparedQuery
 from tests.spark_backend.compiler.generated.queries import constructs, ordered_queries, queries

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.windows.spec import TimeWindow
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
 from spark_backend.evaluation.evaluator import Evaluator

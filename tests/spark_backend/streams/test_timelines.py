@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from protocol.language.model import StreamWindow
-from protocol.windows.spec import Report, Strategy, TimeWindow
+from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.timelines import Timelines
 from tests.spark_backend.log.log_oracle import event_stream, request, triple

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.language.model import R2S, ContinuousQuery, Form, StreamWindow
-from protocol.windows.spec import TimeWindow
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.passes import PASSES, Pass, applied
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
