@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
-from endpoint.stack import large_stacks
+from protocol.stack import start_with_stack
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,9 +25,8 @@ class WorkerThreads:
     def __init__(self, count: int) -> None:
         self._count = count
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        with large_stacks():
-            for number in range(count):
-                threading.Thread(target=self._serve, name=f"sparql-{number}", daemon=True).start()
+        for number in range(count):
+            start_with_stack(threading.Thread(target=self._serve, name=f"sparql-{number}", daemon=True))
 
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:

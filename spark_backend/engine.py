@@ -20,7 +20,6 @@ from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
 from protocol.windows.spec import StreamWindow, bound
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.compiler.reading.parsing import with_deep_stack
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
@@ -182,8 +181,7 @@ class SparkBackend:
         self._timelines.refresh()
         instant, rows = self._timelines.held(windows)
         logs = [window.stream for window in windows]
-        # By the compiler's thread, which is one at a time: it asks for them, too.
-        statistics = with_deep_stack(lambda: self._stream_statistics.of(logs))
+        statistics = self._stream_statistics.of(logs)
         return explain(query, plan, Circumstances(matches, rows, instant, self._sites, measurements, statistics))
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:

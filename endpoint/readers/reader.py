@@ -13,7 +13,6 @@ import signal
 import socket
 import threading
 import traceback
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -35,13 +34,13 @@ from endpoint.readers.exchange import (
 )
 from endpoint.readers.opened import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
-from endpoint.stack import large_stacks
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, GraphFormat
 from protocol.formats.negotiation import choose
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.sparql.form import answers_with_a_graph
+from protocol.stack import start_with_stack
 
 RECEIVED_BYTES = 256 * 1024
 GRACE_SECONDS = 10.0
@@ -170,13 +169,6 @@ def _first_to_be_killed_for_memory() -> None:
         adjustment.write("500")
 
 
-def _in_a_large_stack(work: Callable[[], None]) -> None:
-    with large_stacks():
-        thread = threading.Thread(target=work, name="reader")
-        thread.start()
-    thread.join()
-
-
 def main() -> None:
     """Serve the socket that is standard input until the server closes it."""
     connection = socket.socket(fileno=os.dup(0))
@@ -188,7 +180,9 @@ def main() -> None:
         with contextlib.suppress(ConnectionError):
             Reader(connection).serve()
 
-    _in_a_large_stack(work)
+    thread = threading.Thread(target=work, name="reader")
+    start_with_stack(thread)
+    thread.join()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,11 +20,11 @@ from protocol.language.model import R2S, ContinuousQuery, Form
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.unfinished import PARTS, unfinished_sums
+from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import PASSES, Pass, applied
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.reading.parsed_once import translated
-from spark_backend.compiler.reading.parsing import with_deep_stack
 from spark_backend.compiler.refusals import Refused, deepest, placed
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
@@ -136,7 +137,8 @@ def compile_query(
     Raises QuerySyntaxError and UnsupportedFeature, naming the construct and its place in the text that was sent.
     """
     try:
-        return with_deep_stack(lambda: _compiled(query, base, present, statistics, passes))
+        with _one_at_a_time:
+            return with_deep_stack(lambda: _compiled(query, base, present, statistics, passes))
     except ProtocolError as error:
         raise placed(error, query.text, base) from error
 
@@ -213,7 +215,9 @@ class _Statement:
 
 
 _known: OrderedDict[str, _Statement] = OrderedDict()
-"""By the mark of the shape. Compiling is done by one thread at a time."""
+"""By the mark of the shape."""
+_one_at_a_time = threading.Lock()
+"""Compiling: rdflib's parser is set up for the whole process, and what is known of former queries is kept for all."""
 _KEPT = 512
 
 

@@ -20,8 +20,8 @@ from protocol.windows.spec import (
 )
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
+from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.reading.parsing import with_deep_stack
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.compiler.statistics import Statistics
 from spark_backend.queries.measurements import Measured, Measurements

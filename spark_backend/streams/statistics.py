@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,15 +18,17 @@ _KEPT = 256
 
 
 class StreamStatistics:
-    """Counts when it is asked, and again once a log has twice the elements. Not for several threads at once."""
+    """Counts when it is asked, and again once a log has twice the elements. Thread-safe."""
 
     def __init__(self, streams: Path) -> None:
         self._streams = streams
         self._known: dict[str, tuple[int, pa.Table]] = {}
+        self._counting = threading.Lock()
 
     def of(self, logs: Iterable[str]) -> Statistics | None:
         """Of some logs together, by the names of their directories; None if nothing is in them."""
-        counted = pa.concat_tables([self._counted(log) for log in dict.fromkeys(logs)] or [_NOTHING])
+        with self._counting:
+            counted = pa.concat_tables([self._counted(log) for log in dict.fromkeys(logs)] or [_NOTHING])
         found: dict[str, Occurrences] = {}
         for predicate, *counts in zip(*(column.to_pylist() for column in counted.columns), strict=True):
             before = found.get(predicate, Occurrences(0, 0, 0))

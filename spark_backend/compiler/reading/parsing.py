@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urljoin
 
 import rdflib
@@ -18,11 +16,8 @@ from rdflib.plugins.sparql.sparql import Prologue
 
 from protocol.errors import ProtocolError
 from protocol.language.tokens import tokenize
-from spark_backend.compiler.refusals import NotParsed, Refused, at, deepest, keyword, mentioned
+from spark_backend.compiler.refusals import NotParsed, Refused, at, keyword, mentioned
 
-_STACK_BYTES = 512 * 1024 * 1024
-"""Of address space; only what is used becomes memory."""
-_DEPTH = 60_000
 _SERVICE = "SERVICE is not evaluated over windows: load what it would give into the store, or ask it by itself"
 _RULES = frozenset(
     {
@@ -33,15 +28,12 @@ _RULES = frozenset(
         "MultiplicativeExpression",
     }
 )
-_one_at_a_time = threading.Lock()
 
 _algebra: Any = algebra
 
 # rdflib's grammar forgets the IRI of ^iri in a negated property set.
 _one_in_set: Any = parser.PathOneInPropertySet
 _one_in_set.exprs[-1] = Comp("InversePath", Suppress("^") + Param("part", parser.iri | parser.A))
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,40 +62,11 @@ class _Prefixes(Prologue):
         return rdflib.URIRef(self._iris[prefix or ""] + (localname or ""))
 
 
-def with_deep_stack(work: Callable[[], T]) -> T:
-    """The result of ``work``, run where recursion may go deep; UnsupportedFeature where it goes deeper still.
-
-    rdflib's parser descends a dozen calls for each level of a query and for each triple of a group:
-    under Python's usual limit it fails at 36 nested groups, or 85 triples.
-    """
-    result: list[T] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            result.append(work())
-        except RecursionError:
-            failure.append(Refused("the query is too long or nests too deeply to be compiled", deepest))
-        except BaseException as error:
-            failure.append(error)
-
-    with _one_at_a_time:
-        limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
-        sys.setrecursionlimit(_DEPTH)
-        try:
-            thread = threading.Thread(target=run, name="query compiler")
-            thread.start()
-            thread.join()
-        finally:
-            threading.stack_size(stack)
-            sys.setrecursionlimit(limit)
-    if failure:
-        raise failure[0]
-    return result[0]
-
-
 def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
-    """The parse tree and rdflib's algebra of a query. QuerySyntaxError where the parser fails."""
+    """The parse tree and rdflib's algebra of a query. QuerySyntaxError where the parser fails.
+
+    Only for one thread at a time: what is set here is rdflib's for the whole process.
+    """
     # A literal of the query is the term that is written: "01" is not "1", and -3.0e0 not -3.0.
     normalised, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     negated, parser.neg = parser.neg, _negated

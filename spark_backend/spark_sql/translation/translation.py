@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from protocol.errors import UnsupportedFeature
-from spark_backend.compiler.reading.parsing import with_deep_stack
+from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.spark_sql.translation.dialect import SparkSite
 from spark_backend.spark_sql.translation.expressions import refused, translated
 from spark_backend.spark_sql.translation.known import is_call, is_known
