@@ -11,12 +11,9 @@ from conformance.answers.cases import Document
 from conformance.answers.comparison import Answer, GraphAnswer, Solutions
 from conformance.manifest import Description, Term
 from conformance.vocabulary import RDF_TYPE, RS
-from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, GraphFormat, SolutionsFormat
+from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, SolutionsFormat
 
 _RESULTS = {"srx": "XML", "srj": "JSON", "tsv": "TSV"}
-_RDF: dict[GraphFormat, ox.RdfFormat] = {
-    syntax: found for syntax in GraphFormat if (found := ox.RdfFormat.from_media_type(syntax.value)) is not None
-}
 
 
 class UnreadableAnswer(ValueError):
@@ -43,7 +40,7 @@ def actual_answer(content: bytes, media_type: str) -> Answer:
             syntax = SOLUTIONS_OFFERS[media_type]
             if syntax is SolutionsFormat.CSV:
                 return solutions_of_csv(content)
-            return _standard(content, getattr(ox.QueryResultsFormat, syntax.name))
+            return _standard(content, syntax.oxigraph)
         if media_type in GRAPH_OFFERS:
             return graph(content, media_type)
     except SyntaxError as error:
@@ -57,7 +54,7 @@ def graph(content: bytes, media_type: str, base: str | None = None) -> GraphAnsw
     if syntax is None:
         raise UnreadableAnswer(f"{media_type!r} is no RDF syntax")
     try:
-        quads = ox.parse(content, format=_RDF[syntax], base_iri=base, rename_blank_nodes=True)
+        quads = ox.parse(content, format=syntax.oxigraph, base_iri=base, rename_blank_nodes=True)
         return GraphAnswer(frozenset(quad.triple for quad in quads))
     except SyntaxError as error:
         raise UnreadableAnswer(f"this is not {media_type}: {error}") from None

@@ -19,6 +19,7 @@ from endpoint.client import pace
 from endpoint.client.http import Client
 from endpoint.client.terminal import for_a_person, json_line
 from protocol.errors import ProtocolError
+from protocol.formats.media_types import JSON_LINES, RdfSyntax
 from protocol.formats.messages import Grouping, parse_content_type
 from protocol.streams import DEFAULT_TIMESTAMP_PATH
 
@@ -156,13 +157,13 @@ def _media_type(file: Path, given: str | None) -> str:
             raise click.UsageError(f"--content-type: {error.detail}") from None
         if body_type.charset not in (None, "utf-8", "ascii"):
             raise click.UsageError(f"--content-type: convert what is in {body_type.charset} to UTF-8 first")
-        return m.NDJSON if body_type.grouping is Grouping.LINES else body_type.format.value
+        return JSON_LINES if body_type.grouping is Grouping.LINES else body_type.format.value
     if str(file) == "-":
-        return m.SUFFIXES[".ttl"]
-    known = m.SUFFIXES.get(file.suffix.lower())
+        return RdfSyntax.TURTLE.value
+    known = m.CONTENT_TYPES.get(file.suffix.lower())
     if known is None:
         raise click.UsageError(
-            f"{file}: its name does not tell what it is ({', '.join(m.SUFFIXES)}): say it with --content-type"
+            f"{file}: its name does not tell what it is ({', '.join(m.CONTENT_TYPES)}): say it with --content-type"
         )
     return known
 

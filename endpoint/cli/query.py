@@ -10,19 +10,19 @@ from endpoint.cli.options import option, server_option
 from endpoint.cli.query_text import query_text
 from endpoint.client.http import Client
 from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
-from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, GraphFormat, SolutionsFormat
+from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, RdfSyntax, SolutionsFormat
 
 FORMATS: dict[str, str] = {
     "json": SolutionsFormat.JSON.value,
     "xml": SolutionsFormat.XML.value,
     "csv": SolutionsFormat.CSV.value,
     "tsv": SolutionsFormat.TSV.value,
-    "turtle": GraphFormat.TURTLE.value,
-    "ntriples": GraphFormat.N_TRIPLES.value,
-    "jsonld": GraphFormat.JSON_LD.value,
-    "rdfxml": GraphFormat.RDF_XML.value,
-    "trig": GraphFormat.TRIG.value,
-    "nquads": GraphFormat.N_QUADS.value,
+    "turtle": RdfSyntax.TURTLE.value,
+    "ntriples": RdfSyntax.N_TRIPLES.value,
+    "jsonld": RdfSyntax.JSON_LD.value,
+    "rdfxml": RdfSyntax.RDF_XML.value,
+    "trig": RdfSyntax.TRIG.value,
+    "nquads": RdfSyntax.N_QUADS.value,
 }
 
 
@@ -37,7 +37,7 @@ def query(query: str | None, server: str | None, format_: str | None) -> None:
     for a person, a JSON line a solution for a pipe.
     """
     text = query_text(query)
-    graphs = GraphFormat.TURTLE if for_a_person() else GraphFormat.N_TRIPLES
+    graphs = RdfSyntax.TURTLE if for_a_person() else RdfSyntax.N_TRIPLES
     accept = FORMATS[format_] if format_ else f"{SolutionsFormat.JSON}, {graphs};q=0.9"
     with Client(server) as client:
         headers = {"Content-Type": SPARQL_QUERY, "Accept": accept}

@@ -6,29 +6,22 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pyoxigraph import Literal, parse
+
 from protocol.errors import ProtocolError
-from protocol.formats.messages import MessageFormat
+from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
 from protocol.time import Instant, parse_instant
 
-NDJSON = "application/x-ndjson"
-SUFFIXES = {
-    ".ttl": MessageFormat.TURTLE.value,
-    ".trig": MessageFormat.TRIG.value,
-    ".nt": MessageFormat.N_TRIPLES.value,
-    ".nq": MessageFormat.N_QUADS.value,
-    ".jsonld": MessageFormat.JSON_LD.value,
-    ".json": MessageFormat.JSON_LD.value,
-    ".rdf": MessageFormat.RDF_XML.value,
-    ".owl": MessageFormat.RDF_XML.value,
-    ".xml": MessageFormat.RDF_XML.value,
-    ".ndjson": NDJSON,
-    ".ndjsonld": NDJSON,
-    ".jsonl": NDJSON,
+CONTENT_TYPES: dict[str, str] = {
+    **{f".{extension}": syntax.value for extension, syntax in RDF_EXTENSIONS.items()},
+    ".ndjson": JSON_LINES,
+    ".ndjsonld": JSON_LINES,
+    ".jsonl": JSON_LINES,
 }
 """Content types by the end of a file's name."""
 
-_LINES = frozenset({MessageFormat.N_TRIPLES.value, MessageFormat.N_QUADS.value})
-_BLOCKS = frozenset({MessageFormat.TURTLE.value, MessageFormat.TRIG.value})
+_LINES = frozenset(syntax.value for syntax in RdfSyntax if syntax.has_a_statement_a_line)
+_BLOCKS = frozenset(syntax.value for syntax in RdfSyntax if syntax.has_comments) - _LINES
 _MARKER = re.compile(rb"[ \t]*#[ \t]*@message(?![0-9A-Za-z_-])")
 # A marker counts only where a comment may stand; what strings and IRIs hold is theirs.
 _TOKEN = re.compile(
@@ -61,7 +54,7 @@ class Message:
 
 def divisible(content_type: str) -> bool:
     """Whether files of this type may hold several messages."""
-    return content_type in _LINES or content_type in _BLOCKS or content_type == NDJSON
+    return content_type in _LINES or content_type in _BLOCKS or content_type == JSON_LINES
 
 
 def split(lines: Iterable[bytes], content_type: str) -> Iterator[Message]:
@@ -70,7 +63,7 @@ def split(lines: Iterable[bytes], content_type: str) -> Iterator[Message]:
     A marker at the start (or after nothing but prefixes) opens the first message; nothing after the
     last one is no message; nothing between two is an empty message. A file without markers is one message.
     """
-    if content_type == NDJSON:
+    if content_type == JSON_LINES:
         return (Message(line) for line in lines if line.strip())
     if content_type in _LINES:
         return _split_lines(lines)
@@ -81,7 +74,7 @@ def split(lines: Iterable[bytes], content_type: str) -> Iterator[Message]:
 
 def joined(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
     """A request body of these messages, and its content type."""
-    if content_type == NDJSON:
+    if content_type == JSON_LINES:
         return b"".join(message.body.rstrip(b"\r\n") + b"\n" for message in messages), content_type
     if len(messages) == 1:
         return messages[0].alone, content_type
@@ -101,15 +94,10 @@ def timestamp(message: Message, content_type: str, path: Sequence[str]) -> Insta
 
     Raises ValueError for what is not RDF.
     """
-    from pyoxigraph import Literal, RdfFormat, parse
-
-    media_type = MessageFormat.JSON_LD.value if content_type == NDJSON else content_type
-    format = RdfFormat.from_media_type(media_type)
-    if format is None:
-        raise ValueError(f"{content_type} is not a syntax of RDF")
+    syntax = RdfSyntax.JSON_LD if content_type == JSON_LINES else RDF_TYPES[content_type]
     found: dict[str, Instant] = {}
     try:
-        for quad in parse(message.alone, format, base_iri="http://localhost/"):
+        for quad in parse(message.alone, syntax.oxigraph, base_iri="http://localhost/"):
             predicate = quad.predicate.value
             if predicate in path and predicate not in found and isinstance(quad.object, Literal):
                 found[predicate] = parse_instant(quad.object.value)

@@ -14,7 +14,7 @@ from endpoint.graphs.syntax_errors import require_update
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document
-from protocol.formats.media_types import RDF_BODY_TYPES, GraphFormat
+from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.sparql.load import loads
 
 if TYPE_CHECKING:
@@ -30,24 +30,6 @@ _REDIRECTS = 5
 _WAIT_SECONDS = 10.0
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNTELLING = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html"})
-_EXTENSIONS = {
-    "ttl": GraphFormat.TURTLE,
-    "nt": GraphFormat.N_TRIPLES,
-    "trig": GraphFormat.TRIG,
-    "nq": GraphFormat.N_QUADS,
-    "jsonld": GraphFormat.JSON_LD,
-    "rdf": GraphFormat.RDF_XML,
-    "owl": GraphFormat.RDF_XML,
-    "xml": GraphFormat.RDF_XML,
-}
-_SYNTAX = {
-    GraphFormat.TURTLE: ox.RdfFormat.TURTLE,
-    GraphFormat.N_TRIPLES: ox.RdfFormat.N_TRIPLES,
-    GraphFormat.JSON_LD: ox.RdfFormat.JSON_LD,
-    GraphFormat.RDF_XML: ox.RdfFormat.RDF_XML,
-    GraphFormat.TRIG: ox.RdfFormat.TRIG,
-    GraphFormat.N_QUADS: ox.RdfFormat.N_QUADS,
-}
 _ACCEPT = (
     "text/turtle, application/n-triples, application/ld+json, application/rdf+xml, application/trig;q=0.8, "
     "application/n-quads;q=0.8, */*;q=0.1"
@@ -90,7 +72,7 @@ class Fetching:
         try:
             check_document(body, syntax)
             parsed = ox.parse(
-                body, format=_SYNTAX[syntax], base_iri=found, without_named_graphs=True, rename_blank_nodes=True
+                body, format=syntax.oxigraph, base_iri=found, without_named_graphs=True, rename_blank_nodes=True
             )  # fmt: skip
             written = ox.serialize((quad.triple for quad in parsed), format=ox.RdfFormat.N_TRIPLES) or b""
         except (SyntaxError, ValueError) as error:
@@ -170,11 +152,7 @@ def documents(update: str, fetching: Fetching, base: str | None = None) -> list[
     return found
 
 
-def _syntax(address: str, media_type: str) -> GraphFormat | None:
-    if media_type not in _UNTELLING and media_type in RDF_BODY_TYPES:
-        return RDF_BODY_TYPES[media_type]
-    if media_type in ("application/xml", "text/xml"):
-        return GraphFormat.RDF_XML
-    if media_type == "application/json":
-        return GraphFormat.JSON_LD
-    return _EXTENSIONS.get(urlsplit(address).path.rpartition("/")[2].rpartition(".")[2].lower())
+def _syntax(address: str, media_type: str) -> RdfSyntax | None:
+    if media_type not in _UNTELLING and media_type in GRAPH_OFFERS:
+        return GRAPH_OFFERS[media_type]
+    return RDF_EXTENSIONS.get(urlsplit(address).path.rpartition("/")[2].rpartition(".")[2].lower())

@@ -22,7 +22,7 @@ from endpoint.graphs.syntax_errors import syntax_error
 from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.formats.xml_text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
@@ -31,21 +31,6 @@ from protocol.sparql.guard import permitted_query, refuse_excess, refuse_service
 from protocol.sparql.load import loads, with_data
 
 NAME = "oxigraph"
-
-SOLUTIONS_SYNTAX: dict[SolutionsFormat, ox.QueryResultsFormat] = {
-    SolutionsFormat.JSON: ox.QueryResultsFormat.JSON,
-    SolutionsFormat.XML: ox.QueryResultsFormat.XML,
-    SolutionsFormat.CSV: ox.QueryResultsFormat.CSV,
-    SolutionsFormat.TSV: ox.QueryResultsFormat.TSV,
-}
-GRAPH_SYNTAX: dict[GraphFormat, ox.RdfFormat] = {
-    GraphFormat.TURTLE: ox.RdfFormat.TURTLE,
-    GraphFormat.N_TRIPLES: ox.RdfFormat.N_TRIPLES,
-    GraphFormat.JSON_LD: ox.RdfFormat.JSON_LD,
-    GraphFormat.RDF_XML: ox.RdfFormat.RDF_XML,
-    GraphFormat.TRIG: ox.RdfFormat.TRIG,
-    GraphFormat.N_QUADS: ox.RdfFormat.N_QUADS,
-}
 
 # What Store.query takes in its lists, which are invariant.
 DefaultName = ox.NamedNode | ox.BlankNode | ox.DefaultGraph
@@ -98,7 +83,7 @@ class OxigraphResult(Result):
     def graph(self, graph: Graph | None) -> None:
         self._graph = graph
 
-    def written(self, syntax: SolutionsFormat | GraphFormat, output: Output | None = None) -> bytes:
+    def written(self, syntax: SolutionsFormat | RdfSyntax, output: Output | None = None) -> bytes:
         """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet.
 
         Raises NotExpressible for what the format has no way to write.
@@ -110,17 +95,17 @@ class OxigraphResult(Result):
         file = cast("IO[bytes]", XmlOutput(output) if syntax is SolutionsFormat.XML else output)
         try:
             if isinstance(self.answer, ox.QueryTriples):
-                assert isinstance(syntax, GraphFormat)
-                if syntax is GraphFormat.RDF_XML:
+                assert isinstance(syntax, RdfSyntax)
+                if syntax is RdfSyntax.RDF_XML:
                     write_rdf_xml(self.answer, output)
                     return b""
-                return self.answer.serialize(file, GRAPH_SYNTAX[syntax]) or b""
+                return self.answer.serialize(file, syntax.oxigraph) or b""
             assert self.answer is not None
             assert isinstance(syntax, SolutionsFormat)
             if syntax is SolutionsFormat.CSV and isinstance(self.answer, ox.QuerySolutions):
                 write_csv(self.answer, output)
                 return b""
-            return self.answer.serialize(file, SOLUTIONS_SYNTAX[syntax]) or b""
+            return self.answer.serialize(file, syntax.oxigraph) or b""
         except (RuntimeError, OSError) as error:
             problem = _problem_of(error, self._services)
             if problem is None:

@@ -89,11 +89,10 @@ class QueryQuestion:
 
 @dataclass(frozen=True)
 class GraphQuestion:
-    """All triples of a graph, ``iri`` None the default graph. ``offers``: media types to ``GraphFormat`` values."""
+    """All triples of a graph, ``iri`` None the default graph."""
 
     iri: str | None
     accept: str | None
-    offers: dict[str, str]
 
 
 @dataclass(frozen=True)

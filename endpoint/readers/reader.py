@@ -19,7 +19,6 @@ from typing import Any
 import pyoxigraph as ox
 
 from endpoint.graphs.dataset import one_shot
-from endpoint.graphs.processor import GRAPH_SYNTAX
 from endpoint.readers.exchange import (
     COPIED,
     Asked,
@@ -36,7 +35,7 @@ from endpoint.readers.opened import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
-from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, GraphFormat
+from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.negotiation import choose
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.sparql.form import answers_with_a_graph
@@ -132,14 +131,14 @@ class Reader:
         graph = ox.DefaultGraph() if question.iri is None else ox.NamedNode(question.iri)
         if isinstance(graph, ox.NamedNode) and not snapshot.oxigraph.contains_named_graph(graph):
             raise NotFound(f"there is no graph <{question.iri}>")
-        media_type = choose(question.accept, question.offers)
+        media_type = choose(question.accept, GRAPH_OFFERS)
         self._send(json_frame(Kind.HEADER, {"media_type": media_type}))
-        syntax = GraphFormat(question.offers[media_type])
-        if syntax is GraphFormat.RDF_XML:
+        syntax = GRAPH_OFFERS[media_type]
+        if syntax is RdfSyntax.RDF_XML:
             quads = snapshot.oxigraph.quads_for_pattern(None, None, None, graph)
             write_rdf_xml((quad.triple for quad in quads), writer)
             return
-        snapshot.oxigraph.dump(writer, GRAPH_SYNTAX[syntax], from_graph=graph)  # type: ignore[arg-type]
+        snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
 
 
 def _bound_processor_time(seconds: float) -> None:

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.backend import Backend
-from endpoint.graphs.processor import GRAPH_SYNTAX
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse, query_limits
@@ -21,15 +20,13 @@ from endpoint.resources.request_body import read_body
 from endpoint.threads import WorkerThreads
 from protocol.errors import InvalidMessage, NotFound, ProtocolError
 from protocol.formats.document_checks import check_document
-from protocol.formats.media_types import GRAPH_OFFERS, RDF_BODY_TYPES, GraphFormat
+from protocol.formats.media_types import GRAPH_BODY_TYPES, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
 from protocol.sparql.dataset import require_absolute
 from protocol.sparql.request import decode_form
 
 _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~"
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE")
-_OFFERS = {media_type: syntax.value for media_type, syntax in GRAPH_OFFERS.items()}
-"""Datasets too: the graph is then the default graph of one."""
 
 
 class MalformedGraphRequest(ProtocolError):
@@ -70,7 +67,7 @@ async def graphs(request: Request) -> Response:
     graph = _named_by(request)
     if request.method in ("GET", "HEAD"):
         accept = ", ".join(request.headers.getlist("accept")) or None
-        question = GraphQuestion(_required(graph).iri, accept, _OFFERS)
+        question = GraphQuestion(_required(graph).iri, accept)
         return AnswerResponse(state.readers, question, query_limits(request))
     if request.method == "DELETE":
         return await threads.run(_delete, state.store, state.backend, _required(graph))
@@ -123,16 +120,16 @@ def _media_type(header: str | None) -> str:
     return (header or "").partition(";")[0].strip().lower()
 
 
-def _syntax(header: str | None, of: str = "the request") -> GraphFormat:
-    expected = f"send one of {', '.join(member.value for member in GraphFormat)}"
+def _syntax(header: str | None, of: str = "the request") -> RdfSyntax:
+    expected = f"send one of {', '.join(member.value for member in RdfSyntax)}"
     media_type = _media_type(header)
     if media_type == FORM_DATA:
         raise UnsupportedMediaType(f"{FORM_DATA} is read with POST only (Graph Store section 5.5): {expected}")
-    if media_type not in RDF_BODY_TYPES:
+    if media_type not in GRAPH_BODY_TYPES:
         said = f"{media_type} is not read here" if media_type else f"{of} has no Content-Type"
         raise UnsupportedMediaType(f"{said}: {expected}")
     require_utf8(header)
-    return RDF_BODY_TYPES[media_type]
+    return GRAPH_BODY_TYPES[media_type]
 
 
 def _delete(store: GraphStore, backend: Backend, graph: GraphName) -> Response:
@@ -180,7 +177,7 @@ def _write(
     return Response(status_code=201, headers={"Location": location})
 
 
-def _documents(content_type: str | None, body: bytes) -> list[tuple[GraphFormat, bytes]]:
+def _documents(content_type: str | None, body: bytes) -> list[tuple[RdfSyntax, bytes]]:
     """The body, or each of its parts, with its syntax. A part that is no RDF refuses them all."""
     if _media_type(content_type) != FORM_DATA:
         return [(_syntax(content_type), body)]
@@ -188,12 +185,12 @@ def _documents(content_type: str | None, body: bytes) -> list[tuple[GraphFormat,
     return [(_syntax(header, f"part {number}"), content) for number, (header, content) in enumerate(found, 1)]
 
 
-def _triples(body: bytes, syntax: GraphFormat, base: str | None) -> list[ox.Triple]:
+def _triples(body: bytes, syntax: RdfSyntax, base: str | None) -> list[ox.Triple]:
     """The body's triples, with blank nodes of their own; base is the graph's own IRI (section 4.1)."""
     try:
         check_document(body, syntax)
         parsed = ox.parse(
-            body, format=GRAPH_SYNTAX[syntax], base_iri=base, without_named_graphs=True, rename_blank_nodes=True
+            body, format=syntax.oxigraph, base_iri=base, without_named_graphs=True, rename_blank_nodes=True
         )  # fmt: skip
         return [quad.triple for quad in parsed]
     except SyntaxError as error:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 
-from endpoint.graphs.processor import GRAPH_SYNTAX
 from endpoint.graphs.store import GraphStore
-from protocol.formats.media_types import GraphFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 
 RSP_QL = "urn:x-sparql-streams:language:RSP-QL"
 """SPARQL 1.1 Query with windows over streams, as this endpoint reads it: a ``sd:Language``."""
@@ -20,15 +19,9 @@ SD = "http://www.w3.org/ns/sparql-service-description#"
 VOID = "http://rdfs.org/ns/void#"
 _RDF_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _INTEGER = ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")
-_FORMATS = "http://www.w3.org/ns/formats/"
-_RESULT_FORMATS = (
-    "SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV",
-    "Turtle", "N-Triples", "JSON-LD", "RDF_XML", "TriG", "N-Quads",
-)  # fmt: skip
-_INPUT_FORMATS = ("Turtle", "N-Triples", "JSON-LD", "RDF_XML", "TriG", "N-Quads")
 
 
-def service_description(store: GraphStore, endpoint: str, syntax: GraphFormat) -> bytes:
+def service_description(store: GraphStore, endpoint: str, syntax: RdfSyntax) -> bytes:
     """The description of the service at this URL, with the sizes its graphs have now."""
     triples: list[ox.Triple] = []
 
@@ -48,10 +41,10 @@ def service_description(store: GraphStore, endpoint: str, syntax: GraphFormat) -
     say(service, f"{SD}feature", ox.NamedNode(f"{SD}EmptyGraphs"))
     if store.fetching.allowed:
         say(service, f"{SD}feature", ox.NamedNode(f"{SD}BasicFederatedQuery"))
-    for name in _RESULT_FORMATS:
-        say(service, f"{SD}resultFormat", ox.NamedNode(_FORMATS + name))
-    for name in _INPUT_FORMATS:
-        say(service, f"{SD}inputFormat", ox.NamedNode(_FORMATS + name))
+    for written in (*(format.oxigraph.iri for format in SolutionsFormat), *(syntax.iri for syntax in RdfSyntax)):
+        say(service, f"{SD}resultFormat", ox.NamedNode(written))
+    for read in RdfSyntax:
+        say(service, f"{SD}inputFormat", ox.NamedNode(read.iri))
     say(service, f"{SD}defaultDataset", dataset)
     say(dataset, "a", ox.NamedNode(f"{SD}Dataset"))
     say(dataset, f"{SD}defaultGraph", default)
@@ -65,7 +58,7 @@ def service_description(store: GraphStore, endpoint: str, syntax: GraphFormat) -
         say(named, f"{SD}graph", graph)
         say(graph, "a", ox.NamedNode(f"{SD}Graph"))
         say(graph, f"{VOID}triples", ox.Literal(str(_size(store, ox.NamedNode(iri))), datatype=_INTEGER))
-    return ox.serialize(triples, format=GRAPH_SYNTAX[syntax], prefixes={"sd": SD, "void": VOID}) or b""
+    return ox.serialize(triples, format=syntax.oxigraph, prefixes={"sd": SD, "void": VOID}) or b""
 
 
 def _size(store: GraphStore, graph: ox.NamedNode | ox.DefaultGraph) -> int:

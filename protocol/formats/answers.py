@@ -12,21 +12,9 @@ from typing import IO, Any, cast
 from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, parse_query_results, serialize
 
 from protocol.formats.csv_solutions import write_csv
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.formats.xml_text import XmlOutput
-
-_RESULTS = {
-    SolutionsFormat.XML: QueryResultsFormat.XML,
-    SolutionsFormat.CSV: QueryResultsFormat.CSV,
-    SolutionsFormat.TSV: QueryResultsFormat.TSV,
-}
-_GRAPHS = {
-    GraphFormat.TURTLE: RdfFormat.TURTLE,
-    GraphFormat.JSON_LD: RdfFormat.JSON_LD,
-    GraphFormat.TRIG: RdfFormat.TRIG,
-    GraphFormat.N_QUADS: RdfFormat.N_QUADS,
-}
 
 
 def solutions_as(document: bytes, target: SolutionsFormat) -> bytes:
@@ -46,25 +34,25 @@ def solutions_as(document: bytes, target: SolutionsFormat) -> bytes:
         write_csv(results, written)
         return written.getvalue()
     if target is SolutionsFormat.XML:
-        results.serialize(cast("IO[bytes]", XmlOutput(written)), format=_RESULTS[target])
+        results.serialize(cast("IO[bytes]", XmlOutput(written)), format=target.oxigraph)
         return written.getvalue()
-    converted = results.serialize(format=_RESULTS[target])
+    converted = results.serialize(format=target.oxigraph)
     assert converted is not None, "None only when it is written to a file"
     return converted
 
 
-def graph_as(triples: bytes, target: GraphFormat) -> bytes:
+def graph_as(triples: bytes, target: RdfSyntax) -> bytes:
     """N-Triples (CONSTRUCT, DESCRIBE) in another syntax, with the same blank node labels: same answer, same bytes.
 
     Raises NotExpressible for what RDF/XML has no way to write.
     """
-    if target is GraphFormat.N_TRIPLES:
+    if target is RdfSyntax.N_TRIPLES:
         return triples
     parsed = parse(triples, RdfFormat.N_TRIPLES)
-    if target is GraphFormat.RDF_XML:
+    if target is RdfSyntax.RDF_XML:
         written = BytesIO()
         write_rdf_xml((quad.triple for quad in parsed), written)
         return written.getvalue()
-    converted = serialize(parsed, format=_GRAPHS[target])
+    converted = serialize(parsed, format=target.oxigraph)
     assert converted is not None, "None only when it is written to a file"
     return converted

@@ -12,25 +12,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from protocol.errors import ProtocolError
-
-
-class UnsupportedMediaType(ProtocolError):
-    """The body is in a format, an encoding or a grouping that streams do not take (RFC 9110 section 15.5.16)."""
-
-    status = 415
-    title = "Unsupported media type"
-
-
-class MessageFormat(StrEnum):
-    """An RDF serialisation, by its registered media type."""
-
-    TURTLE = "text/turtle"
-    TRIG = "application/trig"
-    N_TRIPLES = "application/n-triples"
-    N_QUADS = "application/n-quads"
-    JSON_LD = "application/ld+json"
-    RDF_XML = "application/rdf+xml"
+from protocol.formats.media_types import JSON_LINES, RDF_TYPES, RdfSyntax
+from protocol.formats.negotiation import UnsupportedMediaType
 
 
 class Grouping(StrEnum):
@@ -45,21 +28,13 @@ class Grouping(StrEnum):
 class BodyType:
     """What a Content-Type says of a body. ``charset`` is a codec name Python knows; None where none is named."""
 
-    format: MessageFormat
+    format: RdfSyntax
     grouping: Grouping = Grouping.SINGLE
     charset: str | None = None
 
 
-_SINGLE = {
-    **{format.value: format for format in MessageFormat},
-    "application/x-turtle": MessageFormat.TURTLE,
-    "application/x-trig": MessageFormat.TRIG,
-    "text/n-quads": MessageFormat.N_QUADS,
-    "text/x-nquads": MessageFormat.N_QUADS,
-}
-_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/x-ld+ndjson"})
-_WITH_MARKERS = frozenset({MessageFormat.TURTLE, MessageFormat.TRIG, MessageFormat.N_TRIPLES, MessageFormat.N_QUADS})
-ACCEPTED = (*(format.value for format in MessageFormat), "application/x-ndjson")
+_LINES = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"})
+ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES)
 """The media types to name in an ``Accept-Post`` header or an error."""
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -78,8 +53,8 @@ def parse_content_type(content_type: str) -> BodyType:
     if media_type in _LINES:
         if messages is not None:
             raise UnsupportedMediaType(f"{media_type} has no parameter messages: each line is a message already")
-        return BodyType(MessageFormat.JSON_LD, Grouping.LINES, charset)
-    format = _SINGLE.get(media_type)
+        return BodyType(RdfSyntax.JSON_LD, Grouping.LINES, charset)
+    format = RDF_TYPES.get(media_type)
     if format is None:
         raise UnsupportedMediaType(f"messages cannot be read from {media_type}; send one of {', '.join(ACCEPTED)}")
     if parameters.get("version", "").lower().endswith("-messages"):
@@ -91,9 +66,10 @@ def parse_content_type(content_type: str) -> BodyType:
         return BodyType(format, Grouping.SINGLE, charset)
     if messages.lower() != Grouping.MARKERS:
         raise UnsupportedMediaType(f"messages={messages} is not known; messages=rdfm is")
-    if format not in _WITH_MARKERS:
+    if not format.has_comments:
+        divisible = ", ".join(sorted(syntax for syntax in RdfSyntax if syntax.has_comments))
         raise UnsupportedMediaType(
-            f"{format} has no '# @message' comments; messages=rdfm goes with {', '.join(sorted(_WITH_MARKERS))}, "
+            f"{format} has no '# @message' comments; messages=rdfm goes with {divisible}, "
             "and several JSON-LD messages are sent as application/x-ndjson"
         )
     return BodyType(format, Grouping.MARKERS, charset)

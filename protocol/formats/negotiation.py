@@ -17,7 +17,7 @@ class NotAcceptable(ProtocolError):
 
 
 class UnsupportedMediaType(ProtocolError):
-    """The request's body is of a type that is not read here."""
+    """The body is in a format, an encoding or a grouping that is not read here (RFC 9110 section 15.5.16)."""
 
     status = 415
     title = "Unsupported media type"

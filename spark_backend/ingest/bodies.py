@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from protocol.errors import InvalidMessage
-from protocol.formats.messages import BodyType, Grouping, MessageFormat
+from protocol.formats.media_types import RdfSyntax
+from protocol.formats.messages import BodyType, Grouping
 from protocol.formats.xml_documents import without_encoding
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.markers import read_marked
-from spark_backend.ingest.statements import LINES, Statements, canonical_statements, quads_of, syntax_error
+from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, syntax_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -24,7 +25,7 @@ def read_statements(body: bytes, body_type: BodyType, base: str) -> Statements:
         return _read_lines(document, base)
     if body_type.grouping is Grouping.MARKERS:
         return read_marked(document, body_type.format, base)
-    if body_type.format is MessageFormat.RDF_XML and body_type.charset is not None:
+    if body_type.format is RdfSyntax.RDF_XML and body_type.charset is not None:
         document = without_encoding(document)  # the header has the last word (RFC 7303 section 3.2)
     return _read_single(document, body_type.format, base)
 
@@ -54,8 +55,10 @@ def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
     )
 
 
-def _read_single(document: bytes, format: MessageFormat, base: str) -> Statements:
-    canonical = read_canonical_lines(document, graphs=format is MessageFormat.N_QUADS) if format in LINES else None
+def _read_single(document: bytes, format: RdfSyntax, base: str) -> Statements:
+    canonical = None
+    if format.has_a_statement_a_line:
+        canonical = read_canonical_lines(document, graphs=format.names_graphs)
     if canonical is not None:
         quads = canonical.quads
     else:
@@ -88,13 +91,13 @@ def _read_lines(document: bytes, base: str) -> Statements:
             shift -= len(envelope.decode())
             text = envelope + text + b"}"
         try:
-            canonical.append(canonical_statements(text, MessageFormat.JSON_LD, base))
+            canonical.append(canonical_statements(text, RdfSyntax.JSON_LD, base))
         except SyntaxError as error:
             column = None if error.offset is None else max(error.offset + shift, 1)
             raise syntax_error(error, len(lines), number, column) from error
         lines.append(number)
     counts = [statements.count(b"\n") for statements in canonical]
-    return Statements(quads_of(b"".join(canonical), MessageFormat.JSON_LD), counts, lines.__getitem__)
+    return Statements(quads_of(b"".join(canonical), RdfSyntax.JSON_LD), counts, lines.__getitem__)
 
 
 def _only_context(text: bytes) -> bytes | None:

@@ -19,11 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
-from protocol.formats.messages import MessageFormat
+from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statements import (
-    LINES,
     Statements,
     as_text,
     canonical_flat_statements,
@@ -45,24 +44,24 @@ _PREAMBLE = re.compile(
 )
 
 
-def read_marked(body: bytes, format: MessageFormat, base: str) -> Statements:
+def read_marked(body: bytes, format: RdfSyntax, base: str) -> Statements:
     """The messages of a body with markers. Raises InvalidMessage for the first that is not RDF."""
     statements = None
-    if format in LINES:
+    if format.has_a_statement_a_line:
         statements = _read_canonical(body, format) or _read_by_lines(body, format, base)
     return statements or _read_with_delimiters(body, format, base)
 
 
-def _read_canonical(body: bytes, format: MessageFormat) -> Statements | None:
+def _read_canonical(body: bytes, format: RdfSyntax) -> Statements | None:
     """The messages of a body of canonical lines, else None."""
-    canonical = read_canonical_lines(body, graphs=format is MessageFormat.N_QUADS)
+    canonical = read_canonical_lines(body, graphs=format.names_graphs)
     if canonical is None:
         return None
     at_markers = canonical.before.filter(_are_markers(canonical.comments))
     return _divided(canonical.quads, at_markers, body, format)
 
 
-def _read_by_lines(body: bytes, format: MessageFormat, base: str) -> Statements | None:
+def _read_by_lines(body: bytes, format: RdfSyntax, base: str) -> Statements | None:
     """The messages of a line format by counting lines. None where that will not do.
 
     A line holds one statement at most, a blank line or a comment none. So when there are as many
@@ -98,7 +97,7 @@ def _are_markers(comments: pa.StringArray) -> pa.BooleanArray:
     return usual if pc.all(usual).as_py() else pc.match_substring_regex(comments, _MARKER_ROW)
 
 
-def _divided(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: MessageFormat) -> Statements:
+def _divided(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: RdfSyntax) -> Statements:
     """The messages of statements that are divided by markers; ``at_markers``: how many stand before each."""
     counts = [after - before for before, after in pairwise([0, *at_markers.to_pylist(), len(quads)])]
     first, last = _bounds(counts)
@@ -111,7 +110,7 @@ def _bounds(counts: list[int]) -> tuple[int, int]:
     return first, len(counts) - int(len(counts) - first > 1 and counts[-1] == 0)
 
 
-def _read_with_delimiters(body: bytes, format: MessageFormat, base: str) -> Statements:
+def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str) -> Statements:
     """Any body: each marker is replaced by a statement of its own, which then divides the parser's output.
 
     So the parser sees one document: prefixes carry over, and lines keep their numbers.
@@ -140,9 +139,9 @@ def _read_with_delimiters(body: bytes, format: MessageFormat, base: str) -> Stat
     return Statements(quads_of(b"".join(chunks), format), counts[segments.first : last], segments.line_of)
 
 
-def _markers(body: bytes, format: MessageFormat) -> list[tuple[int, int]]:
+def _markers(body: bytes, format: RdfSyntax) -> list[tuple[int, int]]:
     """Where the marker comments stand in the body: start and end of each, in bytes."""
-    if format not in LINES and (b'"""' in body or b"'''" in body):
+    if not format.has_a_statement_a_line and (b'"""' in body or b"'''" in body):
         comments = (match.span() for match in TURTLE_TOKEN.finditer(body) if match[0].startswith(b"#"))
         spans = [span for span in comments if _MARKER.fullmatch(body, *span)]
     else:
@@ -163,7 +162,7 @@ class _Segments:
     ``first`` is the segment of the first message: 1 where no statement precedes the first marker.
     """
 
-    def __init__(self, body: bytes, format: MessageFormat, first: int = 0) -> None:
+    def __init__(self, body: bytes, format: RdfSyntax, first: int = 0) -> None:
         self._body = body
         self._format = format
         self.first = first

@@ -13,25 +13,10 @@ import pyoxigraph
 
 from protocol.errors import InvalidMessage
 from protocol.formats.json_depth import check_json_depth
-from protocol.formats.messages import MessageFormat
+from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import check_xml
 from spark_backend.ingest.quads import Quads, split_statements
 from spark_backend.ingest.rdf_1_2 import check_no_triple_terms
-
-RDF_FORMATS = {
-    MessageFormat.TURTLE: pyoxigraph.RdfFormat.TURTLE,
-    MessageFormat.TRIG: pyoxigraph.RdfFormat.TRIG,
-    MessageFormat.N_TRIPLES: pyoxigraph.RdfFormat.N_TRIPLES,
-    MessageFormat.N_QUADS: pyoxigraph.RdfFormat.N_QUADS,
-    MessageFormat.JSON_LD: pyoxigraph.RdfFormat.JSON_LD,
-    MessageFormat.RDF_XML: pyoxigraph.RdfFormat.RDF_XML,
-}
-
-WITHOUT_GRAPHS = frozenset({MessageFormat.TURTLE, MessageFormat.N_TRIPLES, MessageFormat.RDF_XML})
-"""Formats that cannot name a graph."""
-
-LINES = frozenset({MessageFormat.N_TRIPLES, MessageFormat.N_QUADS})
-"""Formats with at most one statement a line."""
 
 _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
@@ -58,21 +43,21 @@ class Statements:
         return InvalidMessage(f"message {number} (line {line}): {problem}", line=line, extra={"message": number})
 
 
-def canonical_statements(document: bytes, format: MessageFormat, base: str) -> bytes:
+def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> bytes:
     """The document's statements as N-Quads. Raises SyntaxError for what is not RDF 1.1, with line and column."""
-    if format is MessageFormat.RDF_XML:
+    if format is RdfSyntax.RDF_XML:
         check_xml(document)
-    elif format is MessageFormat.JSON_LD:
+    elif format is RdfSyntax.JSON_LD:
         check_json_depth(document)
     else:
         check_no_triple_terms(document)
     return canonical_flat_statements(document, format, base)
 
 
-def canonical_flat_statements(document: bytes, format: MessageFormat, base: str) -> bytes:
+def canonical_flat_statements(document: bytes, format: RdfSyntax, base: str) -> bytes:
     """As ``canonical_statements``, for a document known to hold nothing that nests deeply."""
     serialised = pyoxigraph.serialize(
-        pyoxigraph.parse(document, RDF_FORMATS[format], base_iri=base), format=pyoxigraph.RdfFormat.N_QUADS
+        pyoxigraph.parse(document, format.oxigraph, base_iri=base), format=pyoxigraph.RdfFormat.N_QUADS
     )
     assert serialised is not None  # no output was named, so the bytes are returned
     return serialised
@@ -84,11 +69,11 @@ def as_text(text: bytes) -> pa.StringArray:
     return pa.StringArray.from_buffers(1, offsets, pa.py_buffer(text))
 
 
-def quads_of(canonical: bytes, format: MessageFormat) -> Quads:
+def quads_of(canonical: bytes, format: RdfSyntax) -> Quads:
     """The statements of canonical N-Quads that were read from this format."""
     # A line feed within a literal is escaped, so what ends a line ends a statement.
     lines = pc.split_pattern(as_text(canonical), " .\n").flatten()
-    return split_statements(lines.slice(0, len(lines) - 1), graphs=format not in WITHOUT_GRAPHS)
+    return split_statements(lines.slice(0, len(lines) - 1), graphs=format.names_graphs)
 
 
 def syntax_problem(error: SyntaxError) -> str:

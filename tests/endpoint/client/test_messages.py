@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse
 
-from endpoint.client.messages import NDJSON, Message, joined, split, timestamp
+from endpoint.client.messages import Message, joined, split, timestamp
+from protocol.formats.media_types import JSON_LINES
 
 NT, TTL, TRIG = "application/n-triples", "text/turtle", "application/trig"
 RESULT_TIME = "http://www.w3.org/ns/sosa/resultTime"
@@ -54,14 +55,14 @@ def test_a_graph_block_stays_whole() -> None:
 
 
 def test_every_line_of_ndjson_that_is_not_blank_is_a_message() -> None:
-    assert bodies('{"a": 1}\n\n  \n{"b": 2}', NDJSON) == ['{"a": 1}', '{"b": 2}']
+    assert bodies('{"a": 1}\n\n  \n{"b": 2}', JSON_LINES) == ['{"a": 1}', '{"b": 2}']
 
 
 def test_one_message_goes_without_the_parameter_and_several_with_it() -> None:
     one, two = Message(b"<a:1> <a:p> <a:o> ."), Message(b"<a:2> <a:p> <a:o> .")
     assert joined([one], NT) == (one.body, NT)
     assert joined([one, two], NT)[1] == "application/n-triples; messages=rdfm"
-    assert joined([one, two], NDJSON) == (b"<a:1> <a:p> <a:o> .\n<a:2> <a:p> <a:o> .\n", NDJSON)
+    assert joined([one, two], JSON_LINES) == (b"<a:1> <a:p> <a:o> .\n<a:2> <a:p> <a:o> .\n", JSON_LINES)
 
 
 _TEXT = st.text(alphabet=st.sampled_from("ab\"\\'#@message \n\t<>.{}é"), max_size=25)

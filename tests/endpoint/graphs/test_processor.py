@@ -10,7 +10,7 @@ from rdflib.query import Result
 from endpoint.graphs.dataset import EndpointDataset
 from endpoint.graphs.store import GraphStore
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.sparql.guard import Refused
 
 G1, G2, G3 = ("http://ex/g1", "http://ex/g2", "http://ex/g3")
@@ -99,8 +99,8 @@ def test_solutions_are_written_in_every_format(store: GraphStore, syntax: Soluti
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own parsers
-@pytest.mark.parametrize("syntax", list(GraphFormat))
-def test_graphs_are_written_in_every_syntax(store: GraphStore, syntax: GraphFormat) -> None:
+@pytest.mark.parametrize("syntax", list(RdfSyntax))
+def test_graphs_are_written_in_every_syntax(store: GraphStore, syntax: RdfSyntax) -> None:
     written = store.query("CONSTRUCT WHERE { ?s ?p ?o }").written(syntax)
     read = EndpointDataset()
     read.parse(data=written, format=syntax.value)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from endpoint import create_app
 from endpoint.settings import Settings
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.protocol.formats.independent_readers import (
@@ -145,9 +145,9 @@ def test_a_boolean_survives(client: TestClient, truth: bool) -> None:
     assert said[SolutionsFormat.CSV].strip() == said[SolutionsFormat.TSV].strip() == str(truth).lower()
 
 
-@pytest.mark.parametrize("syntax", list(GraphFormat))
-def test_a_graph_survives_construct_and_the_graph_store(client: TestClient, syntax: GraphFormat) -> None:
-    rdf_xml = syntax is GraphFormat.RDF_XML
+@pytest.mark.parametrize("syntax", list(RdfSyntax))
+def test_a_graph_survives_construct_and_the_graph_store(client: TestClient, syntax: RdfSyntax) -> None:
+    rdf_xml = syntax is RdfSyntax.RDF_XML
 
     @given(graphs(xml_terms if rdf_xml else terms, named_predicates if rdf_xml else st.one_of(named_predicates, iris)))
     @example([ox.Triple(ox.NamedNode("http://e/s"), ox.NamedNode(f"{RDF}type"), ox.NamedNode("http://e/1"))])
@@ -157,7 +157,7 @@ def test_a_graph_survives_construct_and_the_graph_store(client: TestClient, synt
         expected = canonical(ox.Triple(one.subject, one.predicate, as_stored(one.object)) for one in graph)
         constructed = answered(client, "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }", syntax.value)
         assert canonical(read_graph(constructed, syntax)) == expected
-        if syntax in (GraphFormat.TRIG, GraphFormat.N_QUADS):
+        if syntax in (RdfSyntax.TRIG, RdfSyntax.N_QUADS):
             return  # no formats of a single graph
         kept = client.get("/graphs?default", headers={"Accept": syntax.value})
         assert kept.status_code == 200
@@ -166,7 +166,7 @@ def test_a_graph_survives_construct_and_the_graph_store(client: TestClient, synt
         again = client.put("/graphs?graph=urn:copy", content=kept.content, headers={"Content-Type": syntax.value})
         assert again.status_code in (201, 204), again.text
         copy = answered(client, "CONSTRUCT { ?s ?p ?o } { GRAPH <urn:copy> { ?s ?p ?o } }", "application/n-triples")
-        assert canonical(read_graph(copy, GraphFormat.N_TRIPLES)) == expected
+        assert canonical(read_graph(copy, RdfSyntax.N_TRIPLES)) == expected
 
     survive()
 

@@ -32,7 +32,7 @@ def test_frames_arrive_as_they_were_sent_however_the_bytes_are_cut(sent: list[Fr
             st.lists(texts).map(tuple),
             texts,
         ),
-        st.builds(GraphQuestion, st.none() | texts, st.none() | texts, st.dictionaries(texts, texts)),
+        st.builds(GraphQuestion, st.none() | texts, st.none() | texts),
         st.just(Release()),
     ),
     texts,

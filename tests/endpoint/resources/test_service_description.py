@@ -7,11 +7,11 @@ from endpoint.graphs.fetching import Fetching
 from endpoint.graphs.store import GraphStore
 from endpoint.resources.service_description import RSP_QL, SD, VOID, service_description
 from protocol.formats.allow_list import AllowList
-from protocol.formats.media_types import GraphFormat
+from protocol.formats.media_types import RdfSyntax
 
 
-@pytest.mark.parametrize("syntax", [GraphFormat.TURTLE, GraphFormat.RDF_XML, GraphFormat.N_TRIPLES])
-def test_the_description_names_the_endpoint_its_languages_and_its_graphs(syntax: GraphFormat) -> None:
+@pytest.mark.parametrize("syntax", [RdfSyntax.TURTLE, RdfSyntax.RDF_XML, RdfSyntax.N_TRIPLES])
+def test_the_description_names_the_endpoint_its_languages_and_its_graphs(syntax: RdfSyntax) -> None:
     store = GraphStore()
     store.update(
         "INSERT DATA { <http://ex/a> <http://ex/b> 1, 2 GRAPH <http://ex/g> { <http://ex/a> <http://ex/b> 1 } }"
@@ -36,5 +36,5 @@ def test_the_description_names_the_endpoint_its_languages_and_its_graphs(syntax:
 
 def test_federated_queries_are_a_feature_exactly_where_addresses_may_be_fetched() -> None:
     store = GraphStore(fetching=Fetching(allowed=AllowList.of(["http://ex.org/"])))
-    description = service_description(store, "http://ex/sparql", GraphFormat.N_TRIPLES).decode()
+    description = service_description(store, "http://ex/sparql", RdfSyntax.N_TRIPLES).decode()
     assert f"<{SD}feature> <{SD}BasicFederatedQuery>" in description

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import pyoxigraph as ox
 import rdflib
 
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from tests.protocol.formats.rdf_strategies import Row, Solutions, Term
 
 _SRX = "{http://www.w3.org/2005/sparql-results#}"
@@ -148,11 +148,11 @@ def relabelled(rows: Sequence[Row]) -> list[Row]:
 # --- graphs ------------------------------------------------------------------------------------
 
 
-def read_graph(body: bytes, syntax: GraphFormat) -> list[ox.Triple]:
+def read_graph(body: bytes, syntax: RdfSyntax) -> list[ox.Triple]:
     """The triples of a document's default graph, read by rdflib. AssertionError if there are named graphs."""
     names = {
-        GraphFormat.TURTLE: "turtle", GraphFormat.N_TRIPLES: "nt", GraphFormat.JSON_LD: "json-ld",
-        GraphFormat.RDF_XML: "xml", GraphFormat.TRIG: "trig", GraphFormat.N_QUADS: "nquads",
+        RdfSyntax.TURTLE: "turtle", RdfSyntax.N_TRIPLES: "nt", RdfSyntax.JSON_LD: "json-ld",
+        RdfSyntax.RDF_XML: "xml", RdfSyntax.TRIG: "trig", RdfSyntax.N_QUADS: "nquads",
     }  # fmt: skip
     return [_triple(*(_from_rdflib(term) for term in triple)) for triple in _parsed(body, names[syntax])]
 

@@ -9,7 +9,7 @@ import pyoxigraph
 import pytest
 
 from protocol.formats.answers import graph_as, solutions_as
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DOCUMENT = {
@@ -83,8 +83,8 @@ def test_an_answer_without_solutions_keeps_its_variables(target: SolutionsFormat
 TRIPLES = '<http://e/a> <http://e/p> "é\\n"@en .\n_:b <http://e/p> <http://e/a> .\n'.encode()
 
 
-@pytest.mark.parametrize("target", list(GraphFormat))
-def test_a_graph_is_the_same_graph_in_every_syntax(target: GraphFormat) -> None:
+@pytest.mark.parametrize("target", list(RdfSyntax))
+def test_a_graph_is_the_same_graph_in_every_syntax(target: RdfSyntax) -> None:
     written = graph_as(TRIPLES, target)
     syntax = pyoxigraph.RdfFormat.from_media_type(target.value)
     assert syntax is not None
@@ -96,13 +96,13 @@ def test_a_graph_is_the_same_graph_in_every_syntax(target: GraphFormat) -> None:
     assert canonical[0] == canonical[1]
 
 
-@pytest.mark.parametrize("target", list(GraphFormat))
-def test_an_empty_graph_is_a_valid_document(target: GraphFormat) -> None:
+@pytest.mark.parametrize("target", list(RdfSyntax))
+def test_an_empty_graph_is_a_valid_document(target: RdfSyntax) -> None:
     syntax = pyoxigraph.RdfFormat.from_media_type(target.value)
     assert syntax is not None
     assert list(pyoxigraph.parse(graph_as(b"", target), syntax)) == []
 
 
-@pytest.mark.parametrize("target", list(GraphFormat))
-def test_the_same_answer_is_the_same_bytes(target: GraphFormat) -> None:
+@pytest.mark.parametrize("target", list(RdfSyntax))
+def test_the_same_answer_is_the_same_bytes(target: RdfSyntax) -> None:
     assert graph_as(TRIPLES, target) == graph_as(TRIPLES, target)

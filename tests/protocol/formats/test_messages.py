@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.formats.media_types import RdfSyntax
 from protocol.formats.messages import (
     ACCEPTED,
     BodyType,
     Grouping,
-    MessageFormat,
     UnsupportedMediaType,
     parse_content_type,
 )
 
 
-@pytest.mark.parametrize("format", list(MessageFormat))
-def test_every_format_alone_is_one_message(format: MessageFormat) -> None:
+@pytest.mark.parametrize("format", list(RdfSyntax))
+def test_every_format_alone_is_one_message(format: RdfSyntax) -> None:
     assert parse_content_type(format.value) == BodyType(format, Grouping.SINGLE)
 
 
@@ -28,7 +28,7 @@ def test_messages_rdfm_divides_the_four_formats_with_comments(media_type: str) -
 
 @pytest.mark.parametrize("media_type", ["application/x-ndjson", "application/ndjson", "application/x-ld+ndjson"])
 def test_newline_delimited_json_is_a_json_ld_document_a_line(media_type: str) -> None:
-    assert parse_content_type(media_type) == BodyType(MessageFormat.JSON_LD, Grouping.LINES)
+    assert parse_content_type(media_type) == BodyType(RdfSyntax.JSON_LD, Grouping.LINES)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_newline_delimited_json_is_a_json_ld_document_a_line(media_type: str) ->
 )
 def test_case_quotes_and_white_space_of_the_header_do_not_matter(written: str) -> None:
     body_type = parse_content_type(written)
-    assert (body_type.format, body_type.grouping) == (MessageFormat.N_TRIPLES, Grouping.MARKERS)
+    assert (body_type.format, body_type.grouping) == (RdfSyntax.N_TRIPLES, Grouping.MARKERS)
 
 
 def test_the_charset_is_a_codec_python_knows() -> None:
@@ -53,7 +53,7 @@ def test_the_charset_is_a_codec_python_knows() -> None:
 
 def test_a_profile_of_json_ld_is_no_obstacle() -> None:
     header = 'application/ld+json; profile="http://www.w3.org/ns/json-ld#expanded; http://ex/p"'
-    assert parse_content_type(header).format is MessageFormat.JSON_LD
+    assert parse_content_type(header).format is RdfSyntax.JSON_LD
 
 
 @pytest.mark.parametrize(

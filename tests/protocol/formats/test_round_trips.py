@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from protocol.formats.answers import graph_as, solutions_as
-from protocol.formats.media_types import GraphFormat, SolutionsFormat
+from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml_text import NotExpressible
 from spark_backend.answers.solutions import BindingWriter
 from tests.protocol.formats.independent_readers import (
@@ -94,7 +94,7 @@ def test_a_character_that_xml_does_not_have_is_told_and_not_written(text: str, c
     with pytest.raises(NotExpressible, match=f"U\\+{ord(character):04X}"):
         solutions_as(document(("x",), [(literal,)]), SolutionsFormat.XML)
     with pytest.raises(NotExpressible, match=f"U\\+{ord(character):04X}"):
-        graph_as(n_triples([ox.Triple(ox.BlankNode("b"), ox.NamedNode("http://e/p"), literal)]), GraphFormat.RDF_XML)
+        graph_as(n_triples([ox.Triple(ox.BlankNode("b"), ox.NamedNode("http://e/p"), literal)]), RdfSyntax.RDF_XML)
 
 
 def test_a_character_that_xml_does_not_have_is_found_wherever_the_serializer_cuts_the_document() -> None:
@@ -103,10 +103,10 @@ def test_a_character_that_xml_does_not_have_is_found_wherever_the_serializer_cut
             solutions_as(document(("x",), [(ox.Literal("x" * length + "\uffff"),)]), SolutionsFormat.XML)
 
 
-@pytest.mark.parametrize("syntax", [one for one in GraphFormat if one is not GraphFormat.RDF_XML])
+@pytest.mark.parametrize("syntax", [one for one in RdfSyntax if one is not RdfSyntax.RDF_XML])
 @given(graph=graphs(terms, st.one_of(named_predicates, iris)))
 @thorough
-def test_a_graph_survives(syntax: GraphFormat, graph: list[ox.Triple]) -> None:
+def test_a_graph_survives(syntax: RdfSyntax, graph: list[ox.Triple]) -> None:
     assert canonical(read_graph(graph_as(n_triples(graph), syntax), syntax)) == canonical(graph)
 
 
@@ -115,7 +115,7 @@ def test_a_graph_survives(syntax: GraphFormat, graph: list[ox.Triple]) -> None:
 @example([ox.Triple(ox.BlankNode("1"), ox.NamedNode("http://e/p"), ox.BlankNode("_1"))])
 @thorough
 def test_a_graph_that_xml_has_names_for_survives_rdf_xml(graph: list[ox.Triple]) -> None:
-    read = read_graph(graph_as(n_triples(graph), GraphFormat.RDF_XML), GraphFormat.RDF_XML)
+    read = read_graph(graph_as(n_triples(graph), RdfSyntax.RDF_XML), RdfSyntax.RDF_XML)
     assert canonical(read) == canonical(graph)
 
 
@@ -127,9 +127,9 @@ def test_a_graph_that_xml_has_names_for_survives_rdf_xml(graph: list[ox.Triple])
 def test_a_predicate_that_rdf_xml_cannot_name_is_told_and_other_formats_have_it(predicate: str) -> None:
     graph = [ox.Triple(ox.NamedNode("http://e/s"), ox.NamedNode(predicate), ox.NamedNode("http://e/o"))]
     with pytest.raises(NotExpressible, match="cannot name the predicate"):
-        graph_as(n_triples(graph), GraphFormat.RDF_XML)
-    for syntax in GraphFormat:
-        if syntax is not GraphFormat.RDF_XML:
+        graph_as(n_triples(graph), RdfSyntax.RDF_XML)
+    for syntax in RdfSyntax:
+        if syntax is not RdfSyntax.RDF_XML:
             assert read_graph(graph_as(n_triples(graph), syntax), syntax) == graph
 
 
@@ -137,7 +137,7 @@ def test_what_rdf_xml_says_of_rdf_1_2_is_read_again() -> None:
     directed = ox.Literal("x", language="en", direction=ox.BaseDirection.RTL)
     inner = ox.Triple(ox.BlankNode("1"), ox.NamedNode("http://e/p"), directed)
     graph = [ox.Triple(ox.NamedNode("http://e/s"), ox.NamedNode("http://e/p"), inner)]
-    written = graph_as(n_triples(graph), GraphFormat.RDF_XML)
+    written = graph_as(n_triples(graph), RdfSyntax.RDF_XML)
     # No other parser here knows it.
     assert canonical(quad.triple for quad in ox.parse(written, ox.RdfFormat.RDF_XML)) == canonical(graph)
 
