@@ -28,7 +28,7 @@ from spark_backend.queries.delivery import Answers
 from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.progress import QueryProgress
-from spark_backend.queries.running import RunningQueries, RunningQuery
+from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.statics import StaticGraphs, StaticTables
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 from spark_backend.site import BY_SIZE, Site, SiteChoice

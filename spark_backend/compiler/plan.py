@@ -19,7 +19,7 @@ from protocol.errors import ProtocolError
 from protocol.language.model import R2S, ContinuousQuery, Form
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.facets import faceted_variables
-from spark_backend.compiler.algebra.unfinished import PARTS, unfinished_sums
+from spark_backend.compiler.algebra.partial_sums import PARTS, unfinished_sums
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import PASSES, Pass, applied
@@ -29,8 +29,8 @@ from spark_backend.compiler.refusals import Refused, deepest, placed
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.expressions.order import direction, sort_key
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
-from spark_backend.compiler.sql.patterns.scope import Scope
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
 from spark_backend.compiler.statistics import Statistics
 

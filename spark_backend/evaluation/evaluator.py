@@ -18,8 +18,8 @@ from protocol.errors import ProtocolError
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
-from spark_backend.answers.rows import finished
 from spark_backend.answers.solutions import BindingWriter
+from spark_backend.answers.sums import finished
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import EvaluationTables

@@ -18,7 +18,7 @@ from protocol.errors import NotFound, Unavailable
 from protocol.time import Instant
 from protocol.windows.spec import WindowSpec
 from spark_backend.evaluation.large_contents import LARGE, without_repetitions
-from spark_backend.evaluation.taking_part import instants_of_rows
+from spark_backend.evaluation.membership import instants_of_rows
 from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.log.reader import LogReader
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, Unit, WindowSpec
-from spark_backend.evaluation.taking_part import Bounds
+from spark_backend.evaluation.membership import Bounds
 from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 

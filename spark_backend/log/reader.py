@@ -18,7 +18,7 @@ from spark_backend.log.elements import Elements, elements_of
 from spark_backend.log.format.columns import LOG, NO_WATERMARK
 from spark_backend.log.format.frame import HEADER_BYTES
 from spark_backend.log.format.manifest import Manifest, ManifestReader
-from spark_backend.log.format.mapped import MappedSegment
+from spark_backend.log.format.memory_map import MappedSegment
 from spark_backend.log.last import last_from
 from spark_backend.log.run import FULL_BYTES, Run
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from protocol.time import Instant
 from spark_backend.log.format.frame import Header
-from spark_backend.log.format.mapped import MappedSegment
+from spark_backend.log.format.memory_map import MappedSegment
 from spark_backend.log.format.rows import written_out
 
 FULL_ROWS = 32 * 1024

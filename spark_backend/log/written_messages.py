@@ -13,7 +13,7 @@ from pathlib import Path
 from protocol.time import Instant
 from spark_backend.log.equal_messages import count_messages
 from spark_backend.log.format.frame import HEADER_BYTES
-from spark_backend.log.format.mapped import MappedSegment
+from spark_backend.log.format.memory_map import MappedSegment
 
 _BLOCK_BYTES = 256 * 1024
 _COUNTED_BLOCKS = 64

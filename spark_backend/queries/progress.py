@@ -11,7 +11,7 @@ from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow
 from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.queries.outputs import Outputs
-from spark_backend.queries.running import RunningQueries, RunningQuery
+from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.streams.streams import Streams
 from spark_backend.streams.timelines import END, Timelines
 

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
-from spark_backend.answers.rows import finished
 from spark_backend.answers.solutions import BindingWriter
+from spark_backend.answers.sums import finished
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.spark_sql.deferred import told

@@ -14,7 +14,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.engine import SparkBackend
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
-from spark_backend.queries.running import RunningQuery
+from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.queries.statics import Quad
 from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark.pipeline import Receive

@@ -11,9 +11,9 @@ from sqlglot.errors import SqlglotError
 
 from protocol.errors import UnsupportedFeature
 from spark_backend.compiler.deep_stack import with_deep_stack
+from spark_backend.spark_sql.translation.constructs import is_call, is_known
 from spark_backend.spark_sql.translation.dialect import SparkSite
 from spark_backend.spark_sql.translation.expressions import refused, translated
-from spark_backend.spark_sql.translation.known import is_call, is_known
 from spark_backend.spark_sql.translation.outer_joins import without_calls_in_on
 from spark_backend.spark_sql.translation.program import Fixpoint, Program, Step, Table
 from spark_backend.spark_sql.translation.sets import as_set, is_facet, with_sets

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, WindowSpec
-from spark_backend.evaluation.taking_part import Bounds, following, instants_of_rows
+from spark_backend.evaluation.membership import Bounds, following, instants_of_rows
 from spark_backend.evaluation.window_contents import bounds_of_last
 from spark_backend.log.reader import LogReader, Stretch
 

@@ -19,8 +19,8 @@ from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import StreamWindow, TimeWindow
-from spark_backend.answers.rows import finished
 from spark_backend.answers.solutions import instantiate
+from spark_backend.answers.sums import finished
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.prelude import install, install_function

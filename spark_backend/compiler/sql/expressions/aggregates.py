@@ -44,7 +44,7 @@ class CompiledAggregate:
     """``raw``: aggregates for the GROUP BY, by the names they are read as in the rest.
 
     ``term``, ``kind`` and ``number`` are the result's columns, ``sum_parts`` what SUM and AVG can be
-    finished from outside of SQL (``spark_backend.answers.rows``).
+    finished from outside of SQL (``spark_backend.answers.sums``).
     """
 
     raw: Mapping[str, str]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import joins_alike
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.joins import existing, minus
 from spark_backend.compiler.sql.patterns.outer import Outer
-from spark_backend.compiler.sql.patterns.scope import Scope
 from spark_backend.compiler.sql.relation import Relation, facet_type
 from spark_backend.compiler.sql.values import of_truth, parts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from protocol.terms import facets
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.sql.patterns.scope import Scope
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.relation import Relation, quoted, unbound_column
 from spark_backend.compiler.sql.values import number_sql
 

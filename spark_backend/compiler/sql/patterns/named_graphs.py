@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.joins import join
-from spark_backend.compiler.sql.patterns.scope import Scope
 from spark_backend.compiler.sql.relation import Relation
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.closures import BEGIN, END, Starts, node_columns, paths_from
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.joins import join
-from spark_backend.compiler.sql.patterns.scope import Scope
 from spark_backend.compiler.sql.relation import Relation, facet_type, quoted
 from spark_backend.compiler.sql.values import constant, parts
 

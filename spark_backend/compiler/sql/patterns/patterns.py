@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.algebra.unfinished import UnfinishedSums
+from spark_backend.compiler.algebra.partial_sums import UnfinishedSums
 from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.sql.expressions.draws import with_draws
 from spark_backend.compiler.sql.expressions.expressions import (
@@ -17,15 +17,15 @@ from spark_backend.compiler.sql.expressions.expressions import (
     value_of,
 )
 from spark_backend.compiler.sql.patterns import modifiers
-from spark_backend.compiler.sql.patterns.aggregated import aggregated
+from spark_backend.compiler.sql.patterns.aggregation import aggregated
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.exists import asking_join, conjuncts, filtered, marked, minus_inside
 from spark_backend.compiler.sql.patterns.grouping import group
 from spark_backend.compiler.sql.patterns.inline_data import inline_data
-from spark_backend.compiler.sql.patterns.joined_statics import joined, static
 from spark_backend.compiler.sql.patterns.joins import Condition, left_join, union
 from spark_backend.compiler.sql.patterns.named_graphs import in_graph
 from spark_backend.compiler.sql.patterns.paths import followed, paths
-from spark_backend.compiler.sql.patterns.scope import Scope
+from spark_backend.compiler.sql.patterns.static_tables import joined, static
 from spark_backend.compiler.sql.patterns.triples import matched
 from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, facet_type, unbound_column
 from spark_backend.compiler.sql.values import parts

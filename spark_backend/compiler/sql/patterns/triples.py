@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join
-from spark_backend.compiler.sql.patterns.scope import Scope
 from spark_backend.compiler.sql.relation import MEMBER, Relation
 from spark_backend.compiler.sql.values import integer_term
 

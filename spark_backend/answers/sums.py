@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_backend.answers.numbers import sum_term
-from spark_backend.compiler.algebra.unfinished import PARTS
+from spark_backend.compiler.algebra.partial_sums import PARTS
 from spark_backend.compiler.plan import Plan
 
 Row = tuple[Any, ...]

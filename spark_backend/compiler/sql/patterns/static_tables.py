@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.algebra.unfinished import UnfinishedSums
+from spark_backend.compiler.algebra.partial_sums import UnfinishedSums
+from spark_backend.compiler.sql.patterns.context import Scope
 from spark_backend.compiler.sql.patterns.joins import beside, join
-from spark_backend.compiler.sql.patterns.scope import Scope
 from spark_backend.compiler.sql.relation import Relation
 
 if TYPE_CHECKING:
