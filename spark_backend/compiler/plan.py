@@ -19,7 +19,7 @@ from protocol.errors import ProtocolError
 from protocol.language.model import R2S, ContinuousQuery, Form
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.facets import faceted_variables
-from spark_backend.compiler.algebra.partial_sums import PARTS, unfinished_sums
+from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import PASSES, Pass, applied
@@ -29,8 +29,7 @@ from spark_backend.compiler.refusals import Refused, deepest, placed
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.expressions.order import direction, sort_key
-from spark_backend.compiler.sql.patterns.context import Scope
-from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
+from spark_backend.compiler.sql.patterns.patterns import compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
 from spark_backend.compiler.statistics import Statistics
 
@@ -46,7 +45,7 @@ class Plan:
     (``evaluation.statement`` fills them in). Its columns are ``instant``, ``member`` (which of the queries) and one
     term (canonical N-Triples or NULL) for each of ``variables``, its rows in the order of the answer. The
     columns of ``sums`` (by their place among the variables, with whether it is an average) come in parts, and the
-    rows, unless ``ordered``, in no order: see ``evaluation.rows``. ``template`` (CONSTRUCT) has variables as
+    rows, unless ``ordered``, in no order: see ``answers.sums``. ``template`` (CONSTRUCT) has variables as
     ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
     when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
     triples' times, column ``t``. ``joined``: SELECTs over static tables alone, which are tables of their own, made
@@ -226,9 +225,8 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     dataset, base = knowledge.dataset, knowledge.base
     names = Names(faceted_variables(query))
     prelude = Prelude(base)
-    sums = unfinished_sums(query)
-    compiler = PatternCompiler(dataset, names, prelude, sums)
-    relation = compiler.of_members(compiler.compile(query.pattern, Scope()))
+    sums = partial_sums(query)
+    relation = compile_pattern(query.pattern, dataset, names, prelude, sums)
     columns = [names.column(variable) for variable in query.variables]
     parts = {names.column(variable): average for variable, average in sums.answered}
     ordered = bool(relation.order) or relation.ranked or not parts or sums.told_apart

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from spark_backend.compiler.algebra import nodes as a
 
 PARTS = ("count", "floating", "whole", "exact", "rest", "errors")
-"""The parts of a sum, in the order ``evaluation.numbers.sum_term`` takes them."""
+"""The parts of a sum, in the order ``answers.numbers.sum_term`` takes them."""
 
 
 @dataclass(frozen=True)
-class UnfinishedSums:
+class PartialSums:
     """``results`` of the ``group``, and the ``answered`` variables of the query they are projected as.
 
     ``answered`` tells of each whether it is an average. ``told_apart``: the answer has all keys of the group, so
@@ -28,13 +28,13 @@ class UnfinishedSums:
         return self.results if group is self.group else frozenset()
 
 
-def unfinished_sums(query: a.Query) -> UnfinishedSums:
+def partial_sums(query: a.Query) -> PartialSums:
     """SUM and AVG of the outermost group, where nothing above it reads them but the projection."""
     pattern = query.pattern
     while isinstance(pattern, a.Slice):
         pattern = pattern.pattern
     if not isinstance(pattern, a.Project):
-        return UnfinishedSums()
+        return PartialSums()
     pattern = pattern.pattern
     carried = {variable: variable for variable in query.variables}
     read: frozenset[a.Variable] = frozenset()
@@ -51,7 +51,7 @@ def unfinished_sums(query: a.Query) -> UnfinishedSums:
             case a.OrderBy(inner, conditions):
                 read |= frozenset().union(*(a.expression_variables(condition.expression) for condition in conditions))
             case _:
-                return UnfinishedSums()
+                return PartialSums()
         pattern = inner
     sums = {
         one.result: one.function == "AVG"
@@ -60,4 +60,4 @@ def unfinished_sums(query: a.Query) -> UnfinishedSums:
     }
     answered_sums = tuple((answered, sums[now]) for answered, now in carried.items() if now in sums)
     told_apart = set(pattern.keys or ()) <= set(carried.values())
-    return UnfinishedSums(pattern, frozenset(sums), answered_sums, told_apart)
+    return PartialSums(pattern, frozenset(sums), answered_sums, told_apart)

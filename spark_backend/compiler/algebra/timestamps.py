@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.refusals import Refused, keyword
 
 TIMESTAMP = "TIMESTAMP"
@@ -212,5 +212,5 @@ def _time_if(witness: _Witness, triple: Iterable[a.Expression], asked: Iterable[
     same = [a.Call("SAMETERM", pair) for pair in zip(triple, asked, strict=True) if pair[0] != pair[1]]
     if not same:
         return witness.time
-    condition: a.Expression = reduce(lambda one, other: a.Call("&&", (one, other)), same)
+    condition = conjunction(same)
     return a.Call(TIME_IF, (condition, witness.time))

@@ -16,11 +16,11 @@ import pyoxigraph
 from protocol.functions import CUSTOM_FUNCTIONS
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import BNODE_OF, DRAWING
+from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import bottom_up, changed, filtered
-from spark_backend.compiler.sql.patterns.exists import conjuncts
+from spark_backend.compiler.passes.traversal import bottom_up, changed
 from spark_backend.compiler.sql.values import FALSE, TRUE
 
 FAILURE = a.Call("COALESCE", ())
@@ -44,12 +44,12 @@ class _Folding:
     def pattern(self, pattern: a.Pattern, _: bool) -> a.Pattern:
         match pattern:
             case a.Filter(inner, condition):
-                return filtered(inner, self._conditions(condition))
+                return filter_of(inner, self._conditions(condition))
             case a.LeftJoin(_, _, a.Variable() | a.Term() | a.Parameter() | a.Call() as condition, asked):
                 conditions = self._conditions(condition)
                 if not conditions and asked:
                     return replace(pattern, condition=_TRUE)
-                told = filtered(a.BGP(()), conditions)
+                told = filter_of(a.BGP(()), conditions)
                 return replace(pattern, condition=told.condition if isinstance(told, a.Filter) else None)
             case a.Extend(_, _, expression):
                 return changed(pattern, expression=self._value(expression))

@@ -9,7 +9,8 @@ solution is dropped: empty groups beside others, DISTINCT in DISTINCT, slices of
 from __future__ import annotations
 
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.passes.traversal import bottom_up, join_of, joined
+from spark_backend.compiler.algebra.operands import join_of, join_operands
+from spark_backend.compiler.passes.traversal import bottom_up
 
 _EMPTY = a.BGP(())
 
@@ -21,7 +22,7 @@ def normalise(query: a.Query, _: object) -> a.Query:
 def _normal(pattern: a.Pattern, inside: bool) -> a.Pattern:
     match pattern:
         case a.Join():
-            return _join(joined(pattern), inside)
+            return _join(join_operands(pattern), inside)
         case a.LeftJoin(left, right, None, ()) if _is_unit(right):
             return left
         case a.Filter(a.Filter(inner, first), second):
@@ -79,7 +80,9 @@ def _of_the_same_graph(pattern: a.Pattern, others: list[a.Pattern]) -> int | Non
 def _together(one: a.Pattern, other: a.Pattern, inside: bool) -> a.Pattern:
     assert isinstance(one, a.Graph)
     assert isinstance(other, a.Graph)
-    return a.Graph(one.name, _join([*joined(one.pattern), *joined(other.pattern)], inside), one.windows_only)
+    return a.Graph(
+        one.name, _join([*join_operands(one.pattern), *join_operands(other.pattern)], inside), one.windows_only
+    )
 
 
 def _has_an_order(pattern: a.Pattern) -> bool:

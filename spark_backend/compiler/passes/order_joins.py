@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import certainly_bound
+from spark_backend.compiler.algebra.operands import join_operands
 from spark_backend.compiler.passes.estimates import of_pattern, of_triple
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import joined, with_operands
+from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.statistics import Statistics
 
 _NOT_PLAIN = a.Group | a.Slice | a.Drawn | a.Marked | a.LeftJoin | a.Minus | a.Union | a.Project | a.Aggregated
@@ -30,7 +31,7 @@ class _Ordering:
 
     def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         if isinstance(pattern, a.Join):
-            operands = [self.pattern(operand, inside) for operand in joined(pattern)]
+            operands = [self.pattern(operand, inside) for operand in join_operands(pattern)]
             return self._joined(operands)
         pattern = with_operands(pattern, lambda operand, within: self.pattern(operand, inside or within), inside)
         match pattern:

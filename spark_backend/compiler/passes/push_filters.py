@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import certainly_bound
-from spark_backend.compiler.passes.traversal import all_true, filtered, with_operands
-from spark_backend.compiler.sql.patterns.exists import conjuncts
+from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of
+from spark_backend.compiler.passes.traversal import with_operands
 
 
 def push_filters(query: a.Query, _: object) -> a.Query:
@@ -43,9 +43,9 @@ def _filter(pattern: a.Pattern, conditions: list[a.Expression], inside: bool) ->
         if not places:
             stay.append(condition)
     if operands:
-        changed = {place: filtered(getattr(pattern, place), pushed) for place, pushed in operands.items()}
+        changed = {place: filter_of(getattr(pattern, place), pushed) for place, pushed in operands.items()}
         pattern = replace(pattern, **changed)  # type: ignore[arg-type]
-    return filtered(_pushed(pattern, inside), stay)
+    return filter_of(_pushed(pattern, inside), stay)
 
 
 def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[str, ...]:
@@ -98,4 +98,4 @@ def _optional(pattern: a.LeftJoin, condition: a.Expression, inside: bool) -> a.L
     conditions = conjuncts(condition)
     right = [one for one in conditions if _decides(pattern.right, pattern.left, a.expression_variables(one), inside)]
     rest = [one for one in conditions if one not in right]
-    return replace(pattern, right=filtered(pattern.right, right), condition=all_true(rest) if rest else None)
+    return replace(pattern, right=filter_of(pattern.right, right), condition=conjunction(rest) if rest else None)

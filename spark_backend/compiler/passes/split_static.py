@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.operands import join_of, join_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import join_of, joined, with_operands
+from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
 _OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice
@@ -44,7 +45,7 @@ class _Splitting:
             case a.BGP(triples) if self._is_static(pattern, graph):
                 return join_of(self._grouped(list(triples), []))
             case a.Join():
-                return self._join(joined(pattern), graph)
+                return self._join(join_operands(pattern), graph)
             case a.Graph(name, inner):
                 return replace(pattern, pattern=self.pattern(inner, _active(name, pattern.windows_only)))
             case a.Closure() | a.Followed():

@@ -1,10 +1,8 @@
-"""Going through a pattern: its operands, the operands of a chain of joins, the filters that a condition is made of."""
+"""Going through a pattern: what it is made of, changed operand by operand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from functools import reduce
 from typing import Protocol, TypeVar
 
 from spark_backend.compiler.algebra import nodes as a
@@ -55,26 +53,3 @@ def bottom_up(pattern: a.Pattern, change: Change, inside: bool = False) -> a.Pat
     return change(
         with_operands(pattern, lambda operand, within: bottom_up(operand, change, inside or within), inside), inside
     )
-
-
-def joined(pattern: a.Pattern) -> list[a.Pattern]:
-    """The operands of nested joins, in order."""
-    if isinstance(pattern, a.Join):
-        return [*joined(pattern.left), *joined(pattern.right)]
-    return [pattern]
-
-
-def join_of(patterns: Iterable[a.Pattern]) -> a.Pattern:
-    """The join of patterns, of the first two first; the empty solution if there are none."""
-    listed = list(patterns)
-    return reduce(a.Join, listed) if listed else a.BGP(())
-
-
-def all_true(conditions: Iterable[a.Expression]) -> a.Expression:
-    """The conjunction of some conditions, at least one."""
-    return reduce(lambda left, right: a.Call("&&", (left, right)), conditions)
-
-
-def filtered(pattern: a.Pattern, conditions: list[a.Expression]) -> a.Pattern:
-    """The pattern under a filter, if there is any condition."""
-    return a.Filter(pattern, all_true(conditions)) if conditions else pattern

@@ -16,6 +16,7 @@ from rdflib import paths
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.operands import conjunction
 
 End = a.Variable | a.Term
 """Of a path; constants are lifted later (``parameters``)."""
@@ -149,7 +150,7 @@ def _others(path: Negated, subject: End, object: End) -> Iterator[a.Pattern]:
         predicate = _fresh()
         different = (a.Call("!", (a.Call("SAMETERM", (predicate, excluded)),)) for excluded in predicates)
         triple: a.Pattern = a.BGP((a.TriplePattern(one, predicate, other),))
-        yield a.Filter(triple, reduce(lambda left, right: a.Call("&&", (left, right)), different))
+        yield a.Filter(triple, conjunction(different))
 
 
 def nodes_as(variable: a.Variable) -> a.Pattern:

@@ -104,7 +104,7 @@ class QueryDataset:
         """The same dataset, for what reads the store alone: at one instant that stands for all."""
         return replace(self, at_all_instants=True)
 
-    def joined(self, sql: str) -> str:
+    def static_join(self, sql: str) -> str:
         """Placeholder for the table of what a SELECT over static tables gives."""
         self.joins.setdefault(sql)
         return f"joined_{list(self.joins).index(sql)}_{self.mark}"

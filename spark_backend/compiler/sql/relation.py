@@ -34,7 +34,7 @@ class Relation:
     ``certain`` are the variables bound in every solution (so that joins on them are plain equality).
     ``tail`` is what follows the conditions (GROUP BY). A ``closed`` relation cannot take further
     conditions or tables; it can still be projected, unless it is ``distinct``. ``parts`` are variables
-    whose column is an unfinished sum instead of a term. ``order`` are the sort keys of a sequence that
+    whose column is a partial sum instead of a term. ``order`` are the sort keys of a sequence that
     has no RANK yet; whatever makes a multiset of it drops them.
     """
 

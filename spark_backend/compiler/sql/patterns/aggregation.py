@@ -10,7 +10,9 @@ from spark_backend.compiler.sql.patterns.grouping import group
 from spark_backend.compiler.sql.relation import Names, Relation
 
 
-def aggregated(pattern: a.Aggregated, relation: Relation, unit: Relation, names: Names, prelude: Prelude) -> Relation:
+def aggregate_groups(
+    pattern: a.Aggregated, relation: Relation, unit: Relation, names: Names, prelude: Prelude
+) -> Relation:
     """The solutions of a relation, each with the aggregate of its group. ``unit`` has one empty solution for each key.
 
     Solutions in which the same keys are unbound are a group, as in GROUP BY.

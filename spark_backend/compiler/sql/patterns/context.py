@@ -1,11 +1,16 @@
-"""Where a graph pattern is evaluated."""
+"""What graph patterns are compiled in: the scope of each, and what all patterns of a query have in common."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
-from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph
+from spark_backend.compiler.algebra import nodes as a
+from spark_backend.compiler.algebra.partial_sums import PartialSums
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+from spark_backend.compiler.sql.expressions.expressions import Prelude, computed, parameter_columns
 from spark_backend.compiler.sql.patterns.outer import Outer
+from spark_backend.compiler.sql.relation import MEMBER, Names, Relation
 
 
 @dataclass(frozen=True)
@@ -20,3 +25,82 @@ class Scope:
     def leaf(self) -> Scope:
         """The scope of a pattern that is matched in the active graph, and nothing else."""
         return Scope(self.graph, ("instant",) if self.graph.column is None else ("instant", self.graph.column))
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the patterns of one query are compiled with, and what their operators do to relations.
+
+    ``operators`` compiles a pattern, operator by operator: those that have operands reach it by ``compile``.
+    ``sums`` are left in parts (see ``CompiledAggregate.sum_parts``).
+    """
+
+    dataset: QueryDataset
+    names: Names
+    prelude: Prelude
+    operators: Callable[[a.Pattern, Context, Scope], Relation]
+    sums: PartialSums = field(default_factory=PartialSums)
+
+    def compile(self, pattern: a.Pattern, scope: Scope) -> Relation:
+        """The relation of a pattern in a scope."""
+        return self.operators(pattern, self, scope)
+
+    def of_members(self, relation: Relation) -> Relation:
+        """The relation with the key MEMBER: as it is for each of the queries that are evaluated together."""
+        return relation if MEMBER in relation.columns else self.members(relation)[0]
+
+    def alike(self, *relations: Relation) -> list[Relation]:
+        """The relations, all of them with the key MEMBER if one has it."""
+        if any(MEMBER in relation.columns for relation in relations):
+            return [self.of_members(relation) for relation in relations]
+        return list(relations)
+
+    def members(self, relation: Relation) -> tuple[Relation, str]:
+        """An open relation with the key MEMBER, and the alias of the members' table in it."""
+        relation = self.names.opened(relation)
+        key = relation.columns.get(MEMBER)
+        known = None if key is None else key.partition(".")[0]
+        if known is not None and f"{self.dataset.members} {known}" in relation.tables:
+            return relation, known
+        alias = self.names.fresh("m")
+        columns, conditions = dict(relation.columns), relation.conditions
+        if key is None:
+            columns[MEMBER] = f"{alias}.{MEMBER}"
+        else:
+            conditions = (*conditions, f"{alias}.{MEMBER} = {key}")
+        tables = (*relation.tables, f"{self.dataset.members} {alias}")
+        return replace(relation, columns=columns, tables=tables, conditions=conditions), alias
+
+    def unit(self, scope: Scope) -> Relation:
+        """One empty solution for each key."""
+        alias = self.names.fresh("u")
+        table = self.dataset.instants if scope.graph.column is None else f"({self.dataset.graph_names(scope.graph)})"
+        unit = Relation({key: f"{alias}.{key}" for key in scope.leaf.keys}, (f"{table} {alias}",))
+        if scope.outer is None:
+            return unit
+        return scope.outer.seeing(()).with_solutions(unit, self.names).within(self.names.fresh("q"))
+
+    def inside(self, relation: Relation, scope: Scope) -> Relation:
+        """What is matched in the active graph, inside of EXISTS for each of the solutions it is asked of."""
+        return relation if scope.outer is None else scope.outer.with_solutions(relation, self.names)
+
+    def seeing(self, relation: Relation, read: frozenset[a.Variable], scope: Scope) -> Relation:
+        """The relation with the variables outside of EXISTS that are read and that a sub-select has hidden (18.6)."""
+        if scope.outer is None:
+            return relation
+        hidden = tuple(v for v in scope.outer.variables if v in read and v not in relation.variables)
+        return scope.outer.seeing(hidden).with_solutions(relation, self.names) if hidden else relation
+
+    def filter(self, relation: Relation, condition: a.Expression) -> Relation:
+        """The solutions of which the condition is true."""
+        parameters = sorted(a.expression_parameters(condition), key=lambda parameter: parameter.number)
+        read = [column for parameter in parameters for column in parameter_columns(parameter)]
+        if read:
+            relation, members = self.members(relation)
+            given = {column: f"{members}.{self.dataset.parameter(column)}" for column in read}
+            relation = replace(relation, columns={**relation.columns, **given})
+        relation, (truth,) = computed(
+            relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)], parameters
+        )
+        kept = {column: sql for column, sql in relation.columns.items() if column not in read}
+        return replace(relation, columns=kept).where(truth)

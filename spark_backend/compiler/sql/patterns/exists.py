@@ -3,66 +3,60 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
-from typing import TYPE_CHECKING
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import joins_alike
-from spark_backend.compiler.sql.patterns.context import Scope
-from spark_backend.compiler.sql.patterns.joins import existing, minus
+from spark_backend.compiler.algebra.operands import conjunction
+from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.joins import minus, semi_join
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import Relation, facet_type
 from spark_backend.compiler.sql.values import of_truth, parts
 
-if TYPE_CHECKING:
-    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
 
-
-def filtered(compiler: PatternCompiler, inner: a.Pattern, conditions: list[a.Expression], scope: Scope) -> Relation:
+def filter_solutions(context: Context, inner: a.Pattern, conditions: list[a.Expression], scope: Scope) -> Relation:
     """Filters on EXISTS alone are joins; the others come before."""
     if isinstance(inner, a.Marked):
         negated = a.Call("!", (inner.variable,))
         others = [condition for condition in conditions if condition not in (inner.variable, negated)]
         if len(others) + 1 == len(conditions) and not any(inner.variable in a.mentioned(one) for one in others):
-            relation = filtered(compiler, inner.pattern, others, scope)
-            return _existing(compiler, relation, inner.exists, scope, exist=negated not in conditions)
-    relation = compiler.compile(inner, scope)
+            relation = filter_solutions(context, inner.pattern, others, scope)
+            return _keep_existing(context, relation, inner.exists, scope, exist=negated not in conditions)
+    relation = context.compile(inner, scope)
     if not conditions:
         return relation
-    condition = reduce(lambda left, right: a.Call("&&", (left, right)), conditions)
-    return compiler.filter(compiler.seeing(relation, a.expression_variables(condition), scope), condition)
+    condition = conjunction(conditions)
+    return context.filter(context.seeing(relation, a.expression_variables(condition), scope), condition)
 
 
-def _existing(
-    compiler: PatternCompiler, relation: Relation, exists: a.Pattern, scope: Scope, *, exist: bool
-) -> Relation:
-    relation = compiler.seeing(relation, a.mentioned(exists), scope)
+def _keep_existing(context: Context, relation: Relation, exists: a.Pattern, scope: Scope, *, exist: bool) -> Relation:
+    relation = context.seeing(relation, a.mentioned(exists), scope)
     if joins_alike(exists, frozenset(relation.variables)):
-        one, other = compiler.alike(relation, compiler.compile(exists, scope))
-        return existing(one, other, scope.keys, compiler.names, exist=exist)
-    relation, found = _asked(compiler, relation, exists, scope)
+        one, other = context.alike(relation, context.compile(exists, scope))
+        return semi_join(one, other, scope.keys, context.names, exist=exist)
+    relation, found = _ask(context, relation, exists, scope)
     return relation.where(found if exist else f"NOT {found}")
 
 
-def marked(
-    compiler: PatternCompiler, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: Scope
+def mark_existence(
+    context: Context, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: Scope
 ) -> Relation:
-    relation, found = _asked(compiler, compiler.seeing(relation, a.mentioned(exists), scope), exists, scope)
-    columns = dict(zip(compiler.names.columns(variable), parts(of_truth(found)), strict=False))
+    relation, found = _ask(context, context.seeing(relation, a.mentioned(exists), scope), exists, scope)
+    columns = dict(zip(context.names.columns(variable), parts(of_truth(found)), strict=False))
     columns = {name: f"({column})::{facet_type(name)}" for name, column in columns.items()}
     return replace(
         relation,
         columns={**relation.columns, **columns},
         variables=(*relation.variables, variable),
         certain=relation.certain | {variable},
-    ).within(compiler.names.fresh("q"))
+    ).within(context.names.fresh("q"))
 
 
-def _asked(compiler: PatternCompiler, relation: Relation, exists: a.Pattern, scope: Scope) -> tuple[Relation, str]:
+def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Scope) -> tuple[Relation, str]:
     """A relation, and whether the pattern has a solution with the terms of each of its solutions (18.6)."""
-    names = compiler.names
+    names = context.names
     if any(isinstance(node, a.Parameter) for node in a.nodes(exists)):
-        relation = compiler.of_members(relation)
+        relation = context.of_members(relation)
     relation = relation.within(names.fresh("q"))
     row, table = names.fresh("d"), names.fresh("w")
     shared = tuple(variable for variable in relation.variables if variable in a.mentioned(exists))
@@ -70,9 +64,9 @@ def _asked(compiler: PatternCompiler, relation: Relation, exists: a.Pattern, sco
     outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
     numbered = replace(relation, columns={**relation.columns, row: "row_number() OVER ()"})
     if joins_alike(exists, frozenset(relation.variables)):
-        inner = outer.with_solutions(compiler.compile(exists, scope), names)
+        inner = outer.with_solutions(context.compile(exists, scope), names)
     else:
-        inner = compiler.compile(exists, Scope(scope.graph, (*scope.keys, row), outer))
+        inner = context.compile(exists, Scope(scope.graph, (*scope.keys, row), outer))
     inner = inner.within(names.fresh("q"))
     found = replace(inner, columns={row: inner.columns[row]})
     listed = ", ".join(f"{table}.{name}" for name in relation.columns)
@@ -83,22 +77,22 @@ def _asked(compiler: PatternCompiler, relation: Relation, exists: a.Pattern, sco
     return replace(relation, columns=told, tables=(sql,)), f"{alias}.{flag}"
 
 
-def asking_join(compiler: PatternCompiler, pattern: a.LeftJoin, scope: Scope) -> Relation:
+def left_join_asking(context: Context, pattern: a.LeftJoin, scope: Scope) -> Relation:
     """LeftJoin with EXISTS in its condition: the merges that pass, by the row of the left side they are of."""
-    names = compiler.names
-    left, right = compiler.alike(compiler.compile(pattern.left, scope), compiler.compile(pattern.right, scope))
+    names = context.names
+    left, right = context.alike(context.compile(pattern.left, scope), context.compile(pattern.right, scope))
     read = frozenset(node for node in a.nodes((pattern.condition, pattern.asked)) if isinstance(node, a.Variable))
-    left = compiler.seeing(left, read.difference(right.variables), scope)
+    left = context.seeing(left, read.difference(right.variables), scope)
     if any(isinstance(node, a.Parameter) for node in a.nodes(pattern.asked)):
-        left = compiler.of_members(left)
+        left = context.of_members(left)
     left = left.within(names.fresh("q"))
     row, table = names.fresh("d"), names.fresh("w")
     rows = Outer(table, row, (*left.keys(scope.keys), row), left.variables, left.certain)
     merged = rows.with_solutions(right, names)
     for variable, exists in pattern.asked:
-        merged = marked(compiler, merged, variable, exists, scope)
+        merged = mark_existence(context, merged, variable, exists, scope)
     assert pattern.condition is not None
-    passed = compiler.filter(merged, pattern.condition).within(names.fresh("q"))
+    passed = context.filter(merged, pattern.condition).within(names.fresh("q"))
     first = rows.relation(names)
     columns = {key: first.columns[key] for key in rows.columns if key != row}
     variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
@@ -114,9 +108,9 @@ def asking_join(compiler: PatternCompiler, pattern: a.LeftJoin, scope: Scope) ->
     return replace(joined, columns=told, tables=(f"(WITH {table} AS MATERIALIZED ({numbered}) {joined.sql}) {alias}",))
 
 
-def minus_inside(compiler: PatternCompiler, left: Relation, right: Relation, scope: Scope) -> Relation:
+def minus_in_scope(context: Context, left: Relation, right: Relation, scope: Scope) -> Relation:
     """Minus(l, r), where terms may be substituted: a variable that stands for one is not shared (18.6)."""
-    outer, names = scope.outer, compiler.names
+    outer, names = scope.outer, context.names
     if outer is None:
         return minus(left, right, scope.keys, names)
     shared = [one for one in outer.variables if one in left.variables and one in right.variables]
@@ -137,10 +131,3 @@ def minus_inside(compiler: PatternCompiler, left: Relation, right: Relation, sco
     )
     result = minus(told, right, scope.keys, names, always, outside)
     return replace(result, columns={name: result.columns[name] for name in left.columns})
-
-
-def conjuncts(condition: a.Expression) -> list[a.Expression]:
-    """What is all to be true for a condition to be."""
-    if isinstance(condition, a.Call) and condition.name == "&&":
-        return [conjunct for operand in condition.arguments for conjunct in conjuncts(operand)]
-    return [condition]

@@ -28,7 +28,7 @@ def group(
     unit: Relation,
     names: Names,
     prelude: Prelude,
-    unfinished: frozenset[a.Variable],
+    partial: frozenset[a.Variable],
 ) -> Relation:
     """The groups of a relation. ``unit`` has one empty solution for each key; see ``CompiledAggregate.sum_parts``."""
     keys = tuple(dict.fromkeys(pattern.keys or ()))
@@ -48,7 +48,7 @@ def group(
             known[same] = _compiled(aggregate, operand, once, names.fresh("a"), relation, names)
         compiled.append(known[same])
     raw = {name: sql for one in compiled for name, sql in one.raw.items()}
-    results = _results(pattern, compiled, names, unfinished)
+    results = _results(pattern, compiled, names, partial)
     keys_bound = {column: relation.columns[column] for column in by}
     unbound = {
         column: unbound_column(column) for key in keys if key not in relation.variables for column in names.columns(key)
@@ -77,17 +77,17 @@ def group(
         found,
         variables=(*keys, *(aggregate.result for aggregate in pattern.aggregates)),
         certain=counts | (frozenset(keys) & certain),
-        parts=unfinished,
+        parts=partial,
     )
 
 
 def _results(
-    pattern: a.Group, compiled: Sequence[CompiledAggregate], names: Names, unfinished: frozenset[a.Variable]
+    pattern: a.Group, compiled: Sequence[CompiledAggregate], names: Names, partial: frozenset[a.Variable]
 ) -> dict[str, str]:
     """The columns of the aggregates' results, over the raw ones."""
     columns: dict[str, str] = {}
     for aggregate, one in zip(pattern.aggregates, compiled, strict=True):
-        if aggregate.result in unfinished and one.sum_parts is not None:
+        if aggregate.result in partial and one.sum_parts is not None:
             columns[names.column(aggregate.result)] = one.sum_parts
         else:
             parts = (one.term, f"{one.kind}::UTINYINT", one.number)

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from protocol.terms import facets
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.sql.patterns.context import Scope
+from spark_backend.compiler.sql.patterns.context import Context, Scope
 from spark_backend.compiler.sql.relation import Relation, quoted, unbound_column
 from spark_backend.compiler.sql.values import number_sql
 
-if TYPE_CHECKING:
-    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
 
-
-def inline_data(
-    compiler: PatternCompiler, variables: tuple[a.Variable, ...], rows: Sequence[Sequence[str | None]], scope: Scope
+def compile_values(
+    context: Context, variables: tuple[a.Variable, ...], rows: Sequence[Sequence[str | None]], scope: Scope
 ) -> Relation:
-    unit = compiler.unit(scope)
-    names = compiler.names.all_columns(variables)
+    unit = context.unit(scope)
+    names = context.names.all_columns(variables)
     if not variables or not rows:
         columns = {**unit.columns, **{name: unbound_column(name) for name in names}}
         if len(rows) > 1:  # rows without a variable are empty solutions, each one counts
-            unit = replace(unit, tables=(*unit.tables, f"range({len(rows)}) {compiler.names.fresh('w')}"))
+            unit = replace(unit, tables=(*unit.tables, f"range({len(rows)}) {context.names.fresh('w')}"))
         return replace(unit, columns=columns, variables=variables, conditions=() if rows else ("FALSE",))
-    lines = ", ".join(f"({', '.join(_cells(compiler, variables, row))})" for row in rows)
-    alias = compiler.names.fresh("w")
+    lines = ", ".join(f"({', '.join(_cells(context, variables, row))})" for row in rows)
+    alias = context.names.fresh("w")
     certain = frozenset(
         variable for place, variable in enumerate(variables) if all(row[place] is not None for row in rows)
     )
@@ -39,10 +35,10 @@ def inline_data(
     )
 
 
-def _cells(compiler: PatternCompiler, variables: Sequence[a.Variable], row: Sequence[str | None]) -> Iterable[str]:
+def _cells(context: Context, variables: Sequence[a.Variable], row: Sequence[str | None]) -> Iterable[str]:
     for variable, term in zip(variables, row, strict=True):
         yield "NULL::VARCHAR" if term is None else quoted(term)
-        if variable in compiler.names.faceted:
+        if variable in context.names.faceted:
             kind, number = (None, None) if term is None else facets(term)
             yield "NULL::UTINYINT" if kind is None else f"{int(kind)}::UTINYINT"
             yield number_sql(number)

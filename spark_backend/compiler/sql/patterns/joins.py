@@ -78,14 +78,14 @@ def minus(
     return replace(left, tables=(f"{left.tables[0]} ANTI JOIN {right.tables[0]} ON {' AND '.join(on)}",))
 
 
-def existing(left: Relation, right: Relation, keys: tuple[str, ...], names: Names, *, exist: bool) -> Relation:
-    """The solutions of l that some solution of r is compatible with, or, unless ``exist``, that none is."""
+def semi_join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names, *, exist: bool) -> Relation:
+    """The solutions of l that some solution of r is compatible with; unless ``exist``, an anti join: that none is."""
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
     on = " AND ".join(_compatible(left, right, keys, names))
     return replace(left, tables=(f"{left.tables[0]} {'SEMI' if exist else 'ANTI'} JOIN {right.tables[0]} ON {on}",))
 
 
-def beside(outer: Relation, inner: Relation, names: Names) -> Relation:
+def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation:
     """Join(i, o), where the keys of either need not be those of the other: it has those of both."""
     outer, inner = names.opened(outer), names.opened(inner)
     if len(outer.tables) + len(inner.tables) > MOST_TABLES:

@@ -121,7 +121,7 @@ def _listed(relation: Relation, keys: tuple[str, ...], names: Names) -> dict[str
 def _by_terms(relation: Relation, names: Names) -> list[str]:
     """The relation's variables that the query can name, in the order of their names, and times that they tell.
 
-    Unfinished sums are left out: they are of a group whose keys are among the variables, and tell it from others.
+    Partial sums are left out: they are of a group whose keys are among the variables, and tell it from others.
     """
     named = [v for v in relation.variables if not v.name.startswith(("_:", "__")) and v not in relation.parts]
     variables = [*sorted(named, key=lambda v: v.name), *filter(is_time, relation.variables)]

@@ -3,53 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
-from spark_backend.compiler.sql.patterns.context import Scope
+from spark_backend.compiler.sql.patterns.context import Context, Scope
 from spark_backend.compiler.sql.patterns.joins import join
 from spark_backend.compiler.sql.relation import Relation
 
-if TYPE_CHECKING:
-    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
 
-
-def in_graph(
-    compiler: PatternCompiler, name: a.Variable | a.Term, inner: a.Pattern, windows_only: bool, scope: Scope
+def compile_graph(
+    context: Context, name: a.Variable | a.Term, inner: a.Pattern, windows_only: bool, scope: Scope
 ) -> Relation:
     if isinstance(name, a.Term):
         active = ActiveGraph(iri=name.text[1:-1])
         if scope.outer is not None:
-            return _if_there(compiler, compiler.compile(inner, replace(scope, graph=active)), name, inner)
-        relation = _if_there(compiler, compiler.compile(inner, Scope(active)), name, inner)
+            return _if_there(context, context.compile(inner, replace(scope, graph=active)), name, inner)
+        relation = _if_there(context, context.compile(inner, Scope(active)), name, inner)
         # Inside GRAPH ?g another graph is active: its solutions go with every graph that ?g ranges over.
-        return relation if scope.keys == ("instant",) else _for_each_key(compiler, relation, scope)
-    column = compiler.names.fresh("g")
+        return relation if scope.keys == ("instant",) else _for_each_key(context, relation, scope)
+    column = context.names.fresh("g")
     keys = ("instant",) if scope.outer is None else scope.keys
     ranging = Scope(ActiveGraph(column=column, windows_only=windows_only), (*keys, column), scope.outer)
-    unit = compiler.unit(ranging)
-    target = compiler.names.column(name)
+    unit = context.unit(ranging)
+    target = context.names.column(name)
     facet_columns = {f"{target}_k": f"{TermKind.IRI:d}::UTINYINT", f"{target}_n": "NULL::DOUBLE"}
     named = replace(
         unit,
         columns={
             **unit.columns,
             target: unit.columns[column],
-            **(facet_columns if name in compiler.names.faceted else {}),
+            **(facet_columns if name in context.names.faceted else {}),
         },
         variables=(name,),
         certain=frozenset({name}),
     )
-    relation = compiler.compile(inner, ranging)
+    relation = context.compile(inner, ranging)
     if name in relation.variables:  # Join(pattern, {?g -> graph}) (18.6)
-        relation = join(relation, named, ranging.keys, compiler.names)
+        relation = join(relation, named, ranging.keys, context.names)
     else:
         if relation.distinct:
-            relation = relation.within(compiler.names.fresh("q"))
+            relation = relation.within(context.names.fresh("q"))
         columns = {**relation.columns, target: relation.columns[column]}
-        if name in compiler.names.faceted:
+        if name in context.names.faceted:
             columns |= facet_columns
         relation = replace(
             relation,
@@ -57,19 +53,19 @@ def in_graph(
             variables=(*relation.variables, name),
             certain=relation.certain | {name},
         )
-    listed = [*relation.keys(keys), *compiler.names.all_columns(relation.variables)]
+    listed = [*relation.keys(keys), *context.names.all_columns(relation.variables)]
     relation = replace(relation, columns={key: relation.columns[key] for key in listed}, ranked=False, order=())
-    return relation if scope.keys == keys else _for_each_key(compiler, relation, scope)
+    return relation if scope.keys == keys else _for_each_key(context, relation, scope)
 
 
-def _if_there(compiler: PatternCompiler, relation: Relation, name: a.Term, inner: a.Pattern) -> Relation:
+def _if_there(context: Context, relation: Relation, name: a.Term, inner: a.Pattern) -> Relation:
     """Nothing is in a graph that the dataset does not have (18.6), not even the solution of the empty pattern."""
-    there = "TRUE" if a.needs_a_triple(inner) else compiler.dataset.has_graph(name.text[1:-1])
-    return relation if there == "TRUE" else compiler.names.opened(relation).where(there)
+    there = "TRUE" if a.needs_a_triple(inner) else context.dataset.has_graph(name.text[1:-1])
+    return relation if there == "TRUE" else context.names.opened(relation).where(there)
 
 
-def _for_each_key(compiler: PatternCompiler, relation: Relation, scope: Scope) -> Relation:
-    relation, unit = compiler.names.opened(relation), compiler.unit(scope)
+def _for_each_key(context: Context, relation: Relation, scope: Scope) -> Relation:
+    relation, unit = context.names.opened(relation), context.unit(scope)
     columns = {**{k: v for k, v in relation.columns.items() if k != "instant"}, **unit.columns}
     condition = f"{relation.columns['instant']} = {unit.columns['instant']}"
     return replace(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spark_backend.compiler.algebra.nodes import Variable
-from spark_backend.compiler.sql.patterns.joins import beside
+from spark_backend.compiler.sql.patterns.joins import join_across_keys
 from spark_backend.compiler.sql.relation import Names, Relation
 
 
@@ -39,4 +39,4 @@ class Outer:
 
     def with_solutions(self, relation: Relation, names: Names) -> Relation:
         """What is matched inside, for each of the solutions."""
-        return beside(self.relation(names), relation, names)
+        return join_across_keys(self.relation(names), relation, names)

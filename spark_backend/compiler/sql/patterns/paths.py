@@ -4,67 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.closures import BEGIN, END, Starts, node_columns, paths_from
-from spark_backend.compiler.sql.patterns.context import Scope
+from spark_backend.compiler.sql.patterns.context import Context, Scope
 from spark_backend.compiler.sql.patterns.joins import join
 from spark_backend.compiler.sql.relation import Relation, facet_type, quoted
 from spark_backend.compiler.sql.values import constant, parts
 
-if TYPE_CHECKING:
-    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
 
-
-def paths(compiler: PatternCompiler, pattern: a.Closure, scope: Scope) -> Relation:
+def compile_path(context: Context, pattern: a.Closure, scope: Scope) -> Relation:
     """The solutions of a path, from the end that is given, or else from everywhere."""
     substituted = frozenset() if scope.outer is None else scope.outer.certain
     free = frozenset(pattern.variables) - substituted
     backwards = pattern.subject in free and pattern.object not in free
     start = pattern.object if backwards else pattern.subject
-    starts = _starts(compiler, pattern, start, scope, known=start not in free)
-    return _found(compiler, pattern, scope, starts, free, backwards=backwards)
+    starts = _starts(context, pattern, start, scope, known=start not in free)
+    return _found(context, pattern, scope, starts, free, backwards=backwards)
 
 
-def followed(compiler: PatternCompiler, pattern: a.Followed, scope: Scope) -> Relation:
+def follow_path(context: Context, pattern: a.Followed, scope: Scope) -> Relation:
     """The join of a pattern and a path, the path from what the pattern binds its start to, each node once."""
-    names, path = compiler.names, pattern.path
+    names, path = context.names, pattern.path
     if scope.outer is not None or (isinstance(path, a.Graph) and scope.keys != ("instant",)):
-        return compiler.compile(a.Join(pattern.pattern, path), scope)
+        return context.compile(a.Join(pattern.pattern, path), scope)
     within = scope
     closure: a.Pattern = path
     if isinstance(path, a.Graph):
         assert isinstance(path.name, a.Term)
         within, closure = Scope(ActiveGraph(iri=path.name.text[1:-1])), path.pattern
     assert isinstance(closure, a.Closure)
-    inner = compiler.compile(pattern.pattern, scope)
+    inner = context.compile(pattern.pattern, scope)
     table, alias = names.fresh("w"), names.fresh("q")
     columns = {name: f"{table}.{name}" for name in inner.columns}
     left = Relation(columns, (table,), inner.variables, inner.certain)
-    starts = _nodes_of(compiler, left, pattern.start, closure, within)
+    starts = _nodes_of(context, left, pattern.start, closure, within)
     backwards = closure.subject != pattern.start
-    right = _found(compiler, closure, within, starts, frozenset(closure.variables), backwards=backwards)
+    right = _found(context, closure, within, starts, frozenset(closure.variables), backwards=backwards)
     joined = join(left, right, scope.keys, names)
     told = {name: f"{alias}.{name}" for name in joined.columns}
     sql = f"(WITH {table} AS MATERIALIZED ({inner.sql}) {joined.sql}) {alias}"
     return Relation(told, (sql,), joined.variables, joined.certain)
 
 
-def _nodes_of(
-    compiler: PatternCompiler, relation: Relation, start: a.Variable, path: a.Closure, scope: Scope
-) -> Starts:
+def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.Closure, scope: Scope) -> Starts:
     """What a relation binds a variable to; where paths may be of length zero, if it is a node of the active graph."""
-    names, keys = compiler.names, scope.leaf.keys
+    names, keys = context.names, scope.leaf.keys
     node = _with_facets([relation.columns[name] for name in names.columns(start)])
     columns = {key: relation.columns[key] for key in keys}
     for place in (BEGIN, END):
         columns |= zip(node_columns(place, path.source, names), node, strict=False)
     tables, conditions = relation.tables, relation.conditions
     if path.nodes is not None:
-        nodes = compiler.compile(path.nodes, scope.leaf).within(names.fresh("q"))
+        nodes = context.compile(path.nodes, scope.leaf).within(names.fresh("q"))
         tables = (*tables, *nodes.tables)
         conditions = (*conditions, f"{nodes.columns[names.column(path.source)]} = {node[0]}")
         conditions = (*conditions, *(f"{nodes.columns[key]} = {relation.columns[key]}" for key in keys))
@@ -72,7 +66,7 @@ def _nodes_of(
 
 
 def _found(
-    compiler: PatternCompiler,
+    context: Context,
     pattern: a.Closure,
     scope: Scope,
     starts: Starts | None,
@@ -81,15 +75,15 @@ def _found(
     backwards: bool,
 ) -> Relation:
     """The paths from some nodes, as solutions for the ``free`` variables at their ends."""
-    names = compiler.names
+    names = context.names
     start, end = (pattern.object, pattern.subject) if backwards else (pattern.subject, pattern.object)
-    step = compiler.compile(pattern.step, scope.leaf)
+    step = context.compile(pattern.step, scope.leaf)
     found = paths_from(starts, pattern, step, scope.leaf.keys, names, backwards=backwards)
     if isinstance(end, a.Term):
         found = found.where(f"{found.columns[END]} = {quoted(end.text)}")
     elif isinstance(end, a.Parameter):
-        found, members = compiler.members(found)
-        found = found.where(f"{found.columns[END]} = {members}.{compiler.dataset.parameter(parameter_columns(end)[0])}")
+        found, members = context.members(found)
+        found = found.where(f"{found.columns[END]} = {members}.{context.dataset.parameter(parameter_columns(end)[0])}")
     elif end == start and start in free:
         found = found.where(f"{found.columns[BEGIN]} = {found.columns[END]}")
     ends = {
@@ -104,25 +98,23 @@ def _found(
     return replace(found, columns=kept, variables=tuple(ends), certain=frozenset(ends))
 
 
-def _starts(
-    compiler: PatternCompiler, pattern: a.Closure, start: a.PathEnd, scope: Scope, *, known: bool
-) -> Starts | None:
+def _starts(context: Context, pattern: a.Closure, start: a.PathEnd, scope: Scope, *, known: bool) -> Starts | None:
     """The nodes that paths begin at; None where they begin at all nodes that a step goes from."""
-    names = compiler.names
+    names = context.names
     ends = node_columns(END, pattern.source, names)
     if not known:
         if pattern.nodes is None:
             return None
-        nodes = compiler.compile(pattern.nodes, scope.leaf).within(names.fresh("q"))
+        nodes = context.compile(pattern.nodes, scope.leaf).within(names.fresh("q"))
         node = [nodes.columns[name] for name in names.columns(pattern.source)]
         begins = node_columns(BEGIN, pattern.source, names)
         kept = {key: nodes.columns[key] for key in scope.leaf.keys}
         columns = {**kept, **dict(zip((*begins, *ends), (*node, *node), strict=True))}
         return Starts(replace(nodes, columns=columns), everywhere=True)
     if not isinstance(start, a.Variable):
-        return Starts(_constant_node(compiler, start, ends, scope.leaf))
+        return Starts(_constant_node(context, start, ends, scope.leaf))
     assert scope.outer is not None
-    outer = scope.outer.seeing((start,)).with_solutions(compiler.unit(scope.leaf), names)
+    outer = scope.outer.seeing((start,)).with_solutions(context.unit(scope.leaf), names)
     values = _with_facets([outer.columns[name] for name in names.columns(start)])
     kept = {name: column for name, column in outer.columns.items() if name not in names.columns(start)}
     return Starts(replace(outer, columns={**kept, **dict(zip(ends, values, strict=False))}))
@@ -134,14 +126,12 @@ def _with_facets(columns: Sequence[str]) -> list[str]:
     return [term, *(known or (f"facet_k({term})", f"facet_n({term})"))]
 
 
-def _constant_node(
-    compiler: PatternCompiler, node: a.Term | a.Parameter, columns: Sequence[str], scope: Scope
-) -> Relation:
+def _constant_node(context: Context, node: a.Term | a.Parameter, columns: Sequence[str], scope: Scope) -> Relation:
     """The node for each key, also where it is not in the graph (18.4, ZeroLengthPath)."""
-    relation = compiler.unit(scope)
+    relation = context.unit(scope)
     if isinstance(node, a.Parameter):
-        relation, members = compiler.members(relation)
-        term, number = (f"{members}.{compiler.dataset.parameter(column)}" for column in parameter_columns(node))
+        relation, members = context.members(relation)
+        term, number = (f"{members}.{context.dataset.parameter(column)}" for column in parameter_columns(node))
         value = [term, str(node.kind), number]
     else:
         value = parts(constant(node.text))

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.algebra.partial_sums import UnfinishedSums
-from spark_backend.compiler.sql.patterns.context import Scope
-from spark_backend.compiler.sql.patterns.joins import beside, join
+from spark_backend.compiler.algebra.partial_sums import PartialSums
+from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.joins import join, join_across_keys
 from spark_backend.compiler.sql.relation import Relation
 
-if TYPE_CHECKING:
-    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
 
-
-def static(compiler: PatternCompiler, pattern: a.Static, scope: Scope) -> Relation:
+def compile_static(context: Context, pattern: a.Static, scope: Scope) -> Relation:
     """The solutions at each instant: the same ones."""
     if not _is_apart(scope):
-        return compiler.compile(pattern.pattern, scope)
-    return beside(compiler.unit(scope), _table(compiler, pattern, scope), compiler.names)
+        return context.compile(pattern.pattern, scope)
+    return join_across_keys(context.unit(scope), _table(context, pattern, scope), context.names)
 
 
-def joined(compiler: PatternCompiler, pattern: a.Join, scope: Scope) -> Relation:
+def compile_join(context: Context, pattern: a.Join, scope: Scope) -> Relation:
     """Join(l, r), without the instants where one of them is static: it goes with whatever the other's are."""
     left, right = pattern.left, pattern.right
     if _is_apart(scope) and isinstance(right, a.Static):
-        return beside(compiler.compile(left, scope), _table(compiler, right, scope), compiler.names)
+        return join_across_keys(context.compile(left, scope), _table(context, right, scope), context.names)
     if _is_apart(scope) and isinstance(left, a.Static):
-        return beside(compiler.compile(right, scope), _table(compiler, left, scope), compiler.names)
-    return join(compiler.compile(left, scope), compiler.compile(right, scope), scope.keys, compiler.names)
+        return join_across_keys(context.compile(right, scope), _table(context, left, scope), context.names)
+    return join(context.compile(left, scope), context.compile(right, scope), scope.keys, context.names)
 
 
 def _is_apart(scope: Scope) -> bool:
@@ -37,13 +33,13 @@ def _is_apart(scope: Scope) -> bool:
     return scope.outer is None and scope.keys == ("instant",)
 
 
-def _table(compiler: PatternCompiler, pattern: a.Static, scope: Scope) -> Relation:
-    names = compiler.names
-    once = replace(compiler, dataset=compiler.dataset.once(), unfinished=UnfinishedSums())
+def _table(context: Context, pattern: a.Static, scope: Scope) -> Relation:
+    names = context.names
+    once = replace(context, dataset=context.dataset.once(), sums=PartialSums())
     found = once.compile(pattern.pattern, Scope(scope.graph))
     if found.distinct:
         found = found.within(names.fresh("q"))
     listed = names.all_columns(found.variables)
     columns = {name: found.columns[name] for name in listed} or {"there": "TRUE"}
-    table, alias = compiler.dataset.joined(replace(found, columns=columns).sql), names.fresh("j")
+    table, alias = context.dataset.static_join(replace(found, columns=columns).sql), names.fresh("j")
     return Relation({name: f"{alias}.{name}" for name in listed}, (f"{table} {alias}",), found.variables, found.certain)

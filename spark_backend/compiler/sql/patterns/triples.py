@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
-from spark_backend.compiler.sql.patterns.context import Scope
+from spark_backend.compiler.sql.patterns.context import Context, Scope
 from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join
 from spark_backend.compiler.sql.relation import MEMBER, Relation
 from spark_backend.compiler.sql.values import integer_term
 
-if TYPE_CHECKING:
-    from spark_backend.compiler.sql.patterns.patterns import PatternCompiler
 
-
-def matched(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
     if len(triples) <= MOST_TABLES:
-        return _joined(compiler, triples, scope)
+        return _match_together(context, triples, scope)
     relation: Relation | None = None
     for part in connected_parts(triples, MOST_TABLES - 1):
-        right = _joined(compiler, part, scope)
-        relation = right if relation is None else join(relation, right, scope.keys, compiler.names)
+        right = _match_together(context, part, scope)
+        relation = right if relation is None else join(relation, right, scope.keys, context.names)
     assert relation is not None
     return relation
 
 
-def _joined(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+def _match_together(context: Context, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
     keys: dict[str, str] = {}
     tables: list[str] = []
     conditions: list[str] = []
     places: dict[a.Variable, str] = {}
     objects: dict[a.Variable, str] = {}
     times: dict[a.Variable, str] = {}
-    members = compiler.names.fresh("m")
+    members = context.names.fresh("m")
     for triple in triples:
-        alias = compiler.names.fresh("t")
-        source = compiler.dataset.source(triple, scope.graph, alias)
+        alias = context.names.fresh("t")
+        source = context.dataset.source(triple, scope.graph, alias)
         tables.append(source.table)
         conditions += source.conditions
         if triple.time is not None:
@@ -50,7 +46,7 @@ def _joined(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope
             place = f"{alias}.{column}"
             if isinstance(part, a.Parameter):
                 keys[MEMBER] = f"{members}.{MEMBER}"
-                conditions.append(f"{place} = {members}.{compiler.dataset.parameter(parameter_columns(part)[0])}")
+                conditions.append(f"{place} = {members}.{context.dataset.parameter(parameter_columns(part)[0])}")
             if not isinstance(part, a.Variable):
                 continue
             if part in places:
@@ -60,17 +56,17 @@ def _joined(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope
             if column == "o":
                 objects.setdefault(part, alias)
     if not triples:
-        return compiler.unit(scope)
+        return context.unit(scope)
     if "instant" not in keys:  # all of it is static, and there at every instant
-        alias = compiler.names.fresh("u")
+        alias = context.names.fresh("u")
         keys["instant"] = f"{alias}.instant"
-        tables.append(f"{compiler.dataset.instants} {alias}")
+        tables.append(f"{context.dataset.instants} {alias}")
     listed = scope.keys
     if MEMBER in keys:
-        tables.append(f"{compiler.dataset.members} {members}")
+        tables.append(f"{context.dataset.members} {members}")
         listed = (*listed, MEMBER)
     return Relation(
-        {**{key: keys[key] for key in listed}, **_columns(compiler, places, objects), **_times(compiler, times)},
+        {**{key: keys[key] for key in listed}, **_columns(context, places, objects), **_times(context, times)},
         tuple(tables),
         (*places, *times),
         frozenset(places),
@@ -78,14 +74,12 @@ def _joined(compiler: PatternCompiler, triples: Sequence[a.TriplePattern], scope
     )
 
 
-def _columns(
-    compiler: PatternCompiler, places: dict[a.Variable, str], objects: dict[a.Variable, str]
-) -> dict[str, str]:
+def _columns(context: Context, places: dict[a.Variable, str], objects: dict[a.Variable, str]) -> dict[str, str]:
     columns = {}
     for variable, place in places.items():
-        name = compiler.names.column(variable)
+        name = context.names.column(variable)
         columns[name] = place
-        if variable not in compiler.names.faceted:
+        if variable not in context.names.faceted:
             continue
         if variable in objects:
             columns[f"{name}_k"], columns[f"{name}_n"] = f"{objects[variable]}.k", f"{objects[variable]}.n"
@@ -96,13 +90,13 @@ def _columns(
     return columns
 
 
-def _times(compiler: PatternCompiler, times: Mapping[a.Variable, str]) -> dict[str, str]:
+def _times(context: Context, times: Mapping[a.Variable, str]) -> dict[str, str]:
     """Hidden variables for the times of triples (``timestamps``): xsd:integer, unbound where a triple has none."""
     columns: dict[str, str] = {}
     for variable, time in times.items():
         kind = f"(CASE WHEN {time} IS NOT NULL THEN {TermKind.INTEGER:d} END)::UTINYINT"
         parts = (integer_term(time), kind, f"({time})::DOUBLE")
-        columns |= dict(zip(compiler.names.columns(variable), parts, strict=False))
+        columns |= dict(zip(context.names.columns(variable), parts, strict=False))
     return columns
 
 

@@ -1,0 +1,45 @@
+"""What is one thing to the algebra and several to who reads it: the operands of conjunctions, joins and unions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from spark_backend.compiler.algebra import nodes as a
+
+
+def conjuncts(condition: a.Expression) -> list[a.Expression]:
+    """What is all to be true for a condition to be."""
+    if isinstance(condition, a.Call) and condition.name == "&&":
+        return [conjunct for operand in condition.arguments for conjunct in conjuncts(operand)]
+    return [condition]
+
+
+def conjunction(conditions: Iterable[a.Expression]) -> a.Expression:
+    """One condition that is true where all of these are; of at least one."""
+    return reduce(lambda left, right: a.Call("&&", (left, right)), conditions)
+
+
+def filter_of(pattern: a.Pattern, conditions: list[a.Expression]) -> a.Pattern:
+    """The pattern under a filter, if there is any condition."""
+    return a.Filter(pattern, conjunction(conditions)) if conditions else pattern
+
+
+def join_operands(pattern: a.Pattern) -> list[a.Pattern]:
+    """The operands of nested joins, in order."""
+    if isinstance(pattern, a.Join):
+        return [*join_operands(pattern.left), *join_operands(pattern.right)]
+    return [pattern]
+
+
+def join_of(patterns: Iterable[a.Pattern]) -> a.Pattern:
+    """The join of patterns, of the first two first; the empty solution if there are none."""
+    listed = list(patterns)
+    return reduce(a.Join, listed) if listed else a.BGP(())
+
+
+def union_operands(pattern: a.Pattern) -> list[a.Pattern]:
+    """The operands of nested unions, in order."""
+    if isinstance(pattern, a.Union):
+        return [*union_operands(pattern.left), *union_operands(pattern.right)]
+    return [pattern]
