@@ -15,6 +15,7 @@ from pathlib import Path
 
 from protocol.errors import Conflict, ProtocolError
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
+from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
@@ -237,8 +238,6 @@ class SparkBackend:
 
     def _restore(self) -> None:
         """Standing queries go on where they were."""
-        from protocol.language import parse
-
         progress = self._answers.saved_progress()
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):

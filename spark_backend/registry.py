@@ -27,24 +27,7 @@ from protocol.windows.spec import (
     WindowSpec,
 )
 from spark_backend.compiler.plan import Plan
-
-
-def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace a file's content so that a reader sees the old or the new, never a part."""
-    temporary = path.with_name(f".{path.name}.new")
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    os.replace(temporary, path)
-    if durable:
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
+from spark_backend.files import write_atomically
 
 _KINDS: dict[str, type[WindowSpec]] = {
     "time": TimeWindow,

@@ -8,7 +8,7 @@ nowhere else.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,10 +40,17 @@ Due = tuple[str, str, Sequence[Instant]]
 class Evaluator:
     """Evaluates queries of one data directory. Not for use by several threads at once.
 
-    What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what has a translation to it.
+    What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what ``has_translation`` to it.
     """
 
-    def __init__(self, root: Path, *, memory_limit: str = "2GB", sites: SiteChoice = BY_SIZE) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        memory_limit: str = "2GB",
+        sites: SiteChoice = BY_SIZE,
+        has_translation: Callable[[PreparedQuery], bool] = lambda _: False,
+    ) -> None:
         layout = Layout(root)
         self._registry = Registry(layout.queries)
         self._connection = duckdb.connect(
@@ -58,6 +65,7 @@ class Evaluator:
         self._connection.execute("SET ieee_floating_point_ops = true")
         install(self._connection)
         self._sites = sites
+        self._has_translation = has_translation
         self._functions: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics)
         self._prepared: dict[str, PreparedQuery] = {}
@@ -147,7 +155,7 @@ class Evaluator:
         # One estimate for all is enough where they are small together.
         if self._sites.forced is Site.DUCKDB or self._sites.of(self._rows(query, instants)) is Site.DUCKDB:
             return {}
-        if self._sites.forced is None and not _is_translated(query):
+        if self._sites.forced is None and not self._has_translation(query):
             return {}
         rows = {instant: self._rows(query, (instant,)) for instant in instants}
         return {instant: count for instant, count in rows.items() if self._sites.of(count) is Site.SPARK}
@@ -193,13 +201,6 @@ class _Member:
     prepared: str
     query: PreparedQuery
     instants: tuple[Instant, ...]
-
-
-def _is_translated(query: PreparedQuery) -> bool:
-    # Few evaluations are for Spark SQL: the others' tasks need not import what translates.
-    from spark_backend.spark_sql.translation.plans import refusal
-
-    return refusal(query.plan, len(query.windows)) is None
 
 
 def _at_the_same_instants(members: Sequence[_Member]) -> list[tuple[list[_Member], tuple[Instant, ...]]]:

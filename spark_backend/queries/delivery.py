@@ -17,10 +17,10 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import ResultWriter
 from spark_backend.compiler.plan import Plan
+from spark_backend.files import write_atomically
 from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
-from spark_backend.registry import write_atomically
 from spark_backend.spark.pipeline import Evaluations
 from spark_backend.streams.timelines import Timelines
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_backend.answers.answer import Answer
+from spark_backend.registry import PreparedQuery
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 
 DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
@@ -37,7 +38,7 @@ def _evaluate(root: str, sites: SiteChoice, batches: Iterator[Any]) -> Iterator[
 
     evaluator = _evaluators.get((root, sites))
     if evaluator is None:
-        evaluator = _evaluators[root, sites] = Evaluator(Path(root), sites=sites)
+        evaluator = _evaluators[root, sites] = Evaluator(Path(root), sites=sites, has_translation=has_translation)
     evaluator.refresh()
     for batch in batches:
         pending: list[tuple[str, Any]] = []
@@ -51,6 +52,14 @@ def _evaluate(root: str, sites: SiteChoice, batches: Iterator[Any]) -> Iterator[
                 pending, size = [], 0
         if pending:
             yield _batch(pending)
+
+
+def has_translation(query: PreparedQuery) -> bool:
+    """Whether Spark SQL can give the answers of a query that it was not forced to."""
+    # Few evaluations are for Spark SQL: the others' tasks need not import what translates.
+    from spark_backend.spark_sql.translation.plans import refusal
+
+    return refusal(query.plan, len(query.windows)) is None
 
 
 def received(rows: Any) -> list[tuple[str, Answer]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.registry import write_atomically
+from spark_backend.files import write_atomically
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from spark_backend.queries.statics import Quad
 from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark.pipeline import Receive
 from spark_backend.spark.source import EvaluationClock
+from spark_backend.spark.task import has_translation
 from spark_backend.spark_sql.deferred import SparkSql, apart, completed
 
 BASE = "http://endpoint.example"
@@ -41,7 +42,7 @@ class SteppedPipeline:
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
         self._clock = EvaluationClock(layout.root)
-        self._evaluator = Evaluator(layout.root, sites=sites)
+        self._evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation)
         self._spark_sql = spark_sql or _NoSparkSql()
 
     def start(self) -> None:

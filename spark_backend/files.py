@@ -1,0 +1,26 @@
+"""Files of the data directory that others read while they are replaced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:
+    """Replace a file's content so that a reader sees the old or the new, never a part.
+
+    ``durable``: the new content is on the disk on return. Raises OSError.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if durable:
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
