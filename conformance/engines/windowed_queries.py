@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.sparql.tokens import Kind, Token, tokens
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 
 _FORMS = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})
 _AFTER = frozenset({"WHERE", "FROM", "ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET", "VALUES"})
@@ -17,7 +17,7 @@ def windowed(text: str, default: Sequence[str], named: Sequence[str], window: st
     """
     clauses = [f"FROM STREAM <{iri}> {window}" for iri in default]
     clauses += [f"FROM NAMED STREAM <{iri}> {window}" for iri in named]
-    found = list(tokens(text))
+    found = list(lexemes(text))
     place = _dataset_place(text, found)
     cuts = [(start, end) for start, end in _dataset_clauses(found) if end <= place or start >= place]
     pieces: list[str] = []
@@ -28,9 +28,9 @@ def windowed(text: str, default: Sequence[str], named: Sequence[str], window: st
     return "".join([*pieces, text[done:]])
 
 
-def _dataset_place(text: str, found: Sequence[Token]) -> int:
+def _dataset_place(text: str, found: Sequence[Lexeme]) -> int:
     """Where the dataset clauses of a query begin, or would."""
-    form = next((index for index, token in enumerate(found) if token.depth == 0 and token.keyword in _FORMS), None)
+    form = next((index for index, lexeme in enumerate(found) if lexeme.depth == 0 and lexeme.keyword in _FORMS), None)
     if form is None:
         return len(text)
     index = form + 1
@@ -40,20 +40,20 @@ def _dataset_place(text: str, found: Sequence[Token]) -> int:
             index += 1
         index += 1
     parentheses = 0
-    for token in found[index:]:
-        if token.kind is Kind.OTHER:
-            parentheses += {"(": 1, ")": -1}.get(token.text, 0)
-        if parentheses == 0 and token.depth == 0 and (token.keyword in _AFTER or token.text == "{"):
-            return token.start
+    for lexeme in found[index:]:
+        if lexeme.kind is LexemeKind.OTHER:
+            parentheses += {"(": 1, ")": -1}.get(lexeme.text, 0)
+        if parentheses == 0 and lexeme.depth == 0 and (lexeme.keyword in _AFTER or lexeme.text == "{"):
+            return lexeme.start
     return len(text)
 
 
-def _dataset_clauses(found: Sequence[Token]) -> list[tuple[int, int]]:
+def _dataset_clauses(found: Sequence[Lexeme]) -> list[tuple[int, int]]:
     """Start and end of each FROM and FROM NAMED clause."""
     clauses = []
-    for index, token in enumerate(found):
-        if token.depth == 0 and token.keyword == "FROM":
+    for index, lexeme in enumerate(found):
+        if lexeme.depth == 0 and lexeme.keyword == "FROM":
             rest = [one for one in found[index + 1 : index + 3] if one.keyword != "NAMED"]
-            if rest and rest[0].kind in (Kind.IRI, Kind.NAME):
-                clauses.append((token.start, rest[0].end))
+            if rest and rest[0].kind in (LexemeKind.IRI, LexemeKind.NAME):
+                clauses.append((lexeme.start, rest[0].end))
     return clauses

@@ -10,7 +10,7 @@ from endpoint.graphs.syntax_errors import syntax_error
 from protocol.errors import ProtocolError, QuerySyntaxError
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.sparql.corrections import corrected, iris_like_operators, with_plain_iris
-from protocol.sparql.tokens import place
+from protocol.sparql.lexemes import place
 
 
 def rewritten(text: str, base: str | None, named_graphs: Callable[[], Sequence[str]]) -> str:
@@ -20,7 +20,7 @@ def rewritten(text: str, base: str | None, named_graphs: Callable[[], Sequence[s
     rewritten; SyntaxError may come from Oxigraph.
     """
     if iris := iris_like_operators(text):
-        _refuse_misreading(text, [token.start for token in iris], with_plain_iris(text, iris), base)
+        _refuse_misreading(text, [lexeme.start for lexeme in iris], with_plain_iris(text, iris), base)
     return corrected(text, named_graphs)
 
 

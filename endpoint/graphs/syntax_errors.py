@@ -13,7 +13,7 @@ import pyoxigraph as ox
 
 from protocol.errors import ProtocolError, QuerySyntaxError
 from protocol.sparql.guard import refuse_excess
-from protocol.sparql.tokens import Kind, place, tokens
+from protocol.sparql.lexemes import LexemeKind, lexemes, place
 
 _OXIGRAPH = re.compile(r"error at (\d+):(\d+): (?:expected (?:one of )?)?(.*)", re.DOTALL)
 _PHRASE = re.compile(r"[A-Z][A-Za-z]+(?: [A-Za-z]+){2,}")
@@ -68,24 +68,24 @@ def syntax_error(text: str, raised: SyntaxError, *, update: bool) -> ProtocolErr
 def _undeclared_prefix(text: str) -> tuple[str, int] | None:
     declared: set[str] = set()
     keyword = ""
-    for token in tokens(text):
-        if token.kind is Kind.NAME:
-            prefix = token.text.partition(":")[0]
+    for lexeme in lexemes(text):
+        if lexeme.kind is LexemeKind.NAME:
+            prefix = lexeme.text.partition(":")[0]
             if keyword == "PREFIX":
                 declared.add(prefix)
             elif prefix not in declared:
-                return prefix, token.start
-        keyword = token.keyword
+                return prefix, lexeme.start
+        keyword = lexeme.keyword
     return None
 
 
 def _of_streams(text: str) -> tuple[str, int] | None:
     """What the text has of the language of streams, though it reads none."""
-    for token, following in pairwise(tokens(text)):
-        if token.keyword == "TIMESTAMP" and following.text == "(":
-            return "timestamp() is the time of streamed triples, and this query reads no stream", token.start
-        if token.keyword == "AGGREGATE":
-            return "AGGREGATE belongs to queries over streams; without one there is GROUP BY", token.start
+    for lexeme, following in pairwise(lexemes(text)):
+        if lexeme.keyword == "TIMESTAMP" and following.text == "(":
+            return "timestamp() is the time of streamed triples, and this query reads no stream", lexeme.start
+        if lexeme.keyword == "AGGREGATE":
+            return "AGGREGATE belongs to queries over streams; without one there is GROUP BY", lexeme.start
     return None
 
 
@@ -125,7 +125,7 @@ def _second_opinion(text: str, update: bool) -> tuple[int | None, str | None]:
 def require_update(text: str, base: str | None) -> None:
     """Raise UpdateSyntaxError unless Oxigraph reads the text as an update; nothing of it is done."""
     refuse_excess(text)
-    words = (token for token in tokens(text) if token.kind is Kind.WORD)
+    words = (lexeme for lexeme in lexemes(text) if lexeme.kind is LexemeKind.WORD)
     first = next((word.start for word in words if word.keyword not in ("BASE", "PREFIX")), len(text))
     try:
         # All is read before the first operation runs, and that fails: there is no such graph.

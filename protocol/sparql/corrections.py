@@ -16,14 +16,14 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.tokens import Kind, Token, place, tokens
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
 
 MAXIMUM_GRAPHS = 200
 """Over so many named graphs at most is a GRAPH written out graph by graph."""
 
 _ALWAYS = frozenset({"SELECT", "MINUS"})
 _IF_NAMED = frozenset({"OPTIONAL", "FILTER", "BIND", "VALUES", "UNION", "SERVICE", "GRAPH"})
-_OPERAND = frozenset({Kind.VARIABLE, Kind.STRING})
+_OPERAND = frozenset({LexemeKind.VARIABLE, LexemeKind.STRING})
 
 
 def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
@@ -43,13 +43,13 @@ def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 
 def lower_case_booleans(text: str) -> str:
     """TRUE and FALSE, however they are written, in lower case; nothing else moves."""
-    found = [token for token in tokens(text) if token.keyword in ("TRUE", "FALSE")]
-    return _replaced(text, [(token.start, token.end, token.text.lower()) for token in found])
+    found = [lexeme for lexeme in lexemes(text) if lexeme.keyword in ("TRUE", "FALSE")]
+    return _replaced(text, [(lexeme.start, lexeme.end, lexeme.text.lower()) for lexeme in found])
 
 
 def simple_group_concat(text: str) -> str:
     """STR(GROUP_CONCAT(…)) for each GROUP_CONCAT(…): of a simple literal STR is the literal itself."""
-    found = list(tokens(text))
+    found = list(lexemes(text))
     edits: list[tuple[int, int, str]] = []
     for index in range(len(found) - 2):
         first, second, opening = found[index : index + 3]
@@ -66,17 +66,22 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 
     Only where P has a subquery or MINUS, or names ?g in more than triple patterns.
     """
-    found = list(tokens(text))
+    found = list(lexemes(text))
     edits: list[tuple[int, int, str]] = []
     done = 0
     for index in range(len(found) - 2):
         graph, variable, opening = found[index : index + 3]
-        if graph.start < done or graph.keyword != "GRAPH" or variable.kind is not Kind.VARIABLE or opening.text != "{":
+        if (
+            graph.start < done
+            or graph.keyword != "GRAPH"
+            or variable.kind is not LexemeKind.VARIABLE
+            or opening.text != "{"
+        ):
             continue
         close = next((t for t in found[index + 3 :] if t.text == "}" and t.depth == opening.depth), None)
         if close is None:
             continue  # for the parser to refuse
-        inner = [token for token in found[index + 3 :] if token.end <= close.start]
+        inner = [lexeme for lexeme in found[index + 3 :] if lexeme.end <= close.start]
         if not _differs(variable, inner):
             continue
         names = list(dict.fromkeys(named_graphs()))
@@ -95,12 +100,12 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
     return _replaced(text, edits)
 
 
-def _differs(variable: Token, group: Sequence[Token]) -> bool:
-    keywords = {token.keyword for token in group}
+def _differs(variable: Lexeme, group: Sequence[Lexeme]) -> bool:
+    keywords = {lexeme.keyword for lexeme in group}
     if keywords & _ALWAYS:
         return True
-    named = any(token.kind is Kind.VARIABLE and token.text[1:] == variable.text[1:] for token in group)
-    return named and (bool(keywords & _IF_NAMED) or any(token.text == "{" for token in group))
+    named = any(lexeme.kind is LexemeKind.VARIABLE and lexeme.text[1:] == variable.text[1:] for lexeme in group)
+    return named and (bool(keywords & _IF_NAMED) or any(lexeme.text == "{" for lexeme in group))
 
 
 def _union(variable: str, group: str, names: Sequence[str]) -> str:
@@ -116,37 +121,37 @@ def _of(variable: str, group: str, name: str, number: int) -> str:
 
 def _own_blank_nodes(group: str, number: int) -> str:
     """The group with other labels: a label must not be in two groups (section 5.1.1)."""
-    found = [token for token in tokens(group) if token.kind is Kind.BLANK]
-    return _replaced(group, [(token.end, token.end, f"_graph{number}") for token in found])
+    found = [lexeme for lexeme in lexemes(group) if lexeme.kind is LexemeKind.BLANK]
+    return _replaced(group, [(lexeme.end, lexeme.end, f"_graph{number}") for lexeme in found])
 
 
-def iris_like_operators(text: str) -> list[Token]:
+def iris_like_operators(text: str) -> list[Lexeme]:
     """IRIs that a reader might take for two comparisons: those after an operand, with what may stand between them."""
     if "<" not in text or not any(sign in text for sign in ("&&", ",", ")")):
         return []
-    found = list(tokens(text))
+    found = list(lexemes(text))
     return [
-        token
-        for before, token in pairwise(found)
-        if token.kind is Kind.IRI
-        and any(sign in token.text for sign in ("&&", ",", ")"))
+        lexeme
+        for before, lexeme in pairwise(found)
+        if lexeme.kind is LexemeKind.IRI
+        and any(sign in lexeme.text for sign in ("&&", ",", ")"))
         and (before.kind in _OPERAND or before.text == ")" or before.text.isdigit())
     ]
 
 
-def with_plain_iris(text: str, iris: Sequence[Token]) -> str:
+def with_plain_iris(text: str, iris: Sequence[Lexeme]) -> str:
     """The text with other IRIs for these, which nobody takes for operators."""
-    return _replaced(text, [(token.start, token.end, "<urn:x>") for token in iris])
+    return _replaced(text, [(lexeme.start, lexeme.end, "<urn:x>") for lexeme in iris])
 
 
-def _closing(found: Sequence[Token], opening: int) -> int | None:
+def _closing(found: Sequence[Lexeme], opening: int) -> int | None:
     """The end of the parenthesis that closes this one."""
     depth = 0
-    for token in found[opening:]:
-        if token.kind is Kind.OTHER:
-            depth += {"(": 1, ")": -1}.get(token.text, 0)
+    for lexeme in found[opening:]:
+        if lexeme.kind is LexemeKind.OTHER:
+            depth += {"(": 1, ")": -1}.get(lexeme.text, 0)
             if depth == 0:
-                return token.end
+                return lexeme.end
     return None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
-from protocol.sparql.tokens import Kind, Token, place, tokens
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*\Z")
 
@@ -38,16 +38,16 @@ def dataset_clauses(text: str) -> DatasetClauses:
     default: list[str] = []
     named: list[str] = []
     previous: list[str] = ["", ""]
-    for token in tokens(text):
-        if token.keyword in ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE") and prologue_end is None:
-            prologue_end = token.start
+    for lexeme in lexemes(text):
+        if lexeme.keyword in ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE") and prologue_end is None:
+            prologue_end = lexeme.start
         # CONSTRUCT's template is the only group that may stand before a dataset clause.
-        if token.depth == 0 and token.kind in (Kind.IRI, Kind.NAME):
+        if lexeme.depth == 0 and lexeme.kind in (LexemeKind.IRI, LexemeKind.NAME):
             if previous[-1] == "FROM":
-                default.append(token.text)
+                default.append(lexeme.text)
             elif previous == ["FROM", "NAMED"]:
-                named.append(token.text)
-        previous = [previous[-1], token.keyword]
+                named.append(lexeme.text)
+        previous = [previous[-1], lexeme.keyword]
     return DatasetClauses(text[: prologue_end or 0], tuple(default), tuple(named))
 
 
@@ -70,36 +70,36 @@ def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
     if not graphs and not named:
         return update
     clauses = "".join(f"USING <{iri}> " for iri in graphs) + "".join(f"USING NAMED <{iri}> " for iri in named)
-    found = list(tokens(update))
+    found = list(lexemes(update))
     pieces: list[str] = []
     done = 0
-    for index, token in enumerate(found):
-        if token.depth or token.kind is not Kind.WORD:
+    for index, lexeme in enumerate(found):
+        if lexeme.depth or lexeme.kind is not LexemeKind.WORD:
             continue
-        if token.keyword in ("USING", "WITH"):
-            line, column = place(update, token.start)
+        if lexeme.keyword in ("USING", "WITH"):
+            line, column = place(update, lexeme.start)
             raise DatasetConflict(
-                f"{token.keyword} in the update contradicts using-graph-uri or using-named-graph-uri in the request:"
+                f"{lexeme.keyword} in the update contradicts using-graph-uri or using-named-graph-uri in the request:"
                 " name the graphs in one of the two",
                 line=line,
                 column=column,
             )
-        if token.keyword == "WHERE":
-            pieces.append(update[done : token.start])
+        if lexeme.keyword == "WHERE":
+            pieces.append(update[done : lexeme.start])
             if index and found[index - 1].keyword == "DELETE":
                 # DELETE WHERE {P} takes no USING; it is short for DELETE {P} WHERE {P} (Update section 3.1.3.3).
                 pieces.append(_group_after(update, found, index) + " ")
             pieces.append(clauses)
-            done = token.start
+            done = lexeme.start
     return "".join([*pieces, update[done:]])
 
 
-def _group_after(text: str, found: Sequence[Token], index: int) -> str:
+def _group_after(text: str, found: Sequence[Lexeme], index: int) -> str:
     """The text of the group in curly brackets that follows; what is no group is left for the parser to refuse."""
     opening = found[index + 1] if index + 1 < len(found) else None
     if opening is None or opening.text != "{":
         return ""
-    for token in found[index + 2 :]:
-        if token.text == "}" and token.kind is Kind.OTHER and token.depth == opening.depth:
-            return text[opening.start : token.end]
+    for lexeme in found[index + 2 :]:
+        if lexeme.text == "}" and lexeme.kind is LexemeKind.OTHER and lexeme.depth == opening.depth:
+            return text[opening.start : lexeme.end]
     return ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.guard import Refused, is_load, name_after, resolved
-from protocol.sparql.tokens import Kind, Token, place, tokens
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
 
 
 class MalformedLoad(ProtocolError):
@@ -40,14 +40,14 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
     """
     if "load" not in update.casefold():
         return []
-    found = list(tokens(update))
+    found = list(lexemes(update))
     operations: list[Load] = []
     declarations: list[str] = []
-    for index, token in enumerate(found):
+    for index, lexeme in enumerate(found):
         declarations += _declaration(found, index)
         if not is_load(found, index):
             continue
-        line, column = place(update, token.start)
+        line, column = place(update, lexeme.start)
         if not allowed:
             raise Refused(
                 "LOAD is refused: no request makes this server fetch an address (the setting allow_fetch names "
@@ -97,29 +97,34 @@ def with_data(update: str, operations: Sequence[Load], contents: Sequence[str | 
     return "".join([*pieces, update[done:]])
 
 
-def _declaration(found: Sequence[Token], index: int) -> list[str]:
+def _declaration(found: Sequence[Lexeme], index: int) -> list[str]:
     """The text of the PREFIX or BASE declaration that begins here, if any does."""
-    token, rest = found[index], found[index + 1 : index + 3]
-    if token.depth:
+    lexeme, rest = found[index], found[index + 1 : index + 3]
+    if lexeme.depth:
         return []
-    if token.keyword == "BASE" and rest and rest[0].kind is Kind.IRI:
+    if lexeme.keyword == "BASE" and rest and rest[0].kind is LexemeKind.IRI:
         return [f"BASE {rest[0].text}"]
-    if token.keyword == "PREFIX" and len(rest) == 2 and rest[0].kind is Kind.NAME and rest[1].kind is Kind.IRI:
+    if (
+        lexeme.keyword == "PREFIX"
+        and len(rest) == 2
+        and rest[0].kind is LexemeKind.NAME
+        and rest[1].kind is LexemeKind.IRI
+    ):
         return [f"PREFIX {rest[0].text} {rest[1].text}"]
     return []
 
 
-def _operation(update: str, found: Sequence[Token], index: int, prologue: str, base: str | None) -> Load | None:
+def _operation(update: str, found: Sequence[Lexeme], index: int, prologue: str, base: str | None) -> Load | None:
     source = name_after(found, index, "LOAD")
-    if source is None or source.kind is Kind.VARIABLE or found[index].depth:
+    if source is None or source.kind is LexemeKind.VARIABLE or found[index].depth:
         return None
     silent = found[index + 1].keyword == "SILENT"
     after = index + 2 + silent
-    graph: Token | None = None
+    graph: Lexeme | None = None
     if [one.keyword for one in found[after : after + 2]] == ["INTO", "GRAPH"] and after + 2 < len(found):
         graph = found[after + 2]
         after += 3
-    if graph is not None and graph.kind not in (Kind.IRI, Kind.NAME):
+    if graph is not None and graph.kind not in (LexemeKind.IRI, LexemeKind.NAME):
         return None
     if after < len(found) and found[after].text != ";":
         return None

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.tokens import Kind, Token, place, tokens
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
 
 _PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base)\b", re.IGNORECASE | re.DOTALL)
 
@@ -34,31 +34,31 @@ def with_one_prologue(update: str) -> str:
     """
     if not _PERHAPS_LATER.search(update):
         return update
-    found = list(tokens(update))
-    taken = {token.text.partition(":")[0] for token in found if token.kind is Kind.NAME}
+    found = list(lexemes(update))
+    taken = {lexeme.text.partition(":")[0] for lexeme in found if lexeme.kind is LexemeKind.NAME}
     edits: list[tuple[int, int, str]] = []
     prologues = _Prologues()
     first_end = 0
     index, later, opening = 0, False, True
     while index < len(found):
-        token = found[index]
+        lexeme = found[index]
         if opening and (end := _declaration(found, index)):
             _declare(update, found[index:end], prologues, taken, later)
             if later:
-                start, stop = token.start, found[end - 1].end
+                start, stop = lexeme.start, found[end - 1].end
                 edits.append((start, stop, re.sub(r"[^\r\n]", " ", update[start:stop])))
             else:
                 first_end = found[end - 1].end
             index = end
             continue
-        opening = token.depth == 0 and token.text == ";"
+        opening = lexeme.depth == 0 and lexeme.text == ";"
         later = later or opening
-        if token.kind is Kind.NAME:
-            prefix, _, local = token.text.partition(":")
+        if lexeme.kind is LexemeKind.NAME:
+            prefix, _, local = lexeme.text.partition(":")
             prologues.used.add(prefix)
             name = prologues.names.get(prefix, prefix)
             if name != prefix:
-                edits.append((token.start, token.end, f"{name}:{local}"))
+                edits.append((lexeme.start, lexeme.end, f"{name}:{local}"))
         index += 1
     if not edits:
         return update
@@ -69,17 +69,21 @@ def with_one_prologue(update: str) -> str:
     return "".join(pieces) + update[done:]
 
 
-def _declaration(found: list[Token], index: int) -> int:
+def _declaration(found: list[Lexeme], index: int) -> int:
     """Where the declaration that begins here ends; 0 if none does."""
-    kinds = [token.kind for token in found[index + 1 : index + 3]]
-    if found[index].keyword == "PREFIX" and kinds == [Kind.NAME, Kind.IRI] and found[index + 1].text.endswith(":"):
+    kinds = [lexeme.kind for lexeme in found[index + 1 : index + 3]]
+    if (
+        found[index].keyword == "PREFIX"
+        and kinds == [LexemeKind.NAME, LexemeKind.IRI]
+        and found[index + 1].text.endswith(":")
+    ):
         return index + 3
-    if found[index].keyword == "BASE" and kinds[:1] == [Kind.IRI]:
+    if found[index].keyword == "BASE" and kinds[:1] == [LexemeKind.IRI]:
         return index + 2
     return 0
 
 
-def _declare(text: str, declaration: list[Token], prologues: _Prologues, taken: set[str], later: bool) -> None:
+def _declare(text: str, declaration: list[Lexeme], prologues: _Prologues, taken: set[str], later: bool) -> None:
     iri = declaration[-1].text
     if len(declaration) == 2:
         if later and iri != prologues.base:

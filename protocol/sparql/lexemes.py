@@ -1,7 +1,8 @@
-"""The tokens of SPARQL 1.1 text (Query section 19.8), as far as finding keywords outside of literals needs them.
+"""The lexemes of SPARQL 1.1 text (Query section 19.8), as far as finding keywords outside of literals needs them.
 
 This is no parser: it only tells where strings, IRIs, comments, variables and prefixed names begin
 and end, in the greedy way all parsers agree on, so that a word found outside of them is a keyword.
+It reads texts of any length as far as is asked, before anything has said that they are SPARQL at all.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
-    """What a token is. ``WORD`` is a bare run of ASCII letters: a keyword, ``a``, ``true`` or ``false``."""
+class LexemeKind(StrEnum):
+    """What a lexeme is. ``WORD`` is a bare run of ASCII letters: a keyword, ``a``, ``true`` or ``false``."""
 
     IRI = "iri"
     STRING = "string"
@@ -25,10 +26,10 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-class Token(NamedTuple):
+class Lexeme(NamedTuple):
     """``text[start:end]`` of the scanned text; ``depth`` counts the curly brackets open before it."""
 
-    kind: Kind
+    kind: LexemeKind
     text: str
     start: int
     end: int
@@ -36,8 +37,8 @@ class Token(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """The word in upper case, or "" for any other token."""
-        return self.text.upper() if self.kind is Kind.WORD else ""
+        """The word in upper case, or "" for any other lexeme."""
+        return self.text.upper() if self.kind is LexemeKind.WORD else ""
 
 
 _BASE = (
@@ -49,7 +50,7 @@ _CHARS = _START + "\\-0-9\u00b7\u0300-\u036f\u203f-\u2040"
 _ESCAPE = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 _LOCAL = rf"(?:[{_START}:0-9]|{_ESCAPE})(?:(?:[{_CHARS}.:]|{_ESCAPE})*(?:[{_CHARS}:]|{_ESCAPE}))?"
 
-_TOKEN = re.compile(
+_LEXEME = re.compile(
     rf"""
       (?P<skip>[ \t\r\n]+|\#[^\r\n]*)
     | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*>|<(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*>)
@@ -68,21 +69,21 @@ _TOKEN = re.compile(
 _WORD = re.compile("[A-Za-z]+")
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The tokens of the text in order, without whitespace and comments. Never fails: whatever fits nothing is OTHER."""
+def lexemes(text: str) -> Iterator[Lexeme]:
+    """The lexemes of the text in order, without white space and comments. Never fails: what fits nothing is OTHER."""
     depth = 0
-    for match in _TOKEN.finditer(text):
+    for match in _LEXEME.finditer(text):
         kind = match.lastgroup
         if kind == "skip" or kind is None:
             continue
         if kind == "run":
             # Matched as a whole first, so that no text is scanned more than twice in search of a colon.
             for word in _WORD.finditer(text, match.start(), match.end()):
-                yield Token(Kind.WORD, word.group(), word.start(), word.end(), depth)
+                yield Lexeme(LexemeKind.WORD, word.group(), word.start(), word.end(), depth)
             continue
         if kind == "other" and match.group() == "}":
             depth = max(depth - 1, 0)
-        yield Token(Kind(kind), match.group(), match.start(), match.end(), depth)
+        yield Lexeme(LexemeKind(kind), match.group(), match.start(), match.end(), depth)
         if kind == "other" and match.group() == "{":
             depth += 1
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.sparql.tokens import Kind, place, tokens
+from protocol.sparql.lexemes import LexemeKind, lexemes, place
 
 
 def shown(text: str) -> list[tuple[str, str]]:
-    return [(token.kind.value, token.text) for token in tokens(text)]
+    return [(lexeme.kind.value, lexeme.text) for lexeme in lexemes(text)]
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def test_tokens_end_where_the_grammar_says(text: str, expected: list[tuple[str, 
 @given(st.text(alphabet="aé:.<>\"'\\#?_@{} \n1", max_size=40))
 def test_tokens_lie_in_order_and_are_slices_of_the_text(text: str) -> None:
     end = 0
-    for token in tokens(text):
-        assert text[token.start : token.end] == token.text
-        assert token.start >= end
-        end = token.end
+    for lexeme in lexemes(text):
+        assert text[lexeme.start : lexeme.end] == lexeme.text
+        assert lexeme.start >= end
+        end = lexeme.end
 
 
 def test_depth_counts_the_brackets_that_are_open() -> None:
-    assert [(token.text, token.depth) for token in tokens("a{b{c}d}e") if token.kind is Kind.WORD] == [
+    assert [(lexeme.text, lexeme.depth) for lexeme in lexemes("a{b{c}d}e") if lexeme.kind is LexemeKind.WORD] == [
         ("a", 0), ("b", 1), ("c", 2), ("d", 1), ("e", 0),
     ]  # fmt: skip
 
@@ -51,7 +51,7 @@ def test_depth_counts_the_brackets_that_are_open() -> None:
 @pytest.mark.parametrize("unit", ["a.", "<a", "'", '"""a"', "?", "_:a.", "ex:a.b ", "{"])
 def test_long_texts_are_scanned_in_linear_time(unit: str) -> None:
     # A quadratic scan of this would take minutes.
-    assert sum(1 for _ in tokens(unit * 100_000)) > 0
+    assert sum(1 for _ in lexemes(unit * 100_000)) > 0
 
 
 def test_places_are_counted_from_one() -> None:
