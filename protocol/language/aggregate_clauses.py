@@ -13,7 +13,7 @@ from protocol.errors import QuerySemanticError
 from protocol.language.cursor import Cursor
 from protocol.language.model import AGGREGATE_FUNCTION
 from protocol.language.rewrite import Rewriter
-from protocol.language.tokens import Kind, Token
+from protocol.sparql.tokens import Kind, Token
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from protocol.errors import ProtocolError, QuerySyntaxError
-from protocol.language.source import Source
-from protocol.language.tokens import Kind, Token, tokenize
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import Kind, Token, tokenize
 
 
 class Cursor:

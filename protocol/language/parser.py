@@ -8,16 +8,16 @@ from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.language.aggregate_clauses import AggregateClauses
 from protocol.language.cursor import Cursor
 from protocol.language.dialects import contradicting, reports, stream_window
-from protocol.language.iris import Namespaces
 from protocol.language.model import R2S, WINDOW_VARIABLE_PREFIX, ContinuousQuery, Form, OneShotQuery
 from protocol.language.portable import portable
 from protocol.language.registration import WrittenRegistration, read_registration
 from protocol.language.rewrite import Rewriter
-from protocol.language.source import Source
 from protocol.language.stream_clauses import StreamClauses
-from protocol.language.syntax import find_fault
 from protocol.language.timestamps import TimestampCalls
-from protocol.language.tokens import Kind, Token
+from protocol.sparql.iris import Namespaces
+from protocol.sparql.source import Source
+from protocol.sparql.syntax import find_fault
+from protocol.sparql.tokens import Kind, Token
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", *R2S})

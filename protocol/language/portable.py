@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from protocol.language.rewrite import blank
-from protocol.language.tokens import Kind, tokenize
+from protocol.sparql.tokens import Kind, tokenize
 
 _ESCAPE_OR_TAB = re.compile(r"\\(.)|\t", re.DOTALL)
 

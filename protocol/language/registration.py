@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 
 from protocol.language.cursor import Cursor
-from protocol.language.iris import Namespaces
 from protocol.language.model import R2S, Registration
 from protocol.language.rewrite import Rewriter
-from protocol.language.tokens import Kind, Token
 from protocol.language.window_spec import SpecificationReader
+from protocol.sparql.iris import Namespaces
+from protocol.sparql.tokens import Kind, Token
 from protocol.time import Milliseconds
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -7,11 +7,11 @@ from dataclasses import replace
 from protocol.errors import QuerySemanticError
 from protocol.language.cursor import Cursor
 from protocol.language.dialects import Declaration, generated_graph
-from protocol.language.iris import Namespaces, is_absolute
 from protocol.language.model import WINDOW_VARIABLE_PREFIX
 from protocol.language.rewrite import Rewriter
-from protocol.language.tokens import Kind, Token
 from protocol.language.window_spec import SpecificationReader, WrittenWindow
+from protocol.sparql.iris import Namespaces, is_absolute
+from protocol.sparql.tokens import Kind, Token
 
 
 class StreamClauses:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from protocol.errors import UnsupportedFeature
 from protocol.language.cursor import Cursor
-from protocol.language.iris import Namespaces
 from protocol.language.model import TIMESTAMP_FUNCTION
 from protocol.language.rewrite import Rewriter
-from protocol.language.tokens import Kind, Token
+from protocol.sparql.iris import Namespaces
+from protocol.sparql.tokens import Kind, Token
 
 _WITH_IRIS = frozenset({TIMESTAMP_FUNCTION, "http://larkc.eu/csparql/sparql/jena/ext#timestamp"})
 """The function under an IRI: ours, and that of C-SPARQL's engine, whose queries write ``f:timestamp(?v)``."""

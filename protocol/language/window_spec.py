@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.language.source import Source
-from protocol.language.tokens import skip
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import skip
 from protocol.time import UNITS, Instant, Milliseconds, parse_duration, parse_instant
 from protocol.windows.spec import Report, Strategy, Unit
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
-from protocol.language.iris import Namespaces
 from protocol.language.model import Form
-from protocol.language.source import Source
-from protocol.language.tokens import Kind, Token, tokenize
+from protocol.sparql.iris import Namespaces
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import Kind, Token, tokenize
 
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 _SIGNS = ("!", "-", "+")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from protocol.language.tokens import Kind, tokenize
+from protocol.sparql.tokens import Kind, tokenize
 from protocol.terms import XSD
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.sparql_text import call_text

@@ -13,7 +13,7 @@ from typing import Any
 
 from protocol.errors import ProtocolError
 from protocol.language.model import Form
-from protocol.language.tokens import Kind, Token, tokenize
+from protocol.sparql.tokens import Kind, Token, tokenize
 from protocol.terms import XSD
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.timestamps import with_timestamps

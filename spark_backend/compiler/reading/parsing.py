@@ -15,7 +15,7 @@ from rdflib.plugins.sparql.parserutils import Comp, CompValue, Param
 from rdflib.plugins.sparql.sparql import Prologue
 
 from protocol.errors import ProtocolError
-from protocol.language.tokens import tokenize
+from protocol.sparql.tokens import tokenize
 from spark_backend.compiler.refusals import NotParsed, Refused, at, keyword, mentioned
 
 _SERVICE = "SERVICE is not evaluated over windows: load what it would give into the store, or ask it by itself"

@@ -9,8 +9,8 @@ import pytest
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.language import ContinuousQuery, OneShotQuery, parse
 from protocol.language.model import AGGREGATE_FUNCTION
-from protocol.language.syntax import find_fault
-from protocol.language.tokens import tokenize
+from protocol.sparql.syntax import find_fault
+from protocol.sparql.tokens import tokenize
 
 HEAD = "SELECT * FROM STREAM <u:s> [RANGE 1s]\nWHERE { ?x ?p ?y }"
 

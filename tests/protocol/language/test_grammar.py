@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.language import R2S, ContinuousQuery, Form, parse
-from protocol.language.syntax import find_fault
+from protocol.sparql.syntax import find_fault
 from protocol.time import format_instant
 from protocol.windows.spec import (
     CountWindow,

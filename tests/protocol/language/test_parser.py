@@ -12,8 +12,8 @@ from rdflib.plugins.sparql.parser import parseQuery
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, parse
-from protocol.language.syntax import find_fault
-from protocol.language.tokens import Kind, tokenize
+from protocol.sparql.syntax import find_fault
+from protocol.sparql.tokens import Kind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 
 TEN_SECONDS = TimeWindow(10_000, 10_000, -10_000)

@@ -9,8 +9,8 @@ import pytest
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.language import ContinuousQuery, OneShotQuery, parse
 from protocol.language.model import TIMESTAMP_FUNCTION
-from protocol.language.syntax import find_fault
-from protocol.language.tokens import tokenize
+from protocol.sparql.syntax import find_fault
+from protocol.sparql.tokens import tokenize
 
 HEAD = "PREFIX : <u:> PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#>\nSELECT * FROM STREAM <u:s> [RANGE 1s]\n"
 FUNCTION = f"<{TIMESTAMP_FUNCTION}>"

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.language.source import Source
 from protocol.language.window_spec import (
     SpecificationReader,
     WrittenCount,
@@ -14,6 +13,7 @@ from protocol.language.window_spec import (
     WrittenTime,
     WrittenWindow,
 )
+from protocol.sparql.source import Source
 from protocol.time import UNITS, format_instant
 from protocol.windows.spec import Report, Strategy, Unit
 

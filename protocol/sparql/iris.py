@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from protocol.errors import QuerySyntaxError
-from protocol.language.source import Source
-from protocol.language.tokens import Kind, Token
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import Kind, Token
 
 # RFC 3986 appendix B.
 _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)

@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from protocol.errors import QuerySyntaxError
-from protocol.language.iris import Namespaces, is_absolute, resolve
-from protocol.language.source import Source
-from protocol.language.tokens import Token, tokenize
+from protocol.sparql.iris import Namespaces, is_absolute, resolve
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import Token, tokenize
 
 # RFC 3986 sections 5.4.1 and 5.4.2, against http://a/b/c/d;p?q
 RFC_3986 = {

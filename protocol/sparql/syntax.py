@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pyoxigraph
 
-from protocol.language.iris import is_absolute
-from protocol.language.tokens import Kind, Token, tokenize
 from protocol.sparql.corrections import lower_case_booleans
+from protocol.sparql.iris import is_absolute
+from protocol.sparql.tokens import Kind, Token, tokenize
 
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 # Words in the parser's list of what it expected that tell what is wrong, not which token it wanted.

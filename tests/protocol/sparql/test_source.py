@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import QuerySemanticError
-from protocol.language.source import Source
+from protocol.sparql.source import Source
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.language.syntax import find_fault
+from protocol.sparql.syntax import find_fault
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.language.tokens import Kind, skip, tokenize
+from protocol.sparql.tokens import Kind, skip, tokenize
 
 
 def kinds(text: str) -> list[tuple[Kind, str]]:
