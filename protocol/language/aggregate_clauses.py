@@ -13,7 +13,7 @@ from protocol.errors import QuerySemanticError
 from protocol.language.cursor import Cursor
 from protocol.language.model import AGGREGATE_FUNCTION
 from protocol.language.rewrite import Rewriter
-from protocol.sparql.tokens import Kind, Token
+from protocol.sparql.tokens import Token, TokenKind
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
@@ -39,7 +39,9 @@ class AggregateClauses:
             return
         end = cursor.token.start
         self._of_where = {
-            _name(token) for token in cursor.tokens if token.kind is Kind.VARIABLE and opening.start < token.start < end
+            _name(token)
+            for token in cursor.tokens
+            if token.kind is TokenKind.VARIABLE and opening.start < token.start < end
         }
         self._rewriter.replace(opening.start, opening.start, "{ ")
         while cursor.at("AGGREGATE"):
@@ -100,10 +102,10 @@ class AggregateClauses:
     def _filter(self) -> None:
         """FILTER and its constraint: they stay where they are."""
         self._step()
-        while not any(map(self._cursor.at_punctuation, "({})")) and self._cursor.token.kind is not Kind.END:
+        while not any(map(self._cursor.at_punctuation, "({})")) and self._cursor.token.kind is not TokenKind.END:
             self._step()
         self._step()
-        while self._depth() and self._cursor.token.kind is not Kind.END:
+        while self._depth() and self._cursor.token.kind is not TokenKind.END:
             self._step()
 
     def _read_variable(self, wanted: str) -> str:
@@ -127,7 +129,7 @@ class AggregateClauses:
             )
 
     def _variable(self, wanted: str) -> Token:
-        if self._cursor.token.kind is not Kind.VARIABLE:
+        if self._cursor.token.kind is not TokenKind.VARIABLE:
             raise self._cursor.unexpected(wanted)
         return self._cursor.advance()
 

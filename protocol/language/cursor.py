@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocol.errors import ProtocolError, QuerySyntaxError
 from protocol.sparql.source import Source
-from protocol.sparql.tokens import Kind, Token, tokenize
+from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 
 class Cursor:
@@ -28,22 +28,22 @@ class Cursor:
     def advance(self) -> Token:
         """Read one token."""
         token = self.token
-        if token.kind is not Kind.END:
+        if token.kind is not TokenKind.END:
             self._index += 1
         return token
 
     def advance_to(self, offset: int) -> None:
         """Go on with the first token that starts at ``offset`` or after it."""
-        while self.token.start < offset and self.token.kind is not Kind.END:
+        while self.token.start < offset and self.token.kind is not TokenKind.END:
             self._index += 1
 
     def at(self, *words: str) -> bool:
         """Whether one of these keywords (upper case) is next."""
-        return self.token.word in words if self.token.kind is Kind.WORD else False
+        return self.token.word in words if self.token.kind is TokenKind.WORD else False
 
     def at_punctuation(self, text: str) -> bool:
         """Whether this punctuation is next."""
-        return self.token.kind is Kind.PUNCTUATION and self.token.text == text
+        return self.token.kind is TokenKind.PUNCTUATION and self.token.text == text
 
     def take(self, *words: str) -> Token | None:
         """Read one of these keywords, if one is next."""
@@ -57,7 +57,7 @@ class Cursor:
 
     def expect_iri(self, what: str) -> Token:
         """Read an IRI or a prefixed name, or say what it should have been."""
-        if self.token.kind not in (Kind.IRI, Kind.PREFIXED_NAME):
+        if self.token.kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
             raise self.unexpected(f"{what}, as <IRI> or prefix:name")
         return self.advance()
 

@@ -17,7 +17,7 @@ from protocol.language.timestamps import TimestampCalls
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.sparql.syntax import find_fault
-from protocol.sparql.tokens import Kind, Token
+from protocol.sparql.tokens import Token, TokenKind
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", *R2S})
@@ -49,7 +49,7 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
         return OneShotQuery(text)
     operators = 0
     for token in cursor.tokens:
-        if token.kind is Kind.ILLEGAL:
+        if token.kind is TokenKind.ILLEGAL:
             raise cursor.error(_illegal(token.text), token)
         operators += _chains(token)
         if operators > _MOST_OPERATORS:
@@ -86,7 +86,7 @@ class _QueryReader:
         self._head(form)
         self._dataset(form)
         self._where(form)
-        while self._cursor.token.kind is not Kind.END:
+        while self._cursor.token.kind is not TokenKind.END:
             self._step()
         if self._open:
             line, column = self._cursor.source.place(self._open[-1].start)
@@ -112,10 +112,14 @@ class _QueryReader:
         while keyword := cursor.take("BASE", "PREFIX"):
             if keyword.word == "PREFIX":
                 prefix = cursor.token
-                if prefix.kind is not Kind.PREFIXED_NAME or not prefix.text.endswith(":") or prefix.text.count(":") > 1:
+                if (
+                    prefix.kind is not TokenKind.PREFIXED_NAME
+                    or not prefix.text.endswith(":")
+                    or prefix.text.count(":") > 1
+                ):
                     raise cursor.unexpected("a prefix that ends with a colon, as in PREFIX name: <IRI>")
                 cursor.advance()
-            if cursor.token.kind is not Kind.IRI:
+            if cursor.token.kind is not TokenKind.IRI:
                 raise cursor.unexpected(f"<IRI> after {keyword.word}")
             iri = cursor.advance()
             self._clauses.make_absolute(iri)
@@ -144,10 +148,10 @@ class _QueryReader:
         if form is Form.CONSTRUCT and self._cursor.at_punctuation("{"):
             self._templated = True
             self._step(template=True)
-            while self._open and self._cursor.token.kind is not Kind.END:
+            while self._open and self._cursor.token.kind is not TokenKind.END:
                 self._step(template=True)
             return
-        while self._cursor.token.kind is not Kind.END:
+        while self._cursor.token.kind is not TokenKind.END:
             if not self._open and (self._cursor.at("FROM", "WHERE") or self._cursor.at_punctuation("{")):
                 return
             self._step()
@@ -159,7 +163,7 @@ class _QueryReader:
             self._clauses.dataset_clause()
         if self._cursor.at("WHERE") or self._cursor.at_punctuation("{"):
             return
-        if form is Form.DESCRIBE and (self._cursor.at(*_MODIFIERS) or self._cursor.token.kind is Kind.END):
+        if form is Form.DESCRIBE and (self._cursor.at(*_MODIFIERS) or self._cursor.token.kind is TokenKind.END):
             return
         raise self._cursor.unexpected("FROM or WHERE { after the dataset")
 
@@ -172,7 +176,7 @@ class _QueryReader:
             return
         opening = cursor.token
         self._step()
-        while self._open and cursor.token.kind is not Kind.END:
+        while self._open and cursor.token.kind is not TokenKind.END:
             self._step()
         if cursor.at("AGGREGATE") and form is Form.CONSTRUCT and not self._templated:
             raise cursor.error("AGGREGATE needs a CONSTRUCT with a template: write CONSTRUCT { … } before WHERE")
@@ -185,11 +189,11 @@ class _QueryReader:
         if self._timestamps.is_next:
             self._timestamps.call()
             return
-        if token.kind is Kind.PUNCTUATION:
+        if token.kind is TokenKind.PUNCTUATION:
             self._nest(token)
-        elif token.kind is Kind.IRI:
+        elif token.kind is TokenKind.IRI:
             self._clauses.make_absolute(token)
-        elif token.kind is Kind.VARIABLE and token.text[1:].startswith(WINDOW_VARIABLE_PREFIX):
+        elif token.kind is TokenKind.VARIABLE and token.text[1:].startswith(WINDOW_VARIABLE_PREFIX):
             raise cursor.error(f"variables that begin with {WINDOW_VARIABLE_PREFIX} are reserved: choose another name")
         elif token.word in ("WINDOW", "STREAM"):
             self._pattern(token, template)
@@ -307,9 +311,9 @@ class _QueryReader:
 
 def _chains(token: Token) -> bool:
     """Whether a run of such tokens may become a chain that is walked recursively."""
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         return token.text[0] in "+-"
-    return token.kind in (Kind.WORD, Kind.PUNCTUATION) and token.text.upper() not in _CHAINLESS
+    return token.kind in (TokenKind.WORD, TokenKind.PUNCTUATION) and token.text.upper() not in _CHAINLESS
 
 
 def _illegal(character: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from protocol.language.rewrite import blank
-from protocol.sparql.tokens import Kind, tokenize
+from protocol.sparql.tokens import TokenKind, tokenize
 
 _ESCAPE_OR_TAB = re.compile(r"\\(.)|\t", re.DOTALL)
 
@@ -20,7 +20,7 @@ def portable(text: str) -> str:
     parts: list[str] = []
     end = 0
     for token in tokenize(text):
-        parts += (blank(text[end : token.start]), _string(token.text) if token.kind is Kind.STRING else token.text)
+        parts += (blank(text[end : token.start]), _string(token.text) if token.kind is TokenKind.STRING else token.text)
         end = token.end
     return "".join(parts)
 

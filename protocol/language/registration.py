@@ -10,7 +10,7 @@ from protocol.language.model import R2S, Registration
 from protocol.language.rewrite import Rewriter
 from protocol.language.window_spec import SpecificationReader
 from protocol.sparql.iris import Namespaces
-from protocol.sparql.tokens import Kind, Token
+from protocol.sparql.tokens import Token, TokenKind
 from protocol.time import Milliseconds
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -57,7 +57,7 @@ def read_registration(cursor: Cursor, rewriter: Rewriter) -> WrittenRegistration
 
 def _name(cursor: Cursor) -> Token | str:
     token = cursor.token
-    if token.kind in (Kind.IRI, Kind.PREFIXED_NAME):
+    if token.kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
         return cursor.advance()
     bare = _BARE_NAME.match(cursor.source.text, token.start)
     # AS in place of the name: the name is missing, unless a name AS is followed by what follows a name.
@@ -65,6 +65,6 @@ def _name(cursor: Cursor) -> Token | str:
     if bare is None or missing:
         raise cursor.unexpected("a name after REGISTER: letters, digits, _ and -, or an IRI")
     cursor.advance_to(bare.end())
-    if cursor.token.start == bare.end() and cursor.token.kind is not Kind.END:
+    if cursor.token.start == bare.end() and cursor.token.kind is not TokenKind.END:
         raise cursor.error(f"{cursor.token.shown} cannot be part of a name: use letters, digits, _ and -, or an IRI")
     return bare[0]

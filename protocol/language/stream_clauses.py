@@ -11,7 +11,7 @@ from protocol.language.model import WINDOW_VARIABLE_PREFIX
 from protocol.language.rewrite import Rewriter
 from protocol.language.window_spec import SpecificationReader, WrittenWindow
 from protocol.sparql.iris import Namespaces, is_absolute
-from protocol.sparql.tokens import Kind, Token
+from protocol.sparql.tokens import Token, TokenKind
 
 
 class StreamClauses:
@@ -65,7 +65,7 @@ class StreamClauses:
         cursor = self._cursor
         keyword = cursor.advance()
         name = cursor.token
-        if name.kind is Kind.VARIABLE:
+        if name.kind is TokenKind.VARIABLE:
             cursor.advance()
             self.uses.append((name, None))
             self._rewriter.replace(name.start, name.end, f"?{WINDOW_VARIABLE_PREFIX}{name.text[1:]}", name.text)
@@ -93,7 +93,7 @@ class StreamClauses:
 
     def make_absolute(self, iri: Token) -> None:
         """Write a relative IRI out in full, so that nothing later has to resolve it."""
-        if iri.kind is Kind.IRI and not is_absolute(iri.text[1:-1]) and self._namespaces.base is not None:
+        if iri.kind is TokenKind.IRI and not is_absolute(iri.text[1:-1]) and self._namespaces.base is not None:
             self._rewriter.replace(iri.start, iri.end, f"<{self._namespaces.iri(iri)}>")
 
     def check_uses(self) -> None:

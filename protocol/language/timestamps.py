@@ -9,7 +9,7 @@ from protocol.language.cursor import Cursor
 from protocol.language.model import TIMESTAMP_FUNCTION
 from protocol.language.rewrite import Rewriter
 from protocol.sparql.iris import Namespaces
-from protocol.sparql.tokens import Kind, Token
+from protocol.sparql.tokens import Token, TokenKind
 
 _WITH_IRIS = frozenset({TIMESTAMP_FUNCTION, "http://larkc.eu/csparql/sparql/jena/ext#timestamp"})
 """The function under an IRI: ours, and that of C-SPARQL's engine, whose queries write ``f:timestamp(?v)``."""
@@ -35,9 +35,9 @@ class TimestampCalls:
     def is_next(self) -> bool:
         """Whether the next tokens begin a call, by keyword or by IRI."""
         token, following = self._cursor.token, self._cursor.following
-        if following.kind is not Kind.PUNCTUATION or following.text != "(":
+        if following.kind is not TokenKind.PUNCTUATION or following.text != "(":
             return False
-        if token.kind in (Kind.IRI, Kind.PREFIXED_NAME):
+        if token.kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
             return self._namespaces.known(token) in _WITH_IRIS
         return token.word == "TIMESTAMP"
 
@@ -60,13 +60,13 @@ class TimestampCalls:
                 self._rewriter.replace(cursor.token.start, cursor.token.start, ", ")
             terms.append(self._term(predicate=len(terms) == 1))
             separated = False
-        if len(terms) == 2 and terms[0].kind is Kind.VARIABLE:
+        if len(terms) == 2 and terms[0].kind is TokenKind.VARIABLE:
             raise cursor.error(
                 f"timestamp() of the triples of one stream alone is not evaluated: {_RIGHT}",
                 terms[1],
                 UnsupportedFeature,
             )
-        if separated or len(terms) == 2 or (len(terms) == 1 and terms[0].kind is not Kind.VARIABLE):
+        if separated or len(terms) == 2 or (len(terms) == 1 and terms[0].kind is not TokenKind.VARIABLE):
             raise cursor.error(
                 f"{_RIGHT}; found {cursor.token.shown if separated else terms[0].shown}", terms[0] if terms else None
             )
@@ -77,21 +77,21 @@ class TimestampCalls:
         cursor = self._cursor
         token = cursor.token
         match token.kind:
-            case Kind.IRI:
+            case TokenKind.IRI:
                 self._make_absolute(token)
-            case Kind.VARIABLE | Kind.PREFIXED_NAME | Kind.NUMBER:
+            case TokenKind.VARIABLE | TokenKind.PREFIXED_NAME | TokenKind.NUMBER:
                 pass
-            case Kind.STRING:
+            case TokenKind.STRING:
                 cursor.advance()
                 if cursor.at_punctuation("^^"):
                     cursor.advance()
                     self._make_absolute(cursor.expect_iri("a datatype after ^^"))
-                elif cursor.token.kind is Kind.LANGUAGE_TAG:
+                elif cursor.token.kind is TokenKind.LANGUAGE_TAG:
                     cursor.advance()
                 return token
-            case Kind.WORD if predicate and token.text == "a":
+            case TokenKind.WORD if predicate and token.text == "a":
                 self._rewriter.replace(token.start, token.end, f"<{_RDF_TYPE}>")
-            case Kind.WORD if token.word in ("TRUE", "FALSE"):
+            case TokenKind.WORD if token.word in ("TRUE", "FALSE"):
                 pass
             case _:
                 raise cursor.error(f"{token.shown} cannot stand in timestamp(…): {_RIGHT}")

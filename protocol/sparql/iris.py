@@ -6,7 +6,7 @@ import re
 
 from protocol.errors import QuerySyntaxError
 from protocol.sparql.source import Source
-from protocol.sparql.tokens import Kind, Token
+from protocol.sparql.tokens import Token, TokenKind
 
 # RFC 3986 appendix B.
 _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
@@ -88,7 +88,7 @@ class Namespaces:
 
     def iri(self, token: Token) -> str:
         """The absolute IRI that an IRI or prefixed name stands for. Raises QuerySyntaxError."""
-        if token.kind is Kind.IRI:
+        if token.kind is TokenKind.IRI:
             reference = token.text[1:-1]
             if is_absolute(reference):
                 return reference

@@ -10,7 +10,7 @@ import pyoxigraph
 
 from protocol.sparql.corrections import lower_case_booleans
 from protocol.sparql.iris import is_absolute
-from protocol.sparql.tokens import Kind, Token, tokenize
+from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 # Words in the parser's list of what it expected that tell what is wrong, not which token it wanted.
@@ -53,11 +53,11 @@ def find_fault(text: str) -> Fault | None:
         return None
     token, located = _locate(text, message)
     reason = _REASON.search(located)
-    if token.kind is Kind.IRI and not is_absolute(token.text[1:-1]):
+    if token.kind is TokenKind.IRI and not is_absolute(token.text[1:-1]):
         detail = f"{token.shown} is relative: write an absolute IRI, or BASE"
-    elif token.kind is Kind.IRI and "IRI parsing failed" in located:
+    elif token.kind is TokenKind.IRI and "IRI parsing failed" in located:
         detail = f"{token.shown} is not an IRI"
-    elif token.kind is Kind.PREFIXED_NAME and "Prefix not found" in located:
+    elif token.kind is TokenKind.PREFIXED_NAME and "Prefix not found" in located:
         prefix = token.text.partition(":")[0]
         detail = f"the prefix {prefix}: is not declared: write PREFIX {prefix}: <…>"
     elif reason:
@@ -104,7 +104,7 @@ def _locate(text: str, message: str) -> tuple[Token, str]:
 
 
 def _belong_together(before: Token, token: Token) -> bool:
-    if token.kind is Kind.LANGUAGE_TAG or "^^" in (before.text, token.text):
+    if token.kind is TokenKind.LANGUAGE_TAG or "^^" in (before.text, token.text):
         return True
     return before.end == token.start and before.text[-1:] + token.text[:1] in _GLUED
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """Kinds of tokens. A WORD is a keyword, known or not; ILLEGAL is a character that starts no token."""
 
     IRI = auto()
@@ -27,7 +27,7 @@ class Kind(Enum):
 class Token:
     """One token: its kind, its text as written, and where that starts (offset in code points)."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
 
@@ -39,12 +39,12 @@ class Token:
     @property
     def word(self) -> str:
         """The keyword in upper case, or an empty string for every other kind of token."""
-        return self.text.upper() if self.kind is Kind.WORD else ""
+        return self.text.upper() if self.kind is TokenKind.WORD else ""
 
     @property
     def shown(self) -> str:
         """The token as an error message names it."""
-        if self.kind is Kind.END:
+        if self.kind is TokenKind.END:
             return "the end of the query"
         return self.text if len(self.text) <= 60 else self.text[:57] + "…"
 
@@ -81,7 +81,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_OPERANDS = (Kind.VARIABLE, Kind.STRING, Kind.NUMBER, Kind.LANGUAGE_TAG)
+_OPERANDS = (TokenKind.VARIABLE, TokenKind.STRING, TokenKind.NUMBER, TokenKind.LANGUAGE_TAG)
 _COMPARISON = re.compile(r"<(?:[?$]|[^:]*(?:&&|,[?$]))")
 
 
@@ -102,15 +102,15 @@ def tokenize(text: str) -> list[Token]:
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None:
-            token = Token(Kind.ILLEGAL, text[offset], offset)
+            token = Token(TokenKind.ILLEGAL, text[offset], offset)
         else:
             assert match.lastgroup is not None
-            token = Token(Kind[match.lastgroup], match[0], offset)
-            if token.kind is Kind.IRI and tokens and _is_comparison(tokens[-1], token):
-                token = Token(Kind.PUNCTUATION, "<", offset)
+            token = Token(TokenKind[match.lastgroup], match[0], offset)
+            if token.kind is TokenKind.IRI and tokens and _is_comparison(tokens[-1], token):
+                token = Token(TokenKind.PUNCTUATION, "<", offset)
         tokens.append(token)
         offset = skip(text, token.end)
-    tokens.append(Token(Kind.END, "", len(text)))
+    tokens.append(Token(TokenKind.END, "", len(text)))
     return tokens
 
 

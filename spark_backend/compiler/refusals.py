@@ -14,7 +14,7 @@ from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.language.model import Form
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
-from protocol.sparql.tokens import Kind, Token, tokenize
+from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 _SIGNS = ("!", "-", "+")
@@ -84,7 +84,7 @@ def call(iri: str, arguments: int | None = None) -> Where:
     def find(text: _Text) -> Token | None:
         namespaces = _namespaces(text)
         for place, (token, following) in enumerate(zip(text.tokens, text.tokens[1:], strict=False)):
-            if token.kind not in (Kind.IRI, Kind.PREFIXED_NAME) or following.text != "(":
+            if token.kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME) or following.text != "(":
                 continue
             if arguments is not None and _arguments(text.tokens[place + 1 :]) != arguments:
                 continue
@@ -130,7 +130,7 @@ def at(standard: str, offset: int) -> Where:
 def mentioned(message: str) -> Where:
     """The first variable that a message names."""
     words = {word.strip(".,:;()'\"").removeprefix("?") for word in message.split()}
-    return lambda text: next((t for t in text.tokens if t.kind is Kind.VARIABLE and t.text[1:] in words), None)
+    return lambda text: next((t for t in text.tokens if t.kind is TokenKind.VARIABLE and t.text[1:] in words), None)
 
 
 def _first(tokens: Sequence[Token], words: frozenset[str]) -> Token | None:

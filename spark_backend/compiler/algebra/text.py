@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from protocol.sparql.tokens import Kind, tokenize
+from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.terms import XSD
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.sparql_text import call_text
@@ -29,7 +29,7 @@ def prefixes(text: str) -> dict[str, str]:
     return {
         iri.text[1:-1]: name.text
         for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if word.word == "PREFIX" and name.kind is Kind.PREFIXED_NAME and iri.kind is Kind.IRI
+        if word.word == "PREFIX" and name.kind is TokenKind.PREFIXED_NAME and iri.kind is TokenKind.IRI
     }
 
 

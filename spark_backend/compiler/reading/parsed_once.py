@@ -13,7 +13,7 @@ from typing import Any
 
 from protocol.errors import ProtocolError
 from protocol.language.model import Form
-from protocol.sparql.tokens import Kind, Token, tokenize
+from protocol.sparql.tokens import Token, TokenKind, tokenize
 from protocol.terms import XSD
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.timestamps import with_timestamps
@@ -79,7 +79,7 @@ def _with_stand_ins(text: str) -> tuple[str, dict[str, str]]:
             number = len(written)
             if number == _MOST_CONSTANTS:
                 return text, {}
-            if token.kind is Kind.NUMBER:
+            if token.kind is TokenKind.NUMBER:
                 written[token.text] = f"{10**15 + number}"
                 terms[f'"{written[token.text]}"^^<{XSD}integer>'] = f'"{token.text}"^^<{XSD}integer>'
             else:
@@ -92,15 +92,15 @@ def _with_stand_ins(text: str) -> tuple[str, dict[str, str]]:
 
 def _is_plain(before: Token | None, token: Token, after: Token, text: str) -> bool:
     """Whether a token is a constant that means the term it is, and nothing but that."""
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         if not _INTEGER.match(token.text):
             return False
-    elif token.kind is not Kind.IRI or not _IRI.match(token.text) or after.text == "(":
+    elif token.kind is not TokenKind.IRI or not _IRI.match(token.text) or after.text == "(":
         return False
     if before is None:
         return True
     # A prefix that is declared, a datatype, a number's sign.
-    declared = before.kind is Kind.PREFIXED_NAME and before.text.endswith(":") and token.kind is Kind.IRI
+    declared = before.kind is TokenKind.PREFIXED_NAME and before.text.endswith(":") and token.kind is TokenKind.IRI
     return not (before.word in _BEFORE or before.text == "^^" or declared or text[token.start - 1] in "+-.0123456789")
 
 

@@ -13,7 +13,7 @@ from rdflib.plugins.sparql.parser import parseQuery
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, parse
 from protocol.sparql.syntax import find_fault
-from protocol.sparql.tokens import Kind, tokenize
+from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 
 TEN_SECONDS = TimeWindow(10_000, 10_000, -10_000)
@@ -448,7 +448,7 @@ def with_stream(text: str) -> str | None:
             if groups == 0 or token.word:
                 return f"{text[: token.start]} FROM STREAM <http://s/> [RANGE 10s] {text[token.start :]}"
             groups = 0
-        if token.kind is Kind.PUNCTUATION:
+        if token.kind is TokenKind.PUNCTUATION:
             depth += (token.text in ("{", "(", "[")) - (token.text in ("}", ")", "]"))
     return None
 

@@ -4,48 +4,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.sparql.tokens import Kind, skip, tokenize
+from protocol.sparql.tokens import TokenKind, skip, tokenize
 
 
-def kinds(text: str) -> list[tuple[Kind, str]]:
+def kinds(text: str) -> list[tuple[TokenKind, str]]:
     return [(token.kind, token.text) for token in tokenize(text)[:-1]]
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("<http://example.org/stream>", Kind.IRI),
-        ("<>", Kind.IRI),
-        ("<http://exämple.org/…/fb>", Kind.IRI),
-        ("stream:", Kind.PREFIXED_NAME),
-        (":window", Kind.PREFIXED_NAME),
-        ("stream:window", Kind.PREFIXED_NAME),
-        ("a.b:c.d:e%20f\\,g", Kind.PREFIXED_NAME),
-        (":", Kind.PREFIXED_NAME),
-        ("ex:0-9", Kind.PREFIXED_NAME),
-        ("日本:語", Kind.PREFIXED_NAME),
-        ("?window", Kind.VARIABLE),
-        ("$stream", Kind.VARIABLE),
-        ("?été", Kind.VARIABLE),
-        ("_:window", Kind.BLANK_NODE),
-        ("_:a.b", Kind.BLANK_NODE),
-        ('"FROM STREAM"', Kind.STRING),
-        ("'FROM \\' STREAM'", Kind.STRING),
-        ('"""FROM "STREAM"\n ""\\" """', Kind.STRING),
-        ("'''FROM 'STREAM'\n'' '''", Kind.STRING),
-        ('""', Kind.STRING),
-        ("''''''", Kind.STRING),
-        ("@en-stream", Kind.LANGUAGE_TAG),
-        ("12", Kind.NUMBER),
-        ("-1.5e-3", Kind.NUMBER),
-        (".5", Kind.NUMBER),
-        ("STREAM", Kind.WORD),
-        ("Window", Kind.WORD),
-        ("^^", Kind.PUNCTUATION),
-        ("&&", Kind.PUNCTUATION),
+        ("<http://example.org/stream>", TokenKind.IRI),
+        ("<>", TokenKind.IRI),
+        ("<http://exämple.org/…/fb>", TokenKind.IRI),
+        ("stream:", TokenKind.PREFIXED_NAME),
+        (":window", TokenKind.PREFIXED_NAME),
+        ("stream:window", TokenKind.PREFIXED_NAME),
+        ("a.b:c.d:e%20f\\,g", TokenKind.PREFIXED_NAME),
+        (":", TokenKind.PREFIXED_NAME),
+        ("ex:0-9", TokenKind.PREFIXED_NAME),
+        ("日本:語", TokenKind.PREFIXED_NAME),
+        ("?window", TokenKind.VARIABLE),
+        ("$stream", TokenKind.VARIABLE),
+        ("?été", TokenKind.VARIABLE),
+        ("_:window", TokenKind.BLANK_NODE),
+        ("_:a.b", TokenKind.BLANK_NODE),
+        ('"FROM STREAM"', TokenKind.STRING),
+        ("'FROM \\' STREAM'", TokenKind.STRING),
+        ('"""FROM "STREAM"\n ""\\" """', TokenKind.STRING),
+        ("'''FROM 'STREAM'\n'' '''", TokenKind.STRING),
+        ('""', TokenKind.STRING),
+        ("''''''", TokenKind.STRING),
+        ("@en-stream", TokenKind.LANGUAGE_TAG),
+        ("12", TokenKind.NUMBER),
+        ("-1.5e-3", TokenKind.NUMBER),
+        (".5", TokenKind.NUMBER),
+        ("STREAM", TokenKind.WORD),
+        ("Window", TokenKind.WORD),
+        ("^^", TokenKind.PUNCTUATION),
+        ("&&", TokenKind.PUNCTUATION),
     ],
 )
-def test_each_terminal_of_the_grammar_is_one_token(text: str, kind: Kind) -> None:
+def test_each_terminal_of_the_grammar_is_one_token(text: str, kind: TokenKind) -> None:
     assert kinds(text) == [(kind, text)]
 
 
@@ -58,9 +58,9 @@ def test_comments_and_white_space_are_no_tokens(text: str) -> None:
 
 def test_a_comment_ends_with_its_line_and_does_not_begin_inside_an_iri() -> None:
     assert kinds("# a\nSTREAM <http://e/#x> # b\rWINDOW") == [
-        (Kind.WORD, "STREAM"),
-        (Kind.IRI, "<http://e/#x>"),
-        (Kind.WORD, "WINDOW"),
+        (TokenKind.WORD, "STREAM"),
+        (TokenKind.IRI, "<http://e/#x>"),
+        (TokenKind.WORD, "WINDOW"),
     ]
 
 
@@ -83,13 +83,13 @@ def test_a_long_string_ends_at_its_first_three_quotes() -> None:
 
 
 def test_a_string_that_is_not_closed_is_an_illegal_character_and_lexing_goes_on() -> None:
-    assert kinds("'abc\n?x") == [(Kind.ILLEGAL, "'"), (Kind.WORD, "abc"), (Kind.VARIABLE, "?x")]
+    assert kinds("'abc\n?x") == [(TokenKind.ILLEGAL, "'"), (TokenKind.WORD, "abc"), (TokenKind.VARIABLE, "?x")]
 
 
 def test_comparisons_without_spaces_are_no_iri() -> None:
     assert [text for _, text in kinds("(?a<?b)&&?c>?d")] == ["(", "?a", "<", "?b", ")", "&&", "?c", ">", "?d"]
-    assert kinds("?s <?query> ?o")[1] == (Kind.PUNCTUATION, "<")
-    assert kinds("?s <http://e/?query> ?o")[1] == (Kind.IRI, "<http://e/?query>")
+    assert kinds("?s <?query> ?o")[1] == (TokenKind.PUNCTUATION, "<")
+    assert kinds("?s <http://e/?query> ?o")[1] == (TokenKind.IRI, "<http://e/?query>")
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_a_long_run_of_anything_takes_linear_time(run: str) -> None:
 def test_what_only_begins_like_a_number_is_cut_after_its_number(number: str) -> None:
     first = tokenize(number)[0]
     assert (first.kind, first.text) == {
-        "1.": (Kind.NUMBER, "1"),
-        "1.e": (Kind.NUMBER, "1"),
-        "1e": (Kind.NUMBER, "1"),
-        "1.5.5": (Kind.NUMBER, "1.5"),
-        "+.e1": (Kind.PUNCTUATION, "+"),
-        "5.e1x": (Kind.NUMBER, "5.e1"),
+        "1.": (TokenKind.NUMBER, "1"),
+        "1.e": (TokenKind.NUMBER, "1"),
+        "1e": (TokenKind.NUMBER, "1"),
+        "1.5.5": (TokenKind.NUMBER, "1.5"),
+        "+.e1": (TokenKind.PUNCTUATION, "+"),
+        "5.e1x": (TokenKind.NUMBER, "5.e1"),
     }[number]
 
 
