@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
+from conformance.cli import SUITE_ADVICE
 from conformance.engines.baseline import OxigraphEngine
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import Engine, EngineFailure
@@ -27,7 +28,6 @@ from conformance.report import Judged, print_table, write_earl
 from conformance.rsp import case as rsp
 from conformance.rsp.engine import RspEngine
 from conformance.run import query_evaluations, run, select, without_http
-from endpoint.cli.conformance import SUITE_ADVICE
 
 _EVERY_ADDRESS = ("*",)
 
@@ -43,7 +43,7 @@ def run_command(
     listing: bool,
     site: str = "auto",
 ) -> None:
-    """See ``endpoint.cli.conformance``. Ends the process with 1 if the run is not as it should be."""
+    """See ``conformance.cli``. Ends the process with 1 if the run is not as it should be."""
     root = Path(suite_path)
     try:
         of_windows = rsp.are_meant(suites)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from endpoint.cli.conformance import conformance
+from conformance.cli import conformance
 from endpoint.cli.demo import demo
 from endpoint.cli.publish import publish
 from endpoint.cli.query import query

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from conformance import command
+from conformance.cli import conformance
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import Engine
 from conformance.manifest import ManifestError
 from conformance.rsp.case import are_meant, select
 from conformance.rsp.engine import RspEngine
-from endpoint.cli.conformance import conformance
 
 
 def refuses_everything(request: httpx.Request) -> httpx.Response:
