@@ -1,4 +1,4 @@
-"""``sparql-streams conformance``."""
+"""``sparql-streams conformance``, which the command line finds by its entry point."""
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 import click
 
-from conformance.cli import conformance
 from endpoint.cli.demo import demo
 from endpoint.cli.publish import publish
 from endpoint.cli.query import query
@@ -13,8 +14,29 @@ from endpoint.cli.serve import serve
 from endpoint.cli.streams import streams
 from endpoint.cli.subscribe import subscribe
 
+ENTRY_POINTS = "sparql_streams.commands"
+"""Where a package announces commands of its own: entry points of this group, each a ``click.Command``."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+
+class Commands(click.Group):
+    """Commands of this package, and those that other packages announce, which are loaded when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *entry_points(group=ENTRY_POINTS).names})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; None if there is none."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            return command
+        for announced in entry_points(group=ENTRY_POINTS, name=cmd_name):
+            loaded: click.Command = announced.load()
+            return loaded
+        return None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="sparql-streams", message="%(package)s %(version)s")
 def main() -> None:
     """SPARQL over streams of RDF: an endpoint with continuous queries, and its clients.
@@ -23,5 +45,5 @@ def main() -> None:
     """
 
 
-for command in (serve, demo, publish, register, query, subscribe, streams, queries, conformance):
+for command in (serve, demo, publish, register, query, subscribe, streams, queries):
     main.add_command(command)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from endpoint.client.http import Client
 from endpoint.settings import PREFIX, Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,7 +27,7 @@ _TOKEN = "sparql_streams.token"
 
 
 def server_option(command: Command) -> Command:
-    """``--server``, a parameter of the command, and ``--token``, which the client finds by ``token_given``."""
+    """``--server``, a parameter of the command, and ``--token``, which ``client_to`` finds."""
 
     def keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value:
@@ -37,10 +38,9 @@ def server_option(command: Command) -> Command:
     return server(token(command))
 
 
-def token_given() -> str | None:
-    """The ``--token`` of the command that runs, or of its group."""
-    context = click.get_current_context(silent=True)
-    return None if context is None else context.meta.get(_TOKEN)
+def client_to(server: str | None) -> Client:
+    """A client of the endpoint at ``--server``, with the ``--token`` of the command that runs, or of its group."""
+    return Client(server, click.get_current_context().meta.get(_TOKEN))
 
 
 def settings_options(command: Command) -> Command:

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from endpoint.cli.options import option, server_option
+from endpoint.cli.options import client_to, option, server_option
 from endpoint.client import messages as m
 from endpoint.client import pace
 from endpoint.client.http import Client
@@ -76,7 +76,7 @@ def publish(
         raise click.UsageError("--at sends each file as one message: it goes with neither --rate nor --speedup")
     sources = [(file, _media_type(file, content_type)) for file in files or (Path("-"),)]
     published = Published()
-    with Client(server) as client:
+    with client_to(server) as client:
         url = client.url("streams", stream)
         try:
             with _progress() as progress:

@@ -7,9 +7,8 @@ from urllib.parse import unquote
 
 import click
 
-from endpoint.cli.options import option, server_option
+from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text
-from endpoint.client.http import Client
 from endpoint.client.terminal import console, for_a_person, json_line, record_table, records_table
 from protocol.formats.media_types import SPARQL_QUERY
 
@@ -28,7 +27,7 @@ def register(name: str, query: str | None, server: str | None, since: str | None
     """
     params = {"since": since} if since else {}
     headers = {"Content-Type": SPARQL_QUERY}
-    with Client(server) as client:
+    with client_to(server) as client:
         if query is None and is_file_or_query(name):
             text = query_text(name)
             if not _REGISTER.search(text):
@@ -55,7 +54,7 @@ def queries(context: click.Context, server: str | None) -> None:
     """The registered queries: without a command, a list of them."""
     context.obj = server
     if context.invoked_subcommand is None:
-        with Client(server) as client:
+        with client_to(server) as client:
             documents = client.json("GET", client.url("queries"), headers={"Accept": "application/json"})["queries"]
         if for_a_person():
             columns = ("name", "state", "evaluated", "watermark", "evaluations", "solutions", "lastError")
@@ -70,7 +69,7 @@ def queries(context: click.Context, server: str | None) -> None:
 @click.pass_obj
 def show_query(server: str | None, name: str) -> None:
     """Describe the query NAME."""
-    with Client(server) as client:
+    with client_to(server) as client:
         document = client.json("GET", client.url("queries", name), headers={"Accept": "application/json"})
     if for_a_person():
         console().print(record_table(document))
@@ -83,7 +82,7 @@ def show_query(server: str | None, name: str) -> None:
 @click.pass_obj
 def plan(server: str | None, name: str) -> None:
     """Say how the query NAME is evaluated."""
-    with Client(server) as client:
+    with client_to(server) as client:
         click.echo(client.request("GET", client.url("queries", name, "plan")).text)
 
 
@@ -92,5 +91,5 @@ def plan(server: str | None, name: str) -> None:
 @click.pass_obj
 def delete_query(server: str | None, name: str) -> None:
     """End the query NAME."""
-    with Client(server) as client:
+    with client_to(server) as client:
         client.request("DELETE", client.url("queries", name))

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from endpoint.cli.options import option, server_option
-from endpoint.client.http import Client
+from endpoint.cli.options import client_to, option, server_option
 from endpoint.client.terminal import console, for_a_person, json_line, record_table, records_table
 
 _JSON = {"Accept": "application/json"}
@@ -20,7 +19,7 @@ def streams(context: click.Context, server: str | None) -> None:
     """The streams of an endpoint: without a command, a list of them."""
     context.obj = server
     if context.invoked_subcommand is None:
-        with Client(server) as client:
+        with client_to(server) as client:
             documents = client.json("GET", client.url("streams"), headers=_JSON)["streams"]
         if for_a_person():
             columns = ("name", "iri", "time", "watermark", "elements", "triples", "late", "bytes", "ended")
@@ -61,7 +60,7 @@ def create(
         "retention": retention,
     }
     given = {member: value for member, value in settings.items() if value is not None}
-    with Client(server) as client:
+    with client_to(server) as client:
         _print(client.json("PUT", client.url("streams", name), json=given))
 
 
@@ -70,7 +69,7 @@ def create(
 @click.pass_obj
 def show_stream(server: str | None, name: str) -> None:
     """Describe the stream NAME."""
-    with Client(server) as client:
+    with client_to(server) as client:
         _print(client.json("GET", client.url("streams", name), headers=_JSON))
 
 
@@ -80,7 +79,7 @@ def show_stream(server: str | None, name: str) -> None:
 @click.pass_obj
 def watermark(server: str | None, name: str, time: str) -> None:
     """Say that nothing at or before TIME is coming on the stream NAME ('end': nothing at all)."""
-    with Client(server) as client:
+    with client_to(server) as client:
         _print(client.json("PUT", client.url("streams", name, "watermark"), content=time.encode()))
 
 
@@ -89,7 +88,7 @@ def watermark(server: str | None, name: str, time: str) -> None:
 @click.pass_obj
 def delete_stream(server: str | None, name: str) -> None:
     """End the stream NAME and drop what is in it."""
-    with Client(server) as client:
+    with client_to(server) as client:
         client.request("DELETE", client.url("streams", name))
 
 

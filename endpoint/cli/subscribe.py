@@ -9,10 +9,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from endpoint.cli.options import option, server_option
+from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text
 from endpoint.client.event_stream import Event, follow
-from endpoint.client.http import Client, problem_text
+from endpoint.client.http import problem_text
 from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solutions_table
 from protocol.formats.media_types import SPARQL_QUERY
 
@@ -34,7 +34,7 @@ def subscribe(
     """
     params = {"since": since} if since else {}
     count = 0
-    with Client(server) as client:
+    with client_to(server) as client:
         if query is not None and not is_file_or_query(query):
             events = follow(
                 client.http, "GET", client.url("queries", query, "results"), params=params, last_id=last_event_id or ""

@@ -10,8 +10,6 @@ from urllib.parse import quote, urlsplit
 import click
 import httpx
 
-from endpoint.cli.options import token_given
-
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 10.0
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*\Z")
@@ -23,7 +21,6 @@ class Client:
     def __init__(
         self, server: str | None, token: str | None = None, *, transport: httpx.BaseTransport | None = None
     ) -> None:
-        """Without a token, that of the running command is sent."""
         url = (server or DEFAULT_SERVER).strip().rstrip("/")
         try:
             parts = urlsplit(url)
@@ -36,7 +33,6 @@ class Client:
         timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         # No proxy stands between this machine and itself.
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        token = token if token is not None else token_given()
         if token is not None and not _TOKEN.match(token):
             raise click.UsageError("--token: a token has letters, digits and -._~+/= only")
         self.http = httpx.Client(
