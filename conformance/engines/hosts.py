@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.services import ADDRESS
@@ -30,6 +31,8 @@ def running_endpoint(host: str, allow_fetch: Sequence[str], site: str = "auto") 
     ``allow_fetch``: prefixes of addresses it may fetch. ``site``: where continuous queries are evaluated. OSError, with
     what it wrote, if it does not start.
     """
+    if host == "flask" and find_spec("waitress") is None:
+        raise OSError("--host flask runs in waitress, which is not installed: pip install 'sparql-streams[conformance]'")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
     environment["SPARQL_STREAMS_ALLOW_FETCH"] = ",".join(allow_fetch)
     environment["SPARQL_STREAMS_SITE"] = site
