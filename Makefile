@@ -50,6 +50,7 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/deptry .
 
 format: install
 	$(BIN)/ruff check --fix .
