@@ -1,4 +1,4 @@
-# make install | demo | test | test-sites | test-long | lint | bench | conformance | conformance-windows | conformance-spark | conformance-rsp | lock | clean
+# make install | demo | test | test-sites | test-long | lint | docs | bench | conformance | conformance-windows | conformance-spark | conformance-rsp | lock | clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
 
-.PHONY: install demo test test-sites test-long lint format bench conformance conformance-windows conformance-spark conformance-rsp lock clean
+.PHONY: install demo test test-sites test-long lint format docs bench conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -55,6 +55,10 @@ lint: install
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The site, in build/docs; without a network. A warning (a reference to nothing, say) is an error.
+docs: install
+	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
 
 bench: install
 	$(BIN)/python -m tests.benchmarks
