@@ -32,7 +32,9 @@ def running_endpoint(host: str, allow_fetch: Sequence[str], site: str = "auto") 
     what it wrote, if it does not start.
     """
     if host == "flask" and find_spec("waitress") is None:
-        raise OSError("--host flask runs in waitress, which is not installed: pip install 'sparql-streams[conformance]'")
+        raise OSError(
+            "flask runs under waitress here, which is not installed: pip install 'sparql-streams[conformance]'"
+        )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
     environment["SPARQL_STREAMS_ALLOW_FETCH"] = ",".join(allow_fetch)
     environment["SPARQL_STREAMS_SITE"] = site

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import httpx
+from httpx_sse import ServerSentEvent
 
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import EngineFailure
 from conformance.rsp.case import Case, Refusal
-from conformance.rsp.events import Event, evaluation_of, evaluation_of_graph, events, milliseconds
+from conformance.rsp.evaluations import evaluation_of, evaluation_of_graph, milliseconds
 from conformance.rsp.expected import Evaluation
 from conformance.rsp.script import Await, Close, Listen, Request, Resume
+from endpoint.client.event_stream import events
 
 _TIMEOUT_SECONDS = 60.0
 _QUERY = {"Content-Type": "application/sparql-query"}
@@ -32,8 +34,8 @@ class Played:
         self._listens_to: str | None = None
         self._has_graphs = False
         self._connection = ExitStack()
-        self._events: Iterator[Event] | None = None
-        self._last_id: str | None = None
+        self._events: Iterator[ServerSentEvent] | None = None
+        self._last_id = ""
         self._graph: str | None = None
         self._evaluations: list[Evaluation] = []
         self._reached: int | None = None
@@ -118,7 +120,7 @@ class Played:
             case ("sparql",) | ("graphs",):
                 self._has_graphs = True
 
-    def _listen(self, parameters: dict[str, str], last_id: str | None = None) -> None:
+    def _listen(self, parameters: dict[str, str], last_id: str = "") -> None:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
         if self._listens_to is not None:
             request = self._client.build_request(
@@ -137,7 +139,7 @@ class Played:
         if response.status_code != 200:
             response.read()
             raise EngineFailure(f"the query: {response.status_code} {' '.join(response.text[:400].split())}")
-        self._events = events(response.iter_lines())
+        self._events = events(response)
 
     def _read(self, upto: int | None) -> None:
         """Take events until the evaluations up to this instant are out; None: until the end."""
@@ -150,7 +152,7 @@ class Played:
             if time.monotonic() > deadline:
                 raise EngineFailure(f"nothing came up to {upto} within {_TIMEOUT_SECONDS:g} s: {self._evaluations}")
             self._take(event)
-            if event.name == "end":
+            if event.event == "end":
                 if upto is not None and (self._reached is None or self._reached < upto):
                     raise EngineFailure(f"the result stream ended before {upto}")
                 self._closed = True
@@ -159,16 +161,16 @@ class Played:
                 return
         raise EngineFailure("the result stream broke off before its end")
 
-    def _take(self, event: Event) -> None:
-        if event.name in ("error", "reset"):
-            raise EngineFailure(f"{event.name}: {event.data[:400]}")
-        if event.name == "message":
-            self._last_id = event.identifier
+    def _take(self, event: ServerSentEvent) -> None:
+        if event.event in ("error", "reset"):
+            raise EngineFailure(f"{event.event}: {event.data[:400]}")
+        if event.event == "message":
+            self._last_id = event.id
             if self._case.is_graph:
                 self._graph = event.data
             else:
                 self._add(evaluation_of(event.data))
-        elif event.name == "progress":
+        elif event.event == "progress":
             if self._graph is not None:
                 self._add(evaluation_of_graph(self._graph, event.data))
                 self._graph = None
@@ -179,5 +181,5 @@ class Played:
         self._reached = max(self._reached or evaluation.time, evaluation.time)
 
 
-def _time_of(event: Event) -> int:
+def _time_of(event: ServerSentEvent) -> int:
     return milliseconds(json.loads(event.data)["time"])

@@ -7,11 +7,12 @@ import sys
 from typing import Any
 
 import click
+from httpx_sse import ServerSentEvent
 from rich.text import Text
 
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text
-from endpoint.client.event_stream import Event, follow
+from endpoint.client.event_stream import follow
 from endpoint.client.http import problem_text
 from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solutions_table
 from protocol.formats.media_types import SPARQL_QUERY
@@ -58,9 +59,9 @@ def subscribe(
             sys.exit(130)
 
 
-def show(event: Event) -> bool:
+def show(event: ServerSentEvent) -> bool:
     """Print an event; whether it was an evaluation. What is said about the stream goes to standard error."""
-    match event.name:
+    match event.event:
         case "message":
             _show_evaluation(event)
             return True
@@ -73,7 +74,7 @@ def show(event: Event) -> bool:
     return False
 
 
-def _show_evaluation(event: Event) -> None:
+def _show_evaluation(event: ServerSentEvent) -> None:
     if event.data.startswith("{"):
         document = json.loads(event.data)
         if for_a_person():
@@ -87,11 +88,11 @@ def _show_evaluation(event: Event) -> None:
     sys.stdout.flush()
 
 
-def _time(event: Event) -> Any:
+def _time(event: ServerSentEvent) -> Any:
     return _member(event, "time") or "an unknown time"
 
 
-def _member(event: Event, name: str) -> Any:
+def _member(event: ServerSentEvent, name: str) -> Any:
     try:
         document = json.loads(event.data)
     except ValueError:

@@ -1,13 +1,14 @@
-"""Reading Server-Sent Events (HTML Standard, section 9.2.6), and following a result stream across reconnects."""
+"""The events of a result stream (HTML Standard, section 9.2.6), followed across reconnects."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing
 
 import click
 import httpx
+from httpx_sse import EventSource, ServerSentEvent
 
 from endpoint.client.http import broken, check, unreachable
 from protocol.formats.media_types import EVENT_STREAM
@@ -17,61 +18,35 @@ SILENCE_SECONDS = 45.0
 LONGEST_PAUSE = 30.0
 
 
-@dataclass(frozen=True)
-class Event:
-    """A dispatched event: its name (``message`` by default), its data, and the last id seen up to it."""
+class Dispatched:
+    """Which of httpx-sse's events are events.
 
-    name: str
-    data: str
-    id: str
-
-
-class EventParser:
-    """Lines in, events out; keeps ``last_id`` and ``retry`` (ms) as the standard says."""
-
-    def __init__(self, last_id: str = "") -> None:
-        self.last_id = last_id
-        self.retry: int | None = None
-        self._name = ""
-        self._data: list[str] = []
-        self._first = True
-
-    def feed(self, line: str) -> Event | None:
-        """Take one line, without its end; the event, if the line was the empty one that dispatches it."""
-        if self._first:
-            line, self._first = line.removeprefix("\ufeff"), False
-        if not line:
-            name, data = self._name or "message", self._data
-            self._name, self._data = "", []
-            return Event(name, "\n".join(data), self.last_id) if data else None
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        match field:
-            case "data":
-                self._data.append(value)
-            case "event":
-                self._name = value
-            case "id" if "\0" not in value:
-                self.last_id = value
-            case "retry" if value.isascii() and value.isdigit():
-                self.retry = int(value)
-        return None
-
-
-class LineSplitter:
-    """Text in pieces, lines out: they end with LF, CR LF or CR (and not with the other ends ``splitlines`` knows)."""
+    Once it has seen an id, it gives one for every blank line, also for that after a heartbeat: without data, and with
+    the id of the event before. What the endpoint sends without data, the answer of a CONSTRUCT that has no triples, has
+    an id of its own.
+    """
 
     def __init__(self) -> None:
-        self._rest = ""
+        self._last_id = ""
 
-    def feed(self, piece: str) -> Iterator[str]:
-        text = self._rest + piece
-        # A CR at the very end may be half of a CR LF.
-        held = text.endswith("\r")
-        *lines, self._rest = (text[:-1] if held else text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        if held:
-            self._rest += "\r"
-        yield from lines
+    def __call__(self, event: ServerSentEvent) -> bool:
+        """Whether it is one; to be asked of all in turn."""
+        known, self._last_id = event.id == self._last_id, event.id
+        return bool(event.data) or not known
+
+
+def events(response: httpx.Response) -> Iterator[ServerSentEvent]:
+    """The events of a response, as they come. SSEError, an HTTPError, if it is no event stream."""
+    return filter(Dispatched(), EventSource(response).iter_sse())
+
+
+async def events_awaited(response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
+    """The same of a response of an asynchronous client."""
+    dispatched = Dispatched()
+    async with aclosing(EventSource(response).aiter_sse()) as received:
+        async for event in received:
+            if dispatched(event):
+                yield event
 
 
 def follow(
@@ -84,7 +59,7 @@ def follow(
     content: bytes | None = None,
     last_id: str = "",
     pause: Callable[[float], None] = time.sleep,
-) -> Iterator[Event]:
+) -> Iterator[ServerSentEvent]:
     """The events of a result stream until its ``end``, resumed after the last one whenever the connection breaks.
 
     Raises ClickException if the server cannot be reached at first, or refuses.
@@ -98,7 +73,6 @@ def follow(
             sent["Last-Event-ID"] = last_id
             # The resume point is the start from here on.
             params.pop("since", None)
-        parser, lines = EventParser(last_id), LineSplitter()
         timeout = httpx.Timeout(SILENCE_SECONDS, connect=10.0)
         try:
             with http.stream(method, url, headers=sent, params=params, content=content, timeout=timeout) as response:
@@ -114,15 +88,11 @@ def follow(
                         "only a continuous query has one"
                     )
                 connected, wait = True, 1.0
-                for piece in response.iter_text():
-                    for line in lines.feed(piece):
-                        event = parser.feed(line)
-                        last_id = parser.last_id
-                        if event is None:
-                            continue
-                        yield event
-                        if event.name == "end":
-                            return
+                for event in events(response):
+                    last_id = event.id or last_id
+                    yield event
+                    if event.event == "end":
+                        return
         except httpx.HTTPError as error:
             if not connected:
                 raise unreachable(url, error) from None

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
-from endpoint.client.event_stream import SILENCE_SECONDS, EventParser, LineSplitter
+from endpoint.client.event_stream import SILENCE_SECONDS, events_awaited
 from endpoint.client.http import problem_text
 from endpoint.demo.display import Display
 from endpoint.demo.measurements import Snapshot, core_count, sensors, snapshot
@@ -67,7 +67,6 @@ async def subscribe(client: httpx.AsyncClient, display: Display, query: DemoQuer
     """Print the query's evaluations; a connection that breaks is resumed after the last one."""
     last_id = ""
     while True:
-        parser, lines = EventParser(last_id), LineSplitter()
         headers = {"Accept": EVENT_STREAM} | ({"Last-Event-ID": last_id} if last_id else {})
         timeout = httpx.Timeout(SILENCE_SECONDS, connect=10)
         with contextlib.suppress(httpx.HTTPError):
@@ -75,19 +74,15 @@ async def subscribe(client: httpx.AsyncClient, display: Display, query: DemoQuer
             async with client.stream("GET", url, headers=headers, timeout=timeout) as response:
                 if not response.is_success:
                     raise Refused(problem_text(await response.aread(), f"HTTP {response.status_code}"))
-                async for piece in response.aiter_text():
-                    for line in lines.feed(piece):
-                        event = parser.feed(line)
-                        if event is None:
-                            continue
-                        if event.name == "message":
-                            display.show(query, json.loads(event.data))
-                            last_id = event.id
-                        elif event.name == "error":
-                            display.say(f"{query.name}: {problem_text(event.data, 'the evaluation failed')}")
-                        elif event.name == "end":
-                            display.say(f"{query.name} has ended")
-                            return
+                async for event in events_awaited(response):
+                    if event.event == "message":
+                        display.show(query, json.loads(event.data))
+                        last_id = event.id
+                    elif event.event == "error":
+                        display.say(f"{query.name}: {problem_text(event.data, 'the evaluation failed')}")
+                    elif event.event == "end":
+                        display.say(f"{query.name} has ended")
+                        return
         await asyncio.sleep(_RETRY_SECONDS)
 
 

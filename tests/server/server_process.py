@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -10,28 +9,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import httpx
+from httpx_sse import ServerSentEvent
+
+from endpoint.client.event_stream import events
 
 _PATIENCE = 90.0
-
-
-@dataclass(frozen=True)
-class Event:
-    """One Server-Sent Event."""
-
-    id: str | None
-    event: str
-    data: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        parsed: dict[str, Any] = json.loads(self.data)
-        return parsed
 
 
 class ServerProcess:
@@ -121,29 +108,15 @@ class ServerProcess:
 
     def events(
         self, path: str, params: dict[str, str] | None = None, last_event_id: str | None = None
-    ) -> Iterator[Event]:
+    ) -> Iterator[ServerSentEvent]:
         """The events of a result stream, until it ends or the caller stops."""
         headers = {"Accept": "text/event-stream"}
         if last_event_id is not None:
             headers["Last-Event-ID"] = last_event_id
         with self.client.stream("GET", path, params=params, headers=headers, timeout=_PATIENCE) as response:
             assert response.status_code == 200, response.read()
-            identifier, event = None, "message"
-            data: list[str] = []
-            for line in response.iter_lines():
-                if not line:
-                    if data:
-                        yield Event(identifier, event, "\n".join(data))
-                    identifier, event, data = None, "message", []
-                elif not line.startswith(":"):
-                    field, _, value = line.partition(": ")
-                    if field == "id":
-                        identifier = value
-                    elif field == "event":
-                        event = value
-                    elif field == "data":
-                        data.append(value)
+            yield from events(response)
 
     def answers(self, path: str, **options: Any) -> list[dict[str, Any]]:
         """The documents of a result stream that ends."""
-        return [event.document for event in self.events(path, **options) if event.event == "message"]
+        return [event.json() for event in self.events(path, **options) if event.event == "message"]

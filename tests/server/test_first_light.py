@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx_sse import ServerSentEvent
 from SPARQLWrapper import JSON, SPARQLWrapper
 
-from tests.server.server_process import Event, ServerProcess
+from tests.server.server_process import ServerProcess
 
 pytestmark = [pytest.mark.spark, pytest.mark.server]
 
@@ -38,7 +39,7 @@ def averages(document: dict[str, Any]) -> dict[str, float]:
 def test_one_complete_document_arrives_for_each_evaluation_as_the_watermark_moves(server: ServerProcess) -> None:
     server.event_stream("rooms", "http://ex/rooms")
     server.register("averages", QUERY.format(name="rooms"))
-    received: list[Event] = []
+    received: list[ServerSentEvent] = []
     listening = threading.Thread(target=lambda: received.extend(server.events("/queries/averages/results")))
     listening.start()
     for second, value in ((1, 20.0), (4, 22.0), (6, 24.0)):
@@ -50,7 +51,7 @@ def test_one_complete_document_arrives_for_each_evaluation_as_the_watermark_move
     server.watermark("rooms", "1970-01-01T00:00:10Z")
     server.watermark("rooms", "end")
     listening.join(timeout=60)
-    documents = [event.document for event in received if event.event == "message"]
+    documents = [event.json() for event in received if event.event == "message"]
     assert [(d["evaluation"]["time"], averages(d)) for d in documents] == [
         ("1970-01-01T00:00:05Z", {"http://ex/kitchen": 21.0}),
         ("1970-01-01T00:00:10Z", {"http://ex/kitchen": 22.0}),
@@ -127,7 +128,7 @@ def test_after_a_crash_nothing_acknowledged_is_lost_and_a_listener_goes_on_where
         last = None
         for event in server.events("/queries/kept/results"):
             if event.event == "message":
-                assert averages(event.document) == {"http://ex/attic": 10.0}
+                assert averages(event.json()) == {"http://ex/attic": 10.0}
                 last = event.id
                 break
         server.kill()

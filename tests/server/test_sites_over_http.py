@@ -6,8 +6,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from httpx_sse import ServerSentEvent
 
-from tests.server.server_process import Event, ServerProcess
+from tests.server.server_process import ServerProcess
 
 # Two servers with Spark, one after the other: `make test-sites` runs it, and so does CI.
 pytestmark = [pytest.mark.spark, pytest.mark.server, pytest.mark.long]
@@ -32,13 +33,13 @@ def body(second: int) -> str:
     )
 
 
-def told(events: list[Event]) -> list[tuple[str | None, str]]:
+def told(events: list[ServerSentEvent]) -> list[tuple[str | None, str]]:
     return [(event.id, event.data) for event in events if event.event == "message"]
 
 
 def test_a_query_is_answered_at_spark_sql_as_it_is_in_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("averages", "new")
-    live: dict[str, list[Event]] = {name: [] for name in names}
+    live: dict[str, list[ServerSentEvent]] = {name: [] for name in names}
     again: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
     server = ServerProcess(tmp_path / "data")
     monkeypatch.setenv("SPARQL_STREAMS_SITE", "spark")

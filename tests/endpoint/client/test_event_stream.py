@@ -1,39 +1,57 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import click
 import httpx
 import pytest
+from httpx_sse import ServerSentEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.client.event_stream import Event, EventParser, LineSplitter, follow
+from endpoint.client.event_stream import events, events_awaited, follow
+from protocol.formats.sse import HEARTBEAT
 from protocol.formats.sse import event as written
 
+EVENT_STREAM = {"content-type": "text/event-stream; charset=utf-8"}
+Read = tuple[str, str, str]
 
-def parsed(pieces: list[str]) -> list[Event]:
-    parser, lines = EventParser(), LineSplitter()
-    events = (parser.feed(line) for piece in pieces for line in lines.feed(piece))
-    return [event for event in events if event is not None]
+
+def read(pieces: Iterable[str]) -> list[Read]:
+    """Name, data and id of the events in a text that comes in these pieces."""
+    response = httpx.Response(200, headers=EVENT_STREAM, content=(piece.encode() for piece in pieces))
+    return [(event.event, event.data, event.id) for event in events(response)]
+
+
+async def awaited(pieces: Iterable[str]) -> list[Read]:
+    async def content() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece.encode()
+
+    response = httpx.Response(200, headers=EVENT_STREAM, content=content())
+    return [(event.event, event.data, event.id) async for event in events_awaited(response)]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("data: a\n\n", [Event("message", "a", "")]),
-        ("\ufeffdata:a\r\rdata: b\r\n\r\n", [Event("message", "a", ""), Event("message", "b", "")]),
-        ("data:  two spaces\ndata\ndata: x\n\n", [Event("message", " two spaces\n\nx", "")]),
-        (": a comment\nid: 7\n\nevent: end\ndata: {}\n\n", [Event("end", "{}", "7")]),
-        ("id: 1\ndata: a\n\ndata: b\n\n", [Event("message", "a", "1"), Event("message", "b", "1")]),
-        ("id: a\0b\nunknown: x\ndata: a\n\n", [Event("message", "a", "")]),
+        ("data: a\n\n", [("message", "a", "")]),
+        ("data:a\r\rdata: b\r\n\r\n", [("message", "a", ""), ("message", "b", "")]),
+        ("data:  two spaces\ndata\ndata: x\n\n", [("message", " two spaces\n\nx", "")]),
+        (": heartbeat\n\nid: 7\nevent: end\ndata: {}\n\n: heartbeat\n\n", [("end", "{}", "7")]),
+        ("id: 1\ndata: a\n\n: heartbeat\n\ndata: b\n\n", [("message", "a", "1"), ("message", "b", "1")]),
+        ("id: 1\ndata:\n\n: heartbeat\n\nid: 2\ndata:\n\n", [("message", "", "1"), ("message", "", "2")]),
+        ("id: 1\ndata: a\n\nretry: 5\n\nretry: soon\n\n", [("message", "a", "1")]),
+        ("id: a\0b\nunknown: x\ndata: a\n\n", [("message", "a", "")]),
         ("event: only\n\ndata: not dispatched", []),
-        ("data: line\u2028separator\x85next\n\n", [Event("message", "line\u2028separator\x85next", "")]),
+        ("data: line\u2028separator\x85next\n\n", [("message", "line\u2028separator\x85next", "")]),
     ],
 )
-def test_events_are_read_as_the_standard_says(text: str, expected: list[Event]) -> None:
-    assert parsed([text]) == expected
+def test_events_are_read_as_the_standard_says(text: str, expected: list[Read]) -> None:
+    assert read([text]) == expected
+    assert asyncio.run(awaited(list(text))) == expected
 
 
 @given(
@@ -41,16 +59,14 @@ def test_events_are_read_as_the_standard_says(text: str, expected: list[Event]) 
     st.integers(min_value=1, max_value=7),
 )
 def test_what_the_server_writes_is_read_back_whatever_pieces_it_comes_in(
-    events: list[tuple[str, bool]], size: int
+    sent: list[tuple[str, bool]], size: int
 ) -> None:
     text = b"".join(
-        written(data.encode(), name="progress" if named else None, identifier=str(number))
-        for number, (data, named) in enumerate(events)
+        HEARTBEAT + written(data.encode(), name="progress" if named else None, identifier=str(number))
+        for number, (data, named) in enumerate(sent)
     ).decode().replace("\n", "\r\n")  # fmt: skip
-    expected = [
-        Event("progress" if named else "message", data, str(number)) for number, (data, named) in enumerate(events)
-    ]
-    assert parsed([text[start : start + size] for start in range(0, len(text), size)]) == expected
+    expected = [("progress" if named else "message", data, str(number)) for number, (data, named) in enumerate(sent)]
+    assert read(text[start : start + size] for start in range(0, len(text), size)) == expected
 
 
 class Answers:
@@ -69,12 +85,12 @@ class Answers:
             raise answer
         return answer
 
-    def follow(self, **options: Any) -> Iterator[Event]:
+    def follow(self, **options: Any) -> Iterator[ServerSentEvent]:
         return follow(self.client, "GET", "results", pause=self.pauses.append, **options)
 
 
 def stream(text: str) -> httpx.Response:
-    return httpx.Response(200, headers={"content-type": "text/event-stream; charset=utf-8"}, text=text)
+    return httpx.Response(200, headers=EVENT_STREAM, text=text)
 
 
 END = "event: end\ndata: {}\n\n"
@@ -92,7 +108,7 @@ def test_a_stream_that_breaks_is_resumed_after_its_last_event() -> None:
 
 def test_a_server_that_restarts_is_waited_for() -> None:
     server = Answers(stream("id: 1\ndata: a\n\n"), httpx.Response(503), httpx.ConnectError("no"), stream(END))
-    assert [event.name for event in server.follow()] == ["message", "end"]
+    assert [event.event for event in server.follow()] == ["message", "end"]
     assert server.pauses == [1.0, 2.0, 4.0]
 
 

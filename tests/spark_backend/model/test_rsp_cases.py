@@ -14,7 +14,7 @@ import pytest
 
 from conformance.manifest import Test
 from conformance.rsp.case import Case, Refusal, case_of, select
-from conformance.rsp.events import evaluation_of
+from conformance.rsp.evaluations import evaluation_of
 from conformance.rsp.expected import Evaluation, difference
 from conformance.rsp.script import Await, Close, Listen, Request
 from protocol import evaluations

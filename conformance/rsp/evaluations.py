@@ -1,45 +1,14 @@
-"""A result stream as a client reads it: Server-Sent Events, and evaluations in them (contract section 5)."""
+"""Evaluations in the events of a result stream (contract section 5)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from conformance.engines.engine import EngineFailure
 from conformance.rsp.expected import Evaluation
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Event:
-    """``name`` is ``message`` for an evaluation; ``identifier`` None if it has none."""
-
-    name: str
-    data: str
-    identifier: str | None
-
-
-def events(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of an event stream's lines (HTML Standard, section 9.2.6)."""
-    name, identifier = "message", None
-    data: list[str] = []
-    for line in lines:
-        if not line:
-            if data:
-                yield Event(name, "\n".join(data), identifier)
-            name, data, identifier = "message", [], None
-            continue
-        key, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if key == "data":
-            data.append(value)
-        elif key == "event":
-            name = value
-        elif key == "id":
-            identifier = value
 
 
 def milliseconds(text: str) -> int:
