@@ -122,7 +122,7 @@ def evaluated(
         statics = StaticTables(Path(directory), Graphs(content.graphs))
         plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None, passes=passes)
         plan = Plan.from_json(plan.to_json())
-        created = ["instants_now"]
+        created = []
         for pattern in plan.statics:
             file = statics.file(pattern)
             if file is not None:
@@ -137,22 +137,14 @@ def evaluated(
         if function.name not in _installed:
             install_function(made, function, plan.base)
             _installed.add(function.name)
-    made.execute(f"CREATE OR REPLACE TEMP TABLE instants_now AS SELECT unnest({list(instants)})::BIGINT AS instant")
-    windows = [f"window_{place}_now" for place in range(len(content.windows))]
-    for table, graph in zip(windows, content.windows, strict=True):
-        made.register("rows", _window(turtle(content.windows[graph])[:: -1 if reverse else 1]))
-        made.execute(
-            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT DISTINCT i.instant, {WINDOW_COLUMNS} "
-            f"FROM rows, instants_now i"
-        )
-        made.unregister("rows")
-        created.append(table)
+    due = _instants_table(tuple(instants))
+    windows = _window_tables(content.windows.values(), reverse, due)
     # Evaluated alone, and beside a query of the same shape: then its constants are columns.
-    alone = _rows(plan, [plan.parameters], windows, alone=len(instants) == 1)
+    alone = _rows(plan, [plan.parameters], due, windows, alone=len(instants) == 1)
     answers = {instant: alone.get((instant, 0), []) for instant in instants}
     if plan.parameters:
         other = tuple(_another(term) for term in plan.parameters)
-        together = _rows(plan, [other, plan.parameters], windows)
+        together = _rows(plan, [other, plan.parameters], due, windows)
         assert answers == {instant: together.get((instant, 1), []) for instant in instants}, f"{text}\n{plan.sql}"
     for table in created:
         made.execute(f"DROP TABLE {table}")
@@ -160,12 +152,12 @@ def evaluated(
 
 
 def _rows(
-    plan: Plan, members: Sequence[tuple[str, ...]], windows: Sequence[str], *, alone: bool = False
+    plan: Plan, members: Sequence[tuple[str, ...]], instants: str, windows: Sequence[str], *, alone: bool = False
 ) -> dict[tuple[int, int], list[Row]]:
     sql = statement(
         plan,
         members,
-        instants="instants_now",
+        instants=instants,
         windows=windows,
         members_table=lambda sql: f"({sql})",
         alone=alone,
@@ -174,6 +166,37 @@ def _rows(
     for instant, member, *row in finished(plan, connection().execute(sql).fetchall()):
         found.setdefault((instant, member), []).append(tuple(row))
     return found
+
+
+@cache
+def _instants_table(instants: tuple[int, ...]) -> str:
+    """The table of the instants, which is kept: most queries are asked at one and the same."""
+    table = f"instants_{_instants_table.cache_info().misses}"
+    connection().execute(f"CREATE TEMP TABLE {table} AS SELECT unnest({list(instants)})::BIGINT AS instant")
+    return table
+
+
+_made: dict[tuple[str, bool, str], str] = {}
+
+
+def _window_tables(contents: Iterable[str], reverse: bool, instants: str) -> list[str]:
+    """The tables of windows' contents at each of the instants: they are kept for a while, as contents come again."""
+    connected = connection()
+    if len(_made) > 100:
+        for table in _made.values():
+            connected.execute(f"DROP TABLE {table}")
+        _made.clear()
+    keys = [(text, reverse, instants) for text in contents]
+    for key in keys:
+        if key not in _made:
+            table = f"window_{len(_made)}_now"
+            connected.register("rows", _window(turtle(key[0])[:: -1 if reverse else 1]))
+            connected.execute(
+                f"CREATE TEMP TABLE {table} AS SELECT DISTINCT i.instant, {WINDOW_COLUMNS} FROM rows, {instants} i"
+            )
+            connected.unregister("rows")
+            _made[key] = table
+    return [_made[key] for key in keys]
 
 
 def _another(term: str) -> str:
