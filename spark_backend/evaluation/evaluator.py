@@ -103,7 +103,6 @@ class Evaluator:
                     yield from self._evaluated(some, group)
 
     def _evaluated(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[str, Answer]]:
-        began = time.perf_counter()
         try:
             answers = self._together(members, instants)
         except Exception as error:
@@ -116,9 +115,7 @@ class Evaluator:
             else:
                 yield members[0].key, Answer(instants[0], [], [], f"{type(error).__name__}: {error}")
         else:
-            share = (time.perf_counter() - began) / len(answers)
-            for key, answer in answers:
-                yield key, replace(answer, seconds=share)
+            yield from answers
 
     def _query(self, name: str) -> PreparedQuery:
         query = self._prepared.get(name)
@@ -167,6 +164,7 @@ class Evaluator:
             return 0  # a log that cannot be read: the evaluation says so, for each instant
 
     def _together(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> list[tuple[str, Answer]]:
+        began = time.perf_counter()
         query, tables = members[0].query, self._tables
         tables.make_room()
         for table, file in query.statics.items():
@@ -186,8 +184,9 @@ class Evaluator:
         rows = finished(query.plan, self._connection.execute(sql).fetchall())
         answers = answers_of_rows(self._writer, [member.query.plan for member in members], instants, rows)
         read = {instant: sum(tables.size(window, instant) for window in windows) for instant in instants}
+        share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [
-            (member.key, replace(answer, read=read[answer.instant]))
+            (member.key, replace(answer, read=read[answer.instant], seconds=share))
             for member, given in zip(members, answers, strict=True)
             for answer in given
         ]

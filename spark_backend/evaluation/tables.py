@@ -117,12 +117,13 @@ class EvaluationTables:
         self._connection.register("slice", rows)
         try:
             distinct = len(instants) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
-            self._connection.execute(
+            made = self._connection.execute(
                 f"CREATE TEMP TABLE {name} AS {_selected(instants, distinct=distinct, timed=timed)}"
-            )
+            ).fetchall()
         finally:
             self._connection.unregister("slice")
-        sizes = self._connection.execute(f"SELECT instant, count(*) FROM {name} GROUP BY instant").fetchall()
+        # To make a table tells how many rows it has: for one instant there is nothing more to ask.
+        sizes = [(instants[0], *made[0])] if len(instants) == 1 else self._counted(name)
         self._sizes[name] = {int(instant): int(size) for instant, size in sizes}
         self._windows[key] = name
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
@@ -150,6 +151,10 @@ class EvaluationTables:
     def size(self, name: str, instant: Instant) -> int:
         """How many triples a window's table has at an instant."""
         return self._sizes[name].get(instant, 0)
+
+    def _counted(self, name: str) -> list[tuple[int, int]]:
+        """The instants of a window's table and how many triples there are at each."""
+        return self._connection.execute(f"SELECT instant, count(*) FROM {name} GROUP BY instant").fetchall()
 
     def _distinct_triples(self) -> int:
         """How many triples ``slice`` has, each counted once."""

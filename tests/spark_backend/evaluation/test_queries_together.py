@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any
 
 import duckdb
@@ -197,3 +198,33 @@ def test_described_resources_are_solutions_with_their_descriptions(site: Site) -
     assert [answer.triples for answer in answers["one"]] == [["\n".join(lines[:2]), lines[2]], []]
     assert [len(answer.solutions) for answer in answers["one"]] == [2, 0]
     assert [answer.triples for answer in answers["other"]] == [[], [f"{b} <http://ex/q> {NUMBERS[3]} ."]]
+
+
+def test_the_time_of_what_is_evaluated_together_is_shared_equally(site: Site) -> None:
+    site.append([(5, [(SUBJECTS[0], "<http://ex/p>", NUMBERS[2])])])
+    window = TimeWindow(10, 5, 0)
+    due = [(f"q{n}", site.prepare(f"q{n}", SHAPES[2].format(n=n), window), [10, 15, 20]) for n in range(4)]
+    began = perf_counter()
+    answers = [answer for some in together(site, due).values() for answer in some]
+    took = perf_counter() - began
+    (share,) = {answer.seconds for answer in answers}
+    assert len(answers) == 12
+    assert 0 < share * 12 <= took
+
+
+def test_an_evaluation_that_fails_has_no_share_and_the_others_have_their_own(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.append([(5, [(SUBJECTS[0], "<http://ex/p>", NUMBERS[2])])])
+    due = [(f"q{n}", site.prepare(f"q{n}", SHAPES[2].format(n=n), TimeWindow(10, 10, 0)), [10]) for n in range(3)]
+    evaluated = Evaluator._together
+
+    def failing(self: Evaluator, members: list[Any], instants: tuple[int, ...]) -> object:
+        if any(member.key == "q1" for member in members):
+            raise duckdb.OutOfMemoryException("too much")
+        return evaluated(self, members, instants)
+
+    monkeypatch.setattr(Evaluator, "_together", failing)
+    seconds = {key: answer.seconds for key, (answer,) in together(site, due).items()}
+    assert seconds["q1"] == 0
+    assert min(seconds["q0"], seconds["q2"]) > 0
