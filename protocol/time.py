@@ -13,6 +13,16 @@ Instant = int
 
 Milliseconds = int
 
+BEFORE_ALL: Instant = -(2**62)
+"""Before every instant: the watermark of a stream that has none yet, the opening of a window without a first instant.
+
+The logs have it on the disk.
+"""
+
+FIRST_INSTANT: Instant = -62_135_596_800_000
+LAST_INSTANT: Instant = 253_402_300_799_999
+"""The instants that are an ``xsd:dateTime`` everyone reads: of the years 1 to 9999."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGER = re.compile(r"[+-]?\d+\Z")
 _DATE_TIME = re.compile(

@@ -18,13 +18,13 @@ from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescr
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow, bound
+from protocol.windows.timeline import END
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.queries.delivery import Answers
 from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.outputs import Outputs
@@ -37,7 +37,7 @@ from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
 from spark_backend.streams.catalogue import Catalogue, QueryEntry
 from spark_backend.streams.statistics import StreamStatistics
 from spark_backend.streams.streams import Streams
-from spark_backend.streams.timelines import END, Timelines
+from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
 
@@ -351,7 +351,7 @@ class SparkBackend:
             state="ended" if running.ended else state,
             start=running.registered.start,
             evaluated=running.evaluated,
-            watermark=None if watermark is None or watermark >= END or watermark <= NO_WATERMARK else watermark,
+            watermark=None if watermark is None or watermark >= END or watermark <= BEFORE_ALL else watermark,
             evaluations=running.evaluations,
             solutions=running.solutions,
             last_error=running.last_error,

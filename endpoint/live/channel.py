@@ -14,9 +14,6 @@ from endpoint.backend import Evaluation, Failed, Progress
 from protocol.formats import sse
 from protocol.time import Instant
 
-BEFORE_ALL: Instant = -(2**63)
-"""Before every instant: what has this floor or position has seen nothing, and needs everything."""
-
 _OVERHEAD = 256  # bytes an entry costs beside its data: objects, framing
 
 

@@ -14,10 +14,10 @@ import anyio.to_thread
 from sse_starlette.sse import AppStatus
 
 from endpoint.backend import Backend, Ended, Evaluation, Notice, Progress, QueryDescription
-from endpoint.live.channel import BEFORE_ALL, Bounds, Channel
+from endpoint.live.channel import Bounds, Channel
 from endpoint.live.subscription import StartingPoint, Subscription
 from protocol.language.model import ContinuousQuery
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 
 T = TypeVar("T")
 

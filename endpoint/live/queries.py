@@ -16,9 +16,8 @@ from endpoint.live.registration import query_identity
 from endpoint.live.result_stream import Asked
 from endpoint.live.subscription import BEGINNING, NOW, StartingPoint, Subscription
 from protocol.errors import NotFound, Unavailable
-from protocol.formats.sse import FIRST_INSTANT
 from protocol.language.model import ContinuousQuery
-from protocol.time import Instant
+from protocol.time import FIRST_INSTANT, Instant
 
 logger = logging.getLogger(__name__)
 

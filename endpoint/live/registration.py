@@ -10,10 +10,9 @@ from starlette.requests import Request
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
 from protocol.errors import Conflict, NotFound
-from protocol.formats.sse import FIRST_INSTANT
 from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
-from protocol.time import Instant
+from protocol.time import FIRST_INSTANT, Instant
 
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from endpoint.backend import Evaluation
-from endpoint.live.channel import BEFORE_ALL
 from protocol.errors import Unavailable
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 
 if TYPE_CHECKING:
     from endpoint.live.hub import Hub

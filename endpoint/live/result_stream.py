@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from endpoint.backend import Ended
-from endpoint.live.channel import BEFORE_ALL, Entry
+from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
 from endpoint.live.subscription import CutOff, Item, Reset, StartingPoint, Subscription
 from protocol.errors import ProtocolError
 from protocol.formats import sse
-from protocol.time import Instant, parse_instant
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def read_instant(text: str, name: str, *, also: str = "") -> Instant:
     """``text`` as a time within the years 1 to 9999. Raises InvalidTime, naming it and what would be right."""
     try:
         instant = parse_instant(text)
-        if not sse.FIRST_INSTANT <= instant <= sse.LAST_INSTANT:
+        if not FIRST_INSTANT <= instant <= LAST_INSTANT:
             raise ValueError(f"{text[:40]} is outside the years 1 to 9999")
     except ValueError as error:
         raise InvalidTime(f"{name}: {error}{f', or {also!r}' if also else ''}") from None
@@ -219,7 +219,7 @@ def _encoded(item: Item) -> bytes:
                 "reconnect with Last-Event-ID to go on after the last one received"
             )
             problem = _problem("Too slow", 503, detail)
-            if sse.FIRST_INSTANT <= position <= sse.LAST_INSTANT:
+            if FIRST_INSTANT <= position <= LAST_INSTANT:
                 problem["lastEventId"] = sse.resume_token(position)
             return sse.error_event(problem)
 

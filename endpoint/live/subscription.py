@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from endpoint.backend import Ended, Evaluation, Failed, Progress, QueryDescription
-from endpoint.live.channel import BEFORE_ALL, Channel, Entry
+from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import Replay
 from protocol.errors import NotFound
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 
 if TYPE_CHECKING:
     from endpoint.live.hub import Hub

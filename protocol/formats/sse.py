@@ -10,14 +10,10 @@ import re
 from typing import Any
 
 from protocol.errors import ProtocolError
-from protocol.time import Instant, format_instant
+from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant, format_instant
 
 HEARTBEAT = b": heartbeat\n\n"
 """A comment: clients skip it, proxies see that the connection lives."""
-
-FIRST_INSTANT: Instant = -62_135_596_800_000
-LAST_INSTANT: Instant = 253_402_300_799_999
-"""0001-01-01T00:00:00Z and the last millisecond of the year 9999: the instants ``xsd:dateTime`` is written for here."""
 
 _TOKEN_SHIFT = 2**52
 _TOKEN_DIGITS = 16

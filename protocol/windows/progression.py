@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
-from protocol.time import Instant, Milliseconds
-from protocol.windows.spec import BEGINNING, CountWindow, LandmarkWindow, Report, Strategy, TimeWindow, WindowSpec
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
+from protocol.windows.spec import CountWindow, LandmarkWindow, Report, Strategy, TimeWindow, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def beat(window: WindowSpec, report: Report) -> Progression:
         return Progression(window.first_close, lcm(*steps))
     step = lcm(*steps)  # of nothing: 1
     if window.origin is None or not steps:
-        return Progression(BEGINNING - BEGINNING % step, step)
+        return Progression(BEFORE_ALL - BEFORE_ALL % step, step)
     return Progression(window.origin + step, step)
 
 

@@ -6,10 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from protocol.time import Instant, Milliseconds
-
-BEGINNING: Instant = -(2**61) - 1
-"""Before every timestamp an element may have."""
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
 
 
 class Strategy(StrEnum):
@@ -88,8 +85,8 @@ class LandmarkWindow:
 
     @property
     def opening(self) -> Instant:
-        """L, BEGINNING where there is none."""
-        return BEGINNING if self.landmark is None else self.landmark
+        """L, BEFORE_ALL where there is none."""
+        return BEFORE_ALL if self.landmark is None else self.landmark
 
 
 class Unit(StrEnum):

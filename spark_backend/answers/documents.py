@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from protocol.formats.sse import FIRST_INSTANT
 from protocol.language.model import R2S, ContinuousQuery, Form
-from protocol.time import Instant, format_instant
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant, format_instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import BEGINNING, CountWindow
+from protocol.windows.spec import CountWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.r2s import streamed
 
@@ -85,7 +84,7 @@ class ResultWriter:
 
 
 def _written(instant: Instant) -> str:
-    if instant == BEGINNING:
+    if instant == BEFORE_ALL:
         instant = FIRST_INSTANT
     try:
         return format_instant(instant)

@@ -13,11 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, Unit, WindowSpec
 from spark_backend.evaluation.membership import Bounds
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 
 
@@ -47,7 +46,7 @@ def rows_about(reader: LogReader, window: WindowSpec, instants: Sequence[Instant
     """How many rows the contents at ascending instants have together, about; no time window's are read for it."""
     if isinstance(window, CountWindow):
         if window.unit is Unit.TRIPLES:
-            return min(window.size, reader.triples_about(NO_WATERMARK, instants[-1])) * len(instants)
+            return min(window.size, reader.triples_about(BEFORE_ALL, instants[-1])) * len(instants)
         return reader.triples_about(reader.last_from(window.size, instants[-1], window.unit), instants[-1]) * len(
             instants
         )

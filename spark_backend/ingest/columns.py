@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage
 from protocol.formats.messages import parse_content_type
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import Instant
+from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant
 from spark_backend.ingest.blank_nodes import scope_blank_nodes
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.distinct import combine, repeated_rows
@@ -26,16 +26,7 @@ from spark_backend.ingest.timestamped_graphs import (
     divide_by_graphs,
     find_graph_timestamps,
 )
-from spark_backend.ingest.timestamps import (
-    FIRST_INSTANT,
-    LAST_INSTANT,
-    Candidates,
-    instant_of,
-    no_time,
-    not_a_time,
-    path_times,
-    single_times,
-)
+from spark_backend.ingest.timestamps import Candidates, instant_of, no_time, not_a_time, path_times, single_times
 
 _DISTINCT = pa.dictionary(pa.int32(), pa.string())
 

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from protocol.terms import XSD, TermKind
-from protocol.time import Instant, format_instant, parse_instant
+from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant, format_instant, parse_instant
 
 TIME_KINDS = frozenset({TermKind.INTEGER, TermKind.DATE_TIME_ZONED, TermKind.DATE_TIME_LOCAL})
-FIRST_INSTANT: Instant = parse_instant("0001-01-01T00:00:00Z")
-LAST_INSTANT: Instant = parse_instant("9999-12-31T23:59:59.999Z")
 EXAMPLE = f'"2026-01-31T12:00:00Z"^^<{XSD}dateTime>'
 _FEW = 32
 """Below so many messages, one by one is faster than by columns."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.request import Request
 from spark_backend.log.format.rows import text_bytes
 
@@ -29,7 +29,6 @@ _DIGEST = 32
 _SCOPE_BEGIN, _SCOPE_END = len(_PREFIX), len(_PREFIX) + _DIGEST
 _LABEL = re.compile(rf"{_PREFIX}([0-9a-f]{{{_DIGEST}}})k(\d+)b")
 _COLUMNS = ("g", "s", "o")
-_NOWHERE: Instant = -(2**63)
 
 Lookup = Callable[[str, Instant], int]
 """How many messages of a digest (32 hexadecimal digits) with blank nodes at an instant are in the log's files."""
@@ -121,11 +120,11 @@ def _messages(request: Request) -> dict[str, tuple[Instant, int]]:
     if not scopes:
         return {}
     encoded = pa.concat_arrays(scopes).dictionary_encode()
-    latest = np.full(len(encoded.dictionary), _NOWHERE, np.int64)
+    latest = np.full(len(encoded.dictionary), BEFORE_ALL, np.int64)
     np.maximum.at(latest, encoded.indices.to_numpy(), np.concatenate(times))
     found: dict[str, tuple[Instant, int]] = {}
     for scope, time in zip(encoded.dictionary.to_pylist(), latest.tolist(), strict=True):
-        if time != _NOWHERE:  # a dictionary may hold terms that no row has
+        if time != BEFORE_ALL:  # a dictionary may hold terms that no row has
             digest, count = _message_of(scope)
             before = found.get(digest)
             found[digest] = (time, count) if before is None else (max(before[0], time), max(before[1], count))
@@ -138,8 +137,8 @@ def _message_of(scope: str) -> tuple[str, int]:
 
 
 def _latest(column: pa.DictionaryArray, time: pa.Int64Array) -> npt.NDArray[np.int64]:
-    """The greatest time of a row with each term of the dictionary; _NOWHERE for one that no row has."""
-    latest = np.full(len(column.dictionary), _NOWHERE, np.int64)
+    """The greatest time of a row with each term of the dictionary; BEFORE_ALL for one that no row has."""
+    latest = np.full(len(column.dictionary), BEFORE_ALL, np.int64)
     there = column.is_valid().to_numpy(zero_copy_only=False)
     np.maximum.at(latest, column.indices.drop_null().to_numpy(), time.to_numpy()[there])
     return latest

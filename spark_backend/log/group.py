@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from protocol.errors import Conflict, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
+from protocol.windows.timeline import END
 from spark_backend.log.equal_messages import EqualMessages
-from spark_backend.log.format.columns import END, NO_WATERMARK
 from spark_backend.log.format.frame import Kind, encode_elements, encode_mark
 from spark_backend.log.format.request import Request
 from spark_backend.log.format.stamp import Stamped, Totals, stamp_arrival, stamp_event
@@ -83,7 +83,7 @@ def compose(
                     close_run()
                 run.append(_stamp(equal.told_apart(wanted), settings, now, totals))
                 totals = run[-1].after
-            watermark = None if totals.watermark == NO_WATERMARK else totals.watermark
+            watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
     close_run()
     return Group(parts, outcomes, totals)

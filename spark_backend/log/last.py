@@ -10,16 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.run import Run
 
 _MANY = 100_000
 
 
 def last_from(runs: Iterable[Run], count: int, upto: Instant, unit: Unit, scan: int) -> Instant:
-    """An instant with the last ``count`` that take part at ``upto`` after it; NO_WATERMARK if there are fewer.
+    """An instant with the last ``count`` that take part at ``upto`` after it; BEFORE_ALL if there are fewer.
 
     ``scan``: what the runs that were looked into are marked as used by.
     """
@@ -36,7 +35,7 @@ def last_from(runs: Iterable[Run], count: int, upto: Instant, unit: Unit, scan: 
                 heapq.heappush(newest, time)
             elif time > newest[0]:
                 heapq.heapreplace(newest, time)
-    return newest[0] - 1 if len(newest) == count else NO_WATERMARK
+    return newest[0] - 1 if len(newest) == count else BEFORE_ALL
 
 
 def _before_last(runs: Iterable[Run], count: int, upto: Instant) -> Instant:
@@ -47,7 +46,7 @@ def _before_last(runs: Iterable[Run], count: int, upto: Instant) -> Instant:
             held, earliest = held + run.triples, min(earliest, run.earliest)
             if held >= count:
                 return earliest - 1
-    return NO_WATERMARK
+    return BEFORE_ALL
 
 
 def _latest(run: Run) -> Instant:

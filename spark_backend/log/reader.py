@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.errors import NotFound, ProtocolError, Unavailable
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
 from spark_backend.log.elements import Elements, elements_of
-from spark_backend.log.format.columns import LOG, NO_WATERMARK
+from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import HEADER_BYTES
 from spark_backend.log.format.manifest import Manifest, ManifestReader
 from spark_backend.log.format.memory_map import MappedSegment
@@ -79,7 +79,7 @@ class LogReader:
 
     @property
     def watermark(self) -> Instant:
-        """The stream's watermark: NO_WATERMARK before there is one, END after its end."""
+        """The stream's watermark: BEFORE_ALL before there is one, END after its end."""
         return self._current.totals.watermark
 
     @property
@@ -241,7 +241,7 @@ class LogReader:
     def last_from(self, count: int, upto: Instant, unit: Unit) -> Instant:
         """An instant after which are the last ``count`` triples (or elements) that an evaluation at ``upto`` finds.
 
-        ``scan`` from there on has them, and perhaps a few more. NO_WATERMARK if there are no more than those.
+        ``scan`` from there on has them, and perhaps a few more. BEFORE_ALL if there are no more than those.
         """
         with self._lock:
             self._lay_out()
@@ -326,4 +326,4 @@ class LogReader:
 
 
 def _instant(value: Instant) -> Instant | None:
-    return None if value == NO_WATERMARK else value
+    return None if value == BEFORE_ALL else value

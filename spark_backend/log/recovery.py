@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import Instant
-from spark_backend.log.format.columns import END, NO_WATERMARK
+from protocol.time import BEFORE_ALL, Instant
+from protocol.windows.timeline import END
 from spark_backend.log.format.manifest import Manifest
 from spark_backend.log.format.segment import (
     ActiveSegment,
@@ -53,7 +53,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     last = _last_whole(directory, numbers, published)
     if last is None:
         active = ActiveSegment.create(directory, 1, Totals(), [])
-        return Reopened(active, retention, NO_WATERMARK, Totals(), generation)
+        return Reopened(active, retention, BEFORE_ALL, Totals(), generation)
     kept = _unbroken(directory, numbers)
     opening = [opening_totals(segment_path(directory, number)) for number in kept]
     for number, following in zip(kept, opening[1:], strict=False):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from protocol.streams import StreamSettings
 from protocol.time import Instant, Milliseconds
-from spark_backend.log.format.columns import END
+from protocol.windows.timeline import END
 from spark_backend.log.format.stamp import Totals
 
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
-from protocol.time import Instant, Milliseconds
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
+from protocol.windows.timeline import END
 from spark_backend.log.equal_messages import EqualMessages
-from spark_backend.log.format.columns import END, LATEST, NO_WATERMARK
+from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.manifest import Manifest, ManifestWriter
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.segment import ActiveSegment, segment_path, sync_directory
@@ -253,7 +254,7 @@ class StreamLog:
 
     def _spans_enough(self, before: Totals) -> bool:
         """Whether the active segment is to be sealed for its time: only sealed ones can be dropped by retention."""
-        if NO_WATERMARK in (before.last, self._active_from):
+        if BEFORE_ALL in (before.last, self._active_from):
             self._active_from = before.last
             return False
         return before.last - self._active_from > max(self._settings.retention // _SEGMENTS_HELD, _SHORTEST_SPAN)
@@ -305,4 +306,4 @@ def _settle(operations: list[Operation], error: Exception) -> None:
 
 
 def _instant(value: Instant) -> Instant | None:
-    return None if value == NO_WATERMARK else value
+    return None if value == BEFORE_ALL else value

@@ -12,13 +12,12 @@ from pathlib import Path
 from protocol.errors import ProtocolError
 from protocol.evaluations import Evaluation, Failed, Notice
 from protocol.language.model import ContinuousQuery
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import ResultWriter
 from spark_backend.compiler.plan import Plan
 from spark_backend.files import write_atomically
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.spark.pipeline import Evaluations
@@ -90,7 +89,7 @@ class Answers:
             self._timelines.refresh()
             # Beyond the watermark an answer may yet be another one.
             reached = self._timelines.watermark(running.logs)
-            upto = NO_WATERMARK if reached is None else min(upto, reached)
+            upto = BEFORE_ALL if reached is None else min(upto, reached)
             first = self._timelines.instants(running.windows, after, upto, 1)
         if first:
             self._load_previous(running, writer, first[0])

@@ -19,10 +19,10 @@ from protocol.names import registered_name
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from protocol.windows.spec import StreamWindow
+from protocol.windows.timeline import END
 from spark_backend.ingest.columns import read_elements
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.streams.streams import Streams
-from spark_backend.streams.timelines import END
 
 
 class Outputs:

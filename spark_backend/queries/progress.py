@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from protocol.errors import Unavailable
 from protocol.evaluations import Ended, Notice, Progress
-from protocol.time import Instant, Milliseconds
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow
-from spark_backend.log.format.columns import NO_WATERMARK
+from protocol.windows.timeline import END
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.streams.streams import Streams
-from spark_backend.streams.timelines import END, Timelines
+from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class QueryProgress:
                     continue
                 if self._timelines.next_instant(running.windows, running.position, watermark) is not None:
                     continue  # due, and on its way
-                if watermark > NO_WATERMARK:
+                if watermark > BEFORE_ALL:
                     try:
                         self._outputs.reach(running, watermark)
                     except Unavailable as error:
@@ -65,7 +65,7 @@ class QueryProgress:
                 if watermark >= END:
                     running.ended = True
                     notices.append(Ended(running.name, "all streams of the query have ended"))
-                elif watermark > NO_WATERMARK:
+                elif watermark > BEFORE_ALL:
                     notices.append(Progress(running.name, watermark, watermark))
             if any(isinstance(notice, Ended) for notice in notices):
                 self._publish()
@@ -102,4 +102,4 @@ class QueryProgress:
 def _place(running: RunningQuery) -> Instant:
     """Everything up to here is out."""
     places = [place for place in (running.position, running.progressed) if place is not None]
-    return max(places, default=NO_WATERMARK)
+    return max(places, default=BEFORE_ALL)

@@ -8,13 +8,12 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from protocol.errors import NotFound
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit
 from protocol.windows.timeline import END, Timeline
 from spark_backend.evaluation.window_contents import rows_about
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.format.frame import decode_header
 from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
@@ -63,10 +62,10 @@ class Timelines:
         """The least watermark of these logs; None while one of them has none (or is gone)."""
         with self._lock:
             least = min(
-                (self._readers[log].watermark if log in self._readers else NO_WATERMARK for log in logs),
-                default=NO_WATERMARK,
+                (self._readers[log].watermark if log in self._readers else BEFORE_ALL for log in logs),
+                default=BEFORE_ALL,
             )
-            return None if least == NO_WATERMARK else least
+            return None if least == BEFORE_ALL else least
 
     def instants(
         self, windows: Sequence[StreamWindow], after: Instant | None, upto: Instant, limit: int | None
@@ -165,14 +164,14 @@ class Timelines:
             before = _watermark_before_end(self._streams / log)
             if before is not None:
                 timeline.advance(before)
-        if reader.watermark != NO_WATERMARK:
+        if reader.watermark != BEFORE_ALL:
             timeline.advance(reader.watermark)
 
 
 def _watermark_before_end(directory: Path) -> Instant | None:
     """The watermark of an ended log just before its end, from its frames; None if there was none."""
     for number in reversed(segment_numbers(directory)):
-        before, offset = NO_WATERMARK, 0
+        before, offset = BEFORE_ALL, 0
         with (
             open(segment_path(directory, number), "rb") as file,
             mmap(file.fileno(), 0, access=ACCESS_READ) as mapped,
@@ -182,8 +181,5 @@ def _watermark_before_end(directory: Path) -> Instant | None:
                 before = header.after.watermark
                 offset += header.size
         if offset:
-            return None if before == NO_WATERMARK else before
+            return None if before == BEFORE_ALL else before
     return None
-
-
-__all__ = ["END", "Timelines"]

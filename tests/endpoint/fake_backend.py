@@ -23,7 +23,7 @@ from endpoint.backend import (
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamGap, StreamSettings
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 
 
 @dataclass
@@ -43,13 +43,13 @@ class FakeFollower:
     backend: FakeBackend
     name: str
     after: int
-    watermark: Instant = -(2**62)
+    watermark: Instant = BEFORE_ALL
     ended: bool = False
     closed: bool = False
 
     def take(self) -> list[StreamElement | StreamGap]:
         description = self.backend.stream(self.name)
-        self.watermark = -(2**62) if description.watermark is None else description.watermark
+        self.watermark = BEFORE_ALL if description.watermark is None else description.watermark
         waiting = self.backend.followed
         found = [one for one in waiting if isinstance(one, StreamGap) or one.number > self.after]
         self.after = max((one.number for one in found if isinstance(one, StreamElement)), default=self.after)

@@ -10,16 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from protocol.time import Instant
-from protocol.windows.timeline import END
-
-__all__ = ["EARLIEST", "END", "LATEST", "LOG", "NO_WATERMARK", "REQUEST", "STORED", "TERMS"]
-
-NO_WATERMARK: Instant = -(2**62)
-"""The watermark of a stream that has none yet: below every time."""
 
 EARLIEST: Instant = -(2**61)
 LATEST: Instant = 2**61
-"""The times an element may have. They leave room for lateness on one side and END on the other."""
+"""The times an element may have. They leave room for lateness on one side, and for ``END`` on the other."""
 
 _DISTINCT = pa.dictionary(pa.int32(), pa.string())
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from protocol.errors import Unavailable
-from protocol.time import Instant
-from spark_backend.log.format.columns import NO_WATERMARK
+from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.rows import encode_rows
 from spark_backend.log.format.stamp import Stamped, Totals
 
@@ -88,7 +87,7 @@ def encode_elements(stamped: Stamped, after: Totals) -> list[bytes | pa.Buffer]:
 
 def encode_mark(kind: Kind, after: Totals) -> bytes:
     """A frame without payload: OPEN, or WATERMARK for an advance or the end of the stream."""
-    return _encode(Header(kind, 0, 0, 0, 0, 0, 0, NO_WATERMARK, NO_WATERMARK, after), [])
+    return _encode(Header(kind, 0, 0, 0, 0, 0, 0, BEFORE_ALL, BEFORE_ALL, after), [])
 
 
 def _encode(header: Header, payload: Sequence[pa.Buffer]) -> bytes:

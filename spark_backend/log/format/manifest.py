@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from protocol.errors import NotFound, Unavailable
 from protocol.time import Instant
-from spark_backend.log.format.columns import END
+from protocol.windows.timeline import END
 from spark_backend.log.format.stamp import Totals
 
 MANIFEST = "manifest"
@@ -35,7 +35,7 @@ class Manifest(NamedTuple):
     ``generation`` counts the times that committed elements were lost (files damaged, the log deleted):
     what was read in another one is void. ``changes`` counts the states published since the log was opened.
     ``committed`` is the length of the last segment, ``bytes`` that of all segments held. Elements at
-    or before ``retained_from`` may have been deleted (NO_WATERMARK: none was). ``totals.watermark`` may be
+    or before ``retained_from`` may have been deleted (BEFORE_ALL: none was). ``totals.watermark`` may be
     ahead of the last frame's in an arrival stream.
     """
 

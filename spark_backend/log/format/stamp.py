@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.streams import StreamSettings
-from protocol.time import Instant, Milliseconds
-from spark_backend.log.format.columns import LATEST, NO_WATERMARK, STORED, TERMS
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
+from spark_backend.log.format.columns import LATEST, STORED, TERMS
 from spark_backend.log.format.request import Request
 
 
@@ -19,7 +19,7 @@ class Totals(NamedTuple):
 
     ``frames`` and ``elements`` are also the next sequence numbers. ``first`` is the earliest instant at
     which some element takes part in an evaluation, that is the least max(time, seen + 1): the time of
-    the first element, unless that was late. ``last`` is the greatest time. NO_WATERMARK where there is none.
+    the first element, unless that was late. ``last`` is the greatest time. BEFORE_ALL where there is none.
     ``empty``: how many elements have no triples.
     """
 
@@ -27,9 +27,9 @@ class Totals(NamedTuple):
     elements: int = 0
     triples: int = 0
     late: int = 0
-    first: Instant = NO_WATERMARK
-    last: Instant = NO_WATERMARK
-    watermark: Instant = NO_WATERMARK
+    first: Instant = BEFORE_ALL
+    last: Instant = BEFORE_ALL
+    watermark: Instant = BEFORE_ALL
     empty: int = 0
 
 

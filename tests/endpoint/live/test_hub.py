@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from sse_starlette.sse import AppStatus
 
 from endpoint.backend import Ended, Evaluation, Failed, Progress
-from endpoint.live.channel import BEFORE_ALL, Bounds
+from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import BEGINNING, NOW, CutOff, Item, Reset, StartingPoint
 from protocol.errors import NotFound, QuerySemanticError, Unavailable
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings
+from protocol.time import BEFORE_ALL
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
 

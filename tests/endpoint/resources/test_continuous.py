@@ -13,7 +13,8 @@ from endpoint.live import channel
 from endpoint.live.channel import encode
 from endpoint.settings import Settings
 from protocol.errors import UnsupportedFeature
-from protocol.formats.sse import FIRST_INSTANT, resume_token
+from protocol.formats.sse import resume_token
+from protocol.time import FIRST_INSTANT
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import Exchange, answer, run, served, until

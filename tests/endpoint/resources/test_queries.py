@@ -6,8 +6,8 @@ from starlette.applications import Starlette
 from endpoint.backend import Ended
 from endpoint.live.queries import live_name
 from protocol.errors import Conflict, UnsupportedFeature
-from protocol.formats.sse import FIRST_INSTANT
 from protocol.streams import StreamSettings
+from protocol.time import FIRST_INSTANT
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Exchange, answer, continuous, served, until

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.formats import sse
+from protocol.time import FIRST_INSTANT, LAST_INSTANT
 
-INSTANTS = st.integers(sse.FIRST_INSTANT, sse.LAST_INSTANT)
+INSTANTS = st.integers(FIRST_INSTANT, LAST_INSTANT)
 
 
 def dispatched(stream: bytes) -> list[tuple[str, str, str]]:
@@ -55,7 +56,7 @@ def test_what_was_never_an_id_is_refused(token: str) -> None:
     assert caught.value.status == 400
 
 
-@pytest.mark.parametrize("instant", [sse.FIRST_INSTANT - 1, sse.LAST_INSTANT + 1])
+@pytest.mark.parametrize("instant", [FIRST_INSTANT - 1, LAST_INSTANT + 1])
 def test_an_instant_that_cannot_be_written_has_no_token(instant: int) -> None:
     with pytest.raises(ValueError, match="years 1 to 9999"):
         sse.resume_token(instant)

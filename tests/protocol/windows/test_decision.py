@@ -4,9 +4,9 @@ import pytest
 
 from protocol.time import Instant
 from protocol.windows.decision import Decision
-from protocol.windows.instants import END, evaluation_instants, finished, next_instant, previous_instant
+from protocol.windows.instants import evaluation_instants, finished, next_instant, previous_instant
 from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
-from protocol.windows.timeline import Timeline
+from protocol.windows.timeline import END, Timeline
 
 SECOND = 1_000
 HOUR = 3_600 * SECOND

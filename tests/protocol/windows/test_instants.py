@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.windows.instants import END, evaluation_instants, finished, next_instant, previous_instant
+from protocol.windows.instants import evaluation_instants, finished, next_instant, previous_instant
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
@@ -22,7 +22,7 @@ from protocol.windows.spec import (
     Unit,
     WindowSpec,
 )
-from protocol.windows.timeline import Timeline
+from protocol.windows.timeline import END, Timeline
 
 UNKNOWN = -1_000
 """The watermark before there is one."""

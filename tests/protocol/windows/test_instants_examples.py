@@ -6,9 +6,9 @@ import pytest
 
 from protocol.time import parse_instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.instants import END, deciding, evaluation_instants, next_instant, previous_instant
+from protocol.windows.instants import deciding, evaluation_instants, next_instant, previous_instant
 from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
-from protocol.windows.timeline import Timeline
+from protocol.windows.timeline import END, Timeline
 
 CLOSE = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))
 CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))

@@ -4,15 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol.time import BEFORE_ALL
 from protocol.windows.timeline import END, Timeline
-
-BEFORE = -(2**62)
 
 Element = tuple[int, int, int]
 """Timestamp, watermark at arrival, number of triples."""
 
 elements_in_any_order = st.lists(
-    st.tuples(st.integers(-20, 20), st.integers(-25, 25) | st.just(BEFORE), st.integers(0, 2)), max_size=30
+    st.tuples(st.integers(-20, 20), st.integers(-25, 25) | st.just(BEFORE_ALL), st.integers(0, 2)), max_size=30
 )
 late_elements = st.lists(st.tuples(st.integers(-20, 0), st.integers(0, 20), st.integers(1, 2)), max_size=30)
 
@@ -40,29 +39,29 @@ def test_a_timeline_without_elements_has_no_content_and_no_first_instant() -> No
 
 
 def test_an_element_without_triples_moves_time_and_is_never_content() -> None:
-    timeline = timeline_of((3, BEFORE, 0), (7, 2, 0))
+    timeline = timeline_of((3, BEFORE_ALL, 0), (7, 2, 0))
     assert (timeline.first, timeline.last) == (3, 7)
     assert not timeline.non_empty(-100, 100)
     assert timeline.next_entry(-100) is None
 
 
 def test_content_is_what_lies_in_the_left_open_right_closed_interval() -> None:
-    timeline = timeline_of((5, BEFORE, 1))
+    timeline = timeline_of((5, BEFORE_ALL, 1))
     assert timeline.non_empty(4, 5)
     assert not timeline.non_empty(5, 9)
     assert not timeline.non_empty(0, 4)
 
 
 def test_a_late_element_is_content_only_after_the_watermark_it_met() -> None:
-    timeline = timeline_of((10, BEFORE, 0), (4, 9, 2))
+    timeline = timeline_of((10, BEFORE_ALL, 0), (4, 9, 2))
     assert not timeline.non_empty(3, 9)
     assert timeline.non_empty(3, 10)
-    assert timeline.next_entry(BEFORE) is None
-    assert timeline.next_change(BEFORE) == 10
+    assert timeline.next_entry(BEFORE_ALL) is None
+    assert timeline.next_change(BEFORE_ALL) == 10
 
 
 def test_of_late_elements_an_older_one_that_comes_afterwards_does_not_hide_a_newer_one() -> None:
-    timeline = timeline_of((30, BEFORE, 0), (8, 19, 1), (4, 24, 1), (9, 19, 1), (2, 24, 1))
+    timeline = timeline_of((30, BEFORE_ALL, 0), (8, 19, 1), (4, 24, 1), (9, 19, 1), (2, 24, 1))
     assert timeline.latest(19) is None
     assert timeline.latest(20) == 9
     assert timeline.latest(25) == 9
@@ -75,14 +74,14 @@ def test_a_late_first_element_moves_the_first_instant_only_past_its_watermark() 
 
 
 def test_an_on_time_element_out_of_order_moves_the_first_instant_back() -> None:
-    timeline = timeline_of((100, BEFORE, 1))
+    timeline = timeline_of((100, BEFORE_ALL, 1))
     assert timeline.first == 100
     timeline.extend([60], [49], [1])
     assert (timeline.first, timeline.last) == (60, 100)
 
 
 def test_the_same_timestamp_twice_is_one_entry() -> None:
-    timeline = timeline_of((5, BEFORE, 1), (5, 4, 3), (5, 4, 1))
+    timeline = timeline_of((5, BEFORE_ALL, 1), (5, 4, 3), (5, 4, 1))
     assert timeline.next_entry(4) == 5
     assert timeline.next_entry(5) is None
 
@@ -117,7 +116,7 @@ def test_a_watermark_never_steps_back_and_the_end_keeps_the_one_before_it() -> N
 
 
 def test_forgetting_drops_old_content_and_keeps_the_first_and_last_instant() -> None:
-    timeline = timeline_of((1, BEFORE, 1), (5, 0, 1), (9, 4, 1), (2, 8, 1), (6, 8, 1), (20, 8, 0))
+    timeline = timeline_of((1, BEFORE_ALL, 1), (5, 0, 1), (9, 4, 1), (2, 8, 1), (6, 8, 1), (20, 8, 0))
     timeline.forget(6)
     assert (timeline.first, timeline.last) == (1, 20)
     assert timeline.latest(8) is None

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from protocol.streams import StreamSettings, TimeKind
-from spark_backend.log.format.columns import END, NO_WATERMARK, REQUEST
+from protocol.time import BEFORE_ALL
+from protocol.windows.timeline import END
+from spark_backend.log.format.columns import REQUEST
 
 Triple = tuple[str | None, str | None, str | None, str | None, int | None, float | None]
 """g, s, p, o, k, n."""
@@ -45,7 +47,7 @@ class Oracle:
     """An event stream's log."""
 
     lateness: int = 0
-    watermark: int = NO_WATERMARK
+    watermark: int = BEFORE_ALL
     late: int = 0
     elements: list[tuple[int, int, list[Triple]]] = field(default_factory=list)
 

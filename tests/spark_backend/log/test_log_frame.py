@@ -3,9 +3,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from protocol.time import BEFORE_ALL
 from spark_backend.log import group
 from spark_backend.log.equal_messages import EqualMessages
-from spark_backend.log.format.columns import LOG, NO_WATERMARK
+from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import (
     ALIGNMENT,
     HEADER_BYTES,
@@ -83,7 +84,7 @@ def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pyt
     settings = event_stream()
     requests = [check_request(request((time, [triple("a" * 100)] * 5)), settings.time) for time in range(4)]
     monkeypatch.setattr(group, "_FRAME_BYTES", 2 * requests[0].text)
-    equal = EqualMessages(NO_WATERMARK, lambda digest, instant: 0)
+    equal = EqualMessages(BEFORE_ALL, lambda digest, instant: 0)
     composed = group.compose([group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal)
     data = b"".join(bytes(part) for part in composed.parts)
     assert [header.elements for _, header in walk_frames(data, 0, len(data))] == [2, 2]

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.time import BEFORE_ALL
 from protocol.windows.spec import Unit
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, triple
@@ -31,7 +31,7 @@ def test_the_last_ones_are_in_a_scan_from_there_on(
 ) -> None:
     with tempfile.TemporaryDirectory() as directory:
         log = StreamLog.open(Path(directory) / "s", event_stream(lateness), lambda: 0, segment_bytes=segment)
-        seen, watermark = [], NO_WATERMARK
+        seen, watermark = [], BEFORE_ALL
         for time, triples in elements:
             log.append(request((time, [triple(str(n)) for n in range(triples)])))
             seen.append(watermark)
@@ -44,6 +44,6 @@ def test_the_last_ones_are_in_a_scan_from_there_on(
             if time <= upto and met < upto
         )
         found = reader.last_from(count, upto, unit)
-        assert found == (there[-count] - 1 if len(there) >= count else NO_WATERMARK)
+        assert found == (there[-count] - 1 if len(there) >= count else BEFORE_ALL)
         reader.close()
         log.close()

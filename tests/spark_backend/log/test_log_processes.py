@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from protocol.streams import AppendReceipt
-from spark_backend.log.format.columns import END
+from protocol.windows.timeline import END
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import NotFound, Unavailable
+from protocol.time import BEFORE_ALL
+from protocol.windows.timeline import END
 from spark_backend.log import reader as reader_module
 from spark_backend.log import run as run_module
-from spark_backend.log.format.columns import END, LOG, NO_WATERMARK
+from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
@@ -110,7 +112,7 @@ def test_an_empty_log_has_nothing(tmp_path: Path) -> None:
     reader = LogReader(tmp_path / "log")
     table = reader.scan(0, END)
     assert (table.num_rows, table.schema) == (0, LOG)
-    assert (reader.watermark, reader.ended, reader.first, reader.last) == (NO_WATERMARK, False, None, None)
+    assert (reader.watermark, reader.ended, reader.first, reader.last) == (BEFORE_ALL, False, None, None)
     assert reader.retained_from is None
     assert reader.new_elements() is None
     log.close()
@@ -212,7 +214,7 @@ def test_an_unreadable_manifest_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="manifest"):
         LogReader(tmp_path / "log")
     open_log(tmp_path / "log").close()
-    assert LogReader(tmp_path / "log").watermark == NO_WATERMARK
+    assert LogReader(tmp_path / "log").watermark == BEFORE_ALL
 
 
 def test_a_log_that_is_not_there_is_not_found(tmp_path: Path) -> None:

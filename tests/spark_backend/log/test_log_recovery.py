@@ -11,7 +11,7 @@ import pytest
 
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
-from spark_backend.log.format.columns import END
+from protocol.windows.timeline import END
 from spark_backend.log.format.frame import HEADER_BYTES
 from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.segment import segment_numbers, segment_path

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol.time import BEFORE_ALL
 from protocol.windows.spec import Unit
 from spark_backend.log import last, run
-from spark_backend.log.format.columns import NO_WATERMARK
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, triple
@@ -42,7 +42,7 @@ def test_an_estimate_is_exact_for_all_that_is_held_and_never_misses_or_exceeds_i
 ) -> None:
     with reading(elements, lateness) as reader:
         total = sum(triples for _, triples in elements)
-        assert reader.triples_about(NO_WATERMARK, 31) == total
+        assert reader.triples_about(BEFORE_ALL, 31) == total
         there = sum(triples for time, triples in elements if after < time <= after + width)
         about = reader.triples_about(after, after + width)
         assert 0 <= about <= total

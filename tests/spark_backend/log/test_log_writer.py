@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from protocol.errors import Conflict, InvalidMessage, NotFound, ProtocolError, Unavailable
 from protocol.streams import AppendReceipt
-from spark_backend.log.format.columns import END, LATEST
+from protocol.windows.timeline import END
+from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.segment import segment_numbers
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog

@@ -19,12 +19,11 @@ from conformance.rsp.expected import Evaluation, difference
 from conformance.rsp.script import Await, Close, Listen, Request
 from protocol import evaluations
 from protocol.errors import ProtocolError
-from protocol.formats.sse import FIRST_INSTANT
 from protocol.formats.stream_settings import parse_stream_settings
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import registered_name
-from protocol.time import Instant, parse_instant
+from protocol.time import FIRST_INSTANT, Instant, parse_instant
 from spark_backend.queries.statics import Quad
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
