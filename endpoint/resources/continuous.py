@@ -13,10 +13,10 @@ from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
-from endpoint.live.queries import LiveQueries
 from endpoint.live.registration import located, register_query, standing_query
 from endpoint.live.result_stream import Asked, ResultStreamResponse, accept_header, asked_as, hub_of, read_since
 from endpoint.live.subscription import Subscription
+from endpoint.live.unregistered_queries import LiveQueries
 from endpoint.resources.query_document import query_document
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError, Unavailable

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 
 from endpoint.backend import Ended
-from endpoint.live.queries import live_name
+from endpoint.live.unregistered_queries import live_name
 from protocol.errors import Conflict, UnsupportedFeature
 from protocol.streams import StreamSettings
 from protocol.time import FIRST_INSTANT

@@ -6,8 +6,8 @@ import pytest
 
 from endpoint.backend import Ended
 from endpoint.live.hub import Hub
-from endpoint.live.queries import LiveQueries, TooManyLiveQueries, live_name
 from endpoint.live.result_stream import Asked
+from endpoint.live.unregistered_queries import LiveQueries, TooManyLiveQueries, live_name
 from protocol.errors import QuerySemanticError, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
@@ -172,7 +172,9 @@ def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
             await asyncio.sleep(0)
 
     run(check())
-    assert [record.levelname for record in caplog.records if record.name == "endpoint.live.queries"] == ["ERROR"] * told
+    assert [record.levelname for record in caplog.records if record.name == "endpoint.live.unregistered_queries"] == [
+        "ERROR"
+    ] * told
 
 
 def test_refused_queries_do_not_use_up_the_places() -> None:
