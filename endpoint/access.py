@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from ipaddress import ip_address
 from urllib.parse import unquote_plus
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 _KEY = "sparql_streams.granted"
 _OPEN = Granted(access.EVERY_SCOPE)
+_NOTHING = Granted(frozenset())
 
 
 class ForeignPage(ProtocolError):
@@ -34,13 +36,15 @@ class AccessControl:
     """ASGI middleware that refuses what a request may not do; ``/sparql`` asks ``require`` for itself, having read on.
 
     A token in the URL is taken out of it, for whoever logs URLs afterwards. ``origins`` are those of the pages that
-    may ask: a browser keeps other pages from reading the answer, but sends a plain form all the same.
+    may ask: a browser keeps other pages from reading the answer, but sends a plain form all the same. ``refusals``
+    counts what is refused.
     """
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, origins: Sequence[str] = ("*",)) -> None:
+    def __init__(self, app: ASGIApp, tokens: Tokens, origins: Sequence[str], refusals: Counter[str]) -> None:
         self._app = app
         self._tokens = tokens
         self._origins = frozenset(origins)
+        self._refusals = refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,8 +56,10 @@ class AccessControl:
             self._check_origin(request)
             if self._tokens.restrictive:
                 self._check(request, scope, parameters)
+            else:
+                scope[_KEY] = _OPEN
         except ProtocolError as error:
-            await protocol_error(request, error)(scope, receive, send)
+            await protocol_error(error, self._refusals)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -90,10 +96,8 @@ class AccessControl:
 
 def require(request: Request, needed: access.Scope) -> None:
     """Raise AccessDenied or InsufficientScope unless the request may do what needs this scope."""
-    if not request.app.state.settings.tokens.restrictive:
-        return
-    may: Granted | None = request.scope.get(_KEY)
-    (may if may is not None else Granted(frozenset())).require(needed)
+    may: Granted = request.scope.get(_KEY, _NOTHING)
+    may.require(needed)
 
 
 def warn_if_open(settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -14,15 +13,18 @@ from starlette.routing import BaseRoute
 from endpoint.access import AccessControl
 from endpoint.backend import Backend
 from endpoint.life import EnsureStarted, Life, spark_backend
-from endpoint.live.listeners import Listeners
 from endpoint.page import routes as page_routes
-from endpoint.problems import EXCEPTION_HANDLERS
-from endpoint.resources import graphs as graph_store
-from endpoint.resources import health, queries, sparql, streams
+from endpoint.problems import exception_handlers
+from endpoint.resources import graphs, health, queries, sparql, streams
 from endpoint.settings import Settings
 
+ANSWER_TIMEOUT = 300.0
+"""Seconds a client that knows nothing of streams is kept waiting for the next evaluation."""
 
-def create_app(settings: Settings | None = None, *, backend: Backend | None = None) -> Starlette:
+
+def create_app(
+    settings: Settings | None = None, *, backend: Backend | None = None, answer_timeout: float = ANSWER_TIMEOUT
+) -> Starlette:
     """The endpoint as an ASGI application, on its own or mounted under a prefix (``base_url`` then has the prefix).
 
     Without settings they are read from the environment. Without a backend it is the one on Spark,
@@ -30,7 +32,7 @@ def create_app(settings: Settings | None = None, *, backend: Backend | None = No
     """
     settings = settings if settings is not None else Settings.from_environment()
     make_backend = spark_backend if backend is None else lambda data, store, settings: backend
-    life = Life(settings, make_backend)
+    life = Life(settings, make_backend, answer_timeout=answer_timeout)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -41,13 +43,12 @@ def create_app(settings: Settings | None = None, *, backend: Backend | None = No
             await life.stop()
 
     routes: list[BaseRoute] = [
-        *sparql.routes, *graph_store.routes, *streams.routes, *queries.routes, *health.routes, *page_routes,
+        *sparql.routes, *graphs.routes, *streams.routes, *queries.routes, *health.routes, *page_routes,
     ]  # fmt: skip
-    counts: Counter[tuple[str, int]] = Counter()
-    app = Starlette(
+    return Starlette(
         routes=routes,
         middleware=[
-            Middleware(health.RequestCounter, counts=counts),
+            Middleware(health.RequestCounter, counts=life.requests),
             # Outside of what asks for tokens: a preflight carries none, and a page has to see why it was refused.
             # Credentials are left out: a token is sent by the page itself, never by the browser.
             Middleware(
@@ -59,14 +60,9 @@ def create_app(settings: Settings | None = None, *, backend: Backend | None = No
                 expose_headers=["Location", "Allow", "WWW-Authenticate", "Retry-After"],
                 max_age=3600,
             ),
-            Middleware(AccessControl, tokens=settings.tokens, origins=settings.cors_origins),
+            Middleware(AccessControl, tokens=settings.tokens, origins=settings.cors_origins, refusals=life.refusals),
             Middleware(EnsureStarted, life=life),
         ],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers=exception_handlers(life.refusals),
         lifespan=lifespan,
     )
-    app.state.settings = settings
-    app.state.requests = counts
-    app.state.refusals = Counter()
-    app.state.listeners = Listeners(settings.max_listeners)
-    return app

@@ -22,8 +22,9 @@ from werkzeug.routing import PathConverter
 from endpoint.app import create_app
 from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
+from endpoint.services import services_of
 from endpoint.settings import PREFIX, Settings
-from endpoint.wsgi.bridge import WsgiBridge, WsgiResponse, problem_response
+from endpoint.wsgi.bridge import WsgiBridge, WsgiResponse, wsgi_problem
 from endpoint.wsgi.loop import ApplicationLoop
 from protocol.errors import ProtocolError, Unavailable
 
@@ -143,8 +144,7 @@ class MountedEndpoint:
     @property
     def store(self) -> GraphStore:
         self.start()
-        store: GraphStore = self.asgi.state.store
-        return store
+        return services_of(self.asgi).store
 
     @property
     def dataset(self) -> rdflib.Dataset:
@@ -171,14 +171,14 @@ class MountedEndpoint:
             self._require_one_process(environ)
             self._running.start()
         except ProtocolError as error:
-            return problem_response(error.problem())
+            return wsgi_problem(error.problem())
         except Exception:
             logger.exception("the endpoint cannot be started")
             detail = (
                 "the endpoint cannot be started in this process, the server's log says why; of several worker "
                 "processes only one can own the data directory: serve the application from one process with threads"
             )
-            return problem_response(Unavailable(detail).problem())
+            return wsgi_problem(Unavailable(detail).problem())
         prefix = self.prefix.encode().decode("latin-1")
         below = {
             **environ,

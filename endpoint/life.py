@@ -1,10 +1,11 @@
-"""What an application owns from its start to its end: store, readers, threads, backend and hub, in this order."""
+"""The life of an application: its services are made when it starts, and ended in order when it stops."""
 
 from __future__ import annotations
 
 import atexit
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,10 @@ from endpoint.graphs.fetching import Fetching
 from endpoint.graphs.store import GraphStore
 from endpoint.late_backend import LateBackend
 from endpoint.live.hub import Hub
+from endpoint.live.listeners import Listeners
+from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.pool import ReaderPool
+from endpoint.services import Services, set_services
 from endpoint.settings import Settings
 from endpoint.threads import WorkerThreads
 
@@ -44,65 +48,83 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
 
 
 class Life:
-    """Starts once, stops once.
+    """Starts once, stops once; from then on the application has its ``Services``.
 
-    ``app.state`` has ``store``, ``readers``, ``threads``, ``backend`` and ``hub`` in between.
+    ``requests`` and ``refusals`` are counted by what is around the routes, also before the start.
     """
 
-    def __init__(self, settings: Settings, make_backend: MakeBackend) -> None:
+    def __init__(self, settings: Settings, make_backend: MakeBackend, *, answer_timeout: float) -> None:
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.refusals: Counter[str] = Counter()
         self._settings = settings
         self._make_backend = make_backend
+        self._answer_timeout = answer_timeout
         self._lock = anyio.Lock()
-        self._app: Starlette | None = None
+        self._services: Services | None = None
         self._temporary: Path | None = None
         self._ready = False
         self._backend_stopped = False
 
-    @property
-    def started(self) -> bool:
-        return self._ready
-
     async def start(self, app: Starlette) -> None:
         """Build everything; does nothing the second time. What was built is taken down again if the rest fails."""
         async with self._lock:
-            if self._app is not None:
+            if self._services is not None:
                 return
-            await anyio.to_thread.run_sync(self._build, app)
-            self._app = app
+            services = self._services = await anyio.to_thread.run_sync(self._built)
             try:
-                await app.state.readers.start()
-                await app.state.hub.start()
-                app.state.backend.listen(app.state.hub.receive)
-                await anyio.to_thread.run_sync(app.state.backend.start)
+                await services.readers.start()
+                await services.hub.start()
+                services.backend.listen(services.hub.receive)
+                await anyio.to_thread.run_sync(services.backend.start)
             except BaseException:
                 self._take_down()
                 raise
+            set_services(app, services)
             self._ready = True
         atexit.register(self._take_down)
 
-    def _build(self, app: Starlette) -> None:
+    async def ensure_started(self, app: Starlette) -> None:
+        """For each request: a mounted application gets no lifespan events, so its first request starts it."""
+        if not self._ready:
+            await self.start(app)
+        if self._services is not None:
+            self._services.hub.bind()
+
+    def _built(self) -> Services:
         data = self._settings.data
         if data is None:
             data = self._temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-"))
         try:
             _make(data)
-            store = app.state.store = GraphStore(
+            store = GraphStore(
                 data / "store",
                 self._settings.load,
                 fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
             )
             try:
                 # Beside the store, because snapshots are hard links into it.
-                app.state.readers = ReaderPool(
+                readers = ReaderPool(
                     store,
                     data / "snapshots",
                     self._settings.readers,
                     most=self._settings.max_readers,
                     memory_quads=self._settings.memory_quads,
                 )
-                app.state.backend = self._make_backend(data, store, self._settings)
-                app.state.hub = Hub(app.state.backend)
-                app.state.threads = WorkerThreads(self._settings.threads)
+                backend = self._make_backend(data, store, self._settings)
+                hub = Hub(backend)
+                return Services(
+                    settings=self._settings,
+                    store=store,
+                    readers=readers,
+                    threads=WorkerThreads(self._settings.threads),
+                    backend=backend,
+                    hub=hub,
+                    unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
+                    listeners=Listeners(self._settings.max_listeners),
+                    requests=self.requests,
+                    refusals=self.refusals,
+                    answer_timeout=self._answer_timeout,
+                )
             except BaseException:
                 store.close()
                 raise
@@ -112,27 +134,27 @@ class Life:
 
     async def stop(self) -> None:
         """Stop the backend, then the hub, then the store; a temporary data directory is removed."""
-        app = self._app
-        if app is None:
+        services = self._services
+        if services is None:
             return
         self._backend_stopped = True
-        await anyio.to_thread.run_sync(app.state.backend.stop)
-        await app.state.hub.stop()
-        await app.state.readers.stop()
+        await anyio.to_thread.run_sync(services.backend.stop)
+        await services.hub.stop()
+        await services.readers.stop()
         await anyio.to_thread.run_sync(self._take_down)
         atexit.unregister(self._take_down)
 
     def _take_down(self) -> None:
         """Whatever needs no event loop; also at the exit of a process in which no lifespan was passed on."""
-        app, self._app = self._app, None
-        if app is None:
+        services, self._services = self._services, None
+        if services is None:
             return
         self._ready = False
         if not self._backend_stopped:
-            app.state.backend.stop()
-        app.state.threads.stop()
-        app.state.readers.end()
-        app.state.store.close()
+            services.backend.stop()
+        services.threads.stop()
+        services.readers.end()
+        services.store.close()
         self._remove_temporary()
 
     def _remove_temporary(self) -> None:
@@ -142,15 +164,15 @@ class Life:
 
 
 class EnsureStarted:
-    """ASGI middleware for a mounted application: it gets no lifespan events, so its first request starts it."""
+    """ASGI middleware: no request comes to the routes before the application was started, in this event loop."""
 
     def __init__(self, app: ASGIApp, life: Life) -> None:
         self._app = app
         self._life = life
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._life.started:
-            await self._life.start(scope["app"])
+        if scope["type"] == "http":
+            await self._life.ensure_started(scope["app"])
         await self._app(scope, receive, send)
 
 

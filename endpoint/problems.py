@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -25,17 +26,14 @@ def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | N
     )
 
 
-def protocol_error(request: Request, error: Exception) -> Response:
-    """A ProtocolError: what it says, with ``Allow``, ``WWW-Authenticate`` or ``Retry-After`` where one is due.
+def protocol_error(error: ProtocolError, refusals: Counter[str]) -> Response:
+    """What the error says, with ``Allow``, ``WWW-Authenticate`` or ``Retry-After`` where one is due.
 
-    A refusal (an error with ``refusal``) is counted in ``app.state.refusals``.
+    A refusal (an error with ``refusal``) is counted in ``refusals``.
     """
-    assert isinstance(error, ProtocolError)
     headers = {}
-    if error.refusal and "app" in request.scope:
-        refusals = getattr(request.app.state, "refusals", None)
-        if refusals is not None:
-            refusals[error.refusal] += 1
+    if error.refusal:
+        refusals[error.refusal] += 1
     challenge = getattr(error, "challenge", None)
     if isinstance(challenge, str):
         headers["WWW-Authenticate"] = challenge
@@ -81,10 +79,16 @@ def unexpected_error(request: Request, error: Exception) -> Response:
     return problem_response(document)
 
 
-EXCEPTION_HANDLERS: Mapping[Any, Any] = {
-    ProtocolError: protocol_error,
-    HTTPException: http_exception,
-    ClientDisconnect: client_left,
-    Exception: unexpected_error,
-}
-"""For ``Starlette(exception_handlers=…)``."""
+def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
+    """For ``Starlette(exception_handlers=…)``; what is refused is counted in ``refusals``."""
+
+    def told(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ProtocolError)
+        return protocol_error(error, refusals)
+
+    return {
+        ProtocolError: told,
+        HTTPException: http_exception,
+        ClientDisconnect: client_left,
+        Exception: unexpected_error,
+    }

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from endpoint.readers.limits import MEMORY_QUADS
 from protocol.access import EVERYTHING_OPEN, Tokens, parse_tokens
 from protocol.formats.allow_list import NOTHING, AllowList
 
@@ -42,8 +41,9 @@ class Settings:
     evaluations over windows with more than ``spark_above`` triples together, DuckDB for the others.
     ``threads`` bounds how many requests are worked on at once, ``readers`` how many one-shot queries are evaluated
     at once, each in a process, and ``max_readers`` how many together with those that have run for a second (never
-    fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory when it has not
-    changed for a second (0: never). ``query_timeout`` (seconds of evaluation) and ``max_result_bytes`` bound one query.
+    fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory, some 0.4 KB a
+    quad, when it has not changed for a second (0: never). ``query_timeout`` (seconds of evaluation) and
+    ``max_result_bytes`` bound one query.
 
     ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
     the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
@@ -63,7 +63,7 @@ class Settings:
     threads: int = field(default_factory=_default_threads)
     readers: int = field(default_factory=_default_readers)
     max_readers: int = field(default_factory=_default_max_readers)
-    memory_quads: int = MEMORY_QUADS
+    memory_quads: int = 500_000
     query_timeout: float = 60.0
     max_result_bytes: int = 2**30
     allow_fetch: AllowList = NOTHING

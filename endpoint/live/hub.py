@@ -5,35 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
-import anyio.to_thread
-from sse_starlette.sse import AppStatus
 
 from endpoint.backend import Backend, Ended, Evaluation, Notice, Progress, QueryDescription
+from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.channel import Bounds, Channel
+from endpoint.live.replay import History
+from endpoint.live.server_stop import forget_former_server, server_stops
 from endpoint.live.subscription import StartingPoint, Subscription
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
-
-T = TypeVar("T")
-
-_REPLAYS_AT_ONCE = 4
-_APPENDS_AT_ONCE = 64
-
-
-@dataclass
-class _Limits:
-    """Worker threads, one set an event loop.
-
-    Appends wait for the disk and replays compute; neither holds up what only looks something up.
-    """
-
-    appends: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_APPENDS_AT_ONCE))
-    replays: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_REPLAYS_AT_ONCE))
 
 
 class Hub:
@@ -42,6 +25,9 @@ class Hub:
     The backend's threads hand notices over in ``receive``; all else happens in one event loop. It expects that
     notices of a query come in order, and that those of one that was removed or replaced are handed over before
     ``remove`` or ``register`` returns.
+
+    ``threads`` are for whoever calls the ``backend`` from the event loop. ``stopping`` is set when the server is told
+    to stop: it waits for its responses, and calls ``stop`` only after that.
     """
 
     def __init__(
@@ -50,15 +36,19 @@ class Hub:
         *,
         bounds: Bounds | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        server_stops: Callable[[], Awaitable[None]] = server_stops,
     ) -> None:
         self.backend = backend
+        self.threads = BackendThreads()
         self.sleep = sleep
+        self.stopping = asyncio.Event()
+        self._server_stops = server_stops
+        self._watch: asyncio.Task[None] | None = None
         self._bounds = bounds if bounds is not None else Bounds()
         self._channels: dict[str, Channel] = {}
         self._registering: set[str] = set()
         self._handover = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._limits: _Limits | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     # From the backend's threads
@@ -81,12 +71,13 @@ class Hub:
 
     async def stop(self) -> None:
         """Close all listeners' streams, without an ``end``: after a restart they resume."""
-        for channel in self._channels.values():
-            channel.close()
+        if self._watch is not None:
+            self._watch.cancel()
+        self._let_go()
         self._channels.clear()
 
     def bind(self) -> None:
-        """Make the running event loop the one that delivers. Called by every request; costs nothing the second time.
+        """Make the running event loop the one that delivers. Called for every request; costs nothing the second time.
 
         A mounted application is never told of its start, so the first request must do.
         """
@@ -99,11 +90,19 @@ class Hub:
             # Locks and wake-up events of a loop that is gone cannot be waited for in this one.
             self._channels.clear()
             self._locks = WeakValueDictionary()
-            self._limits = _Limits()
             self._loop = loop
-        # sse-starlette notes for the whole process that a server was told to stop, and never takes it back: a
-        # server that runs in this process after that one would end every result stream at once.
-        AppStatus.should_exit = False
+        self.stopping = asyncio.Event()
+        forget_former_server()
+        self._watch = loop.create_task(self._stop_with_the_server())
+
+    async def _stop_with_the_server(self) -> None:
+        await self._server_stops()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self.stopping.set()
+        for channel in self._channels.values():
+            channel.close()
 
     def _deliver(self, notices: Sequence[Notice]) -> None:
         watermarks: dict[str, Instant] = {}
@@ -146,11 +145,11 @@ class Hub:
         if previous is None:
             self.end(name, "the query was removed")
             # Opened before the query runs: it holds everything from the very first evaluation on.
-            self._channels[name] = Channel(name, self._bounds, floor=BEFORE_ALL)
+            self._open(name, floor=BEFORE_ALL)
         self._registering.add(name)
         try:
-            await self.call(lambda: self.backend.register(name, query, standing=standing, since=since))
-            start = (await self.call(self.backend.query, name)).start
+            await self.threads.run(lambda: self.backend.register(name, query, standing=standing, since=since))
+            start = (await self.threads.run(self.backend.query, name)).start
         except BaseException:
             if previous is None:
                 self.end(name, "the query could not be registered")
@@ -165,6 +164,12 @@ class Hub:
             channel.floor = max(channel.floor, start)
 
     # Channels
+
+    def _open(self, name: str, *, floor: Instant | None = None) -> Channel:
+        channel = self._channels[name] = Channel(name, self._bounds, floor=floor)
+        if self.stopping.is_set():
+            channel.close()
+        return channel
 
     def end(self, name: str, reason: str) -> None:
         """Tell the query's listeners that nothing follows, and forget it."""
@@ -188,45 +193,29 @@ class Hub:
     async def subscribe(self, name: str, start: StartingPoint) -> Subscription:
         """Join a query's result stream; what is given out from now on is not missed. Raises NotFound."""
         channel, description = await self._joined(name)
-        return Subscription(self, channel, description, start)
+        history = History(self.backend, self.threads, name, sleep=self.sleep)
+        return Subscription(channel, history, description, start)
 
     async def latest(self, name: str) -> Evaluation | None:
         """The query's latest answer: the one held, or the one of the last instant, computed again. Raises NotFound."""
         channel, description = await self._joined(name)
         instant = description.evaluated
         if channel.latest is None and instant is not None:
-            channel.remember(await self.replayed(lambda: list(self.backend.replay(name, instant - 1, instant))))
+            channel.remember(
+                await self.threads.run_replay(lambda: list(self.backend.replay(name, instant - 1, instant)))
+            )
         return channel.latest
 
     async def _joined(self, name: str) -> tuple[Channel, QueryDescription]:
-        description = await self.call(self.backend.query, name)
+        description = await self.threads.run(self.backend.query, name)
         channel = self._channels.get(name)
         if channel is not None:
             return channel, description
-        channel = self._channels[name] = Channel(name, self._bounds)
+        channel = self._open(name)
         try:
             # Asked once more, now that the channel is there: between the description and its first notice is no gap.
-            return channel, await self.call(self.backend.query, name)
+            return channel, await self.threads.run(self.backend.query, name)
         except BaseException:
             if self._channels.get(name) is channel:
                 del self._channels[name]
             raise
-
-    # Worker threads
-
-    async def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call a method of the backend that may block, in a worker thread."""
-        return await anyio.to_thread.run_sync(lambda: function(*arguments))
-
-    async def appended(self, function: Callable[[], T]) -> T:
-        """The same for an append."""
-        return await anyio.to_thread.run_sync(function, limiter=self._limited().appends)
-
-    async def replayed(self, function: Callable[[], T]) -> T:
-        """The same for (a part of) a replay."""
-        return await anyio.to_thread.run_sync(function, limiter=self._limited().replays)
-
-    def _limited(self) -> _Limits:
-        if self._limits is None:
-            self._limits = _Limits()
-        return self._limits

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-
-from starlette.requests import Request
 
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
@@ -17,13 +16,12 @@ from protocol.time import FIRST_INSTANT, Instant
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
 
 
-async def located(request: Request, hub: Hub, query: ContinuousQuery) -> ContinuousQuery:
-    """The query with the streams it names by their URL here named by their IRI: queries may use either."""
-    settings = request.app.state.settings
-    roots = tuple({f"{base.rstrip('/')}/streams/" for base in (settings.base_url, str(request.base_url))})
+async def located(hub: Hub, query: ContinuousQuery, base_urls: Iterable[str]) -> ContinuousQuery:
+    """The query with the streams it names by their URL, below one of these, named by their IRI: it may use either."""
+    roots = tuple({f"{base.rstrip('/')}/streams/" for base in base_urls})
     if not any(window.stream.startswith(roots) for window in query.windows):
         return query
-    streams = await hub.call(hub.backend.streams)
+    streams = await hub.threads.run(hub.backend.streams)
     iris = {stream.settings.iri for stream in streams}
     by_url = {root + stream.name: stream.settings.iri for stream in streams for root in roots}
     windows = tuple(
@@ -68,7 +66,7 @@ async def delete_query(hub: Hub, name: str) -> None:
     """End the standing query; its listeners are told. Raises NotFound."""
     async with hub.lock(name):
         await standing_query(hub, name)
-        await hub.call(hub.backend.remove, name)
+        await hub.threads.run(hub.backend.remove, name)
         hub.end(name, "the query was removed")
 
 
@@ -82,7 +80,7 @@ async def standing_query(hub: Hub, name: str) -> QueryDescription:
 
 async def _standing(hub: Hub, name: str) -> QueryDescription | None:
     try:
-        description = await hub.call(hub.backend.query, name)
+        description = await hub.threads.run(hub.backend.query, name)
     except NotFound:
         return None
     return description if description.standing else None

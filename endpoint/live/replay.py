@@ -1,32 +1,62 @@
-"""A query's past evaluations, computed in worker threads a chunk at a time."""
+"""A query's past evaluations, computed again from the log, in worker threads and a chunk at a time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterator
 
 import anyio
 
-from endpoint.backend import Evaluation
+from endpoint.backend import Backend, Evaluation
+from endpoint.live.backend_threads import BackendThreads
 from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant
 
-if TYPE_CHECKING:
-    from endpoint.live.hub import Hub
+CHUNK = 64
+"""Evaluations; many small ones come with one hop to a thread."""
 
-_CHUNK = 64  # evaluations; many small ones come with one hop to a thread
-_CHUNK_BYTES = 1024 * 1024
-_CHUNK_SECONDS = 0.25  # slow ones are not kept back to fill a chunk
-_RETRY_SECONDS = 0.5
+CHUNK_BYTES = 1024 * 1024
+CHUNK_SECONDS = 0.25
+"""Slow ones are not kept back to fill a chunk."""
+
+RETRY_SECONDS = 0.5
+
+
+class History:
+    """The past evaluations of one query, as far back as its streams are held.
+
+    ``clock`` gives seconds that never step back, ``sleep`` waits for so many.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        threads: BackendThreads,
+        name: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self.backend = backend
+        self.threads = threads
+        self.name = name
+        self.clock = clock
+        self.sleep = sleep
+
+    async def retained_from(self) -> Instant | None:
+        """Evaluations at instants after this can be replayed; None: all of them. Raises NotFound."""
+        return await self.threads.run(self.backend.retained_from, self.name)
+
+    def replay(self, after: Instant, upto: Instant) -> Replay:
+        """Those in (after, upto]."""
+        return Replay(self, after, upto)
 
 
 class Replay:
     """The evaluations of a query in (after, upto], oldest first. ``close`` it, whatever happens."""
 
-    def __init__(self, hub: Hub, name: str, after: Instant, upto: Instant) -> None:
-        self._hub = hub
-        self._name = name
+    def __init__(self, history: History, after: Instant, upto: Instant) -> None:
+        self._history = history
         self._after = after
         self._upto = upto
         self._iterator: Iterator[Evaluation] | None = None
@@ -38,13 +68,13 @@ class Replay:
         """The next evaluations; none: that was all. Waits while Spark is starting; raises what the backend raises."""
         while not self._exhausted:
             try:
-                chunk = await self._hub.replayed(self._take)
+                chunk = await self._history.threads.run_replay(self._take)
             except Unavailable:
                 self._attempts += 1
-                health = await self._hub.call(self._hub.backend.health)
+                health = await self._history.threads.run(self._history.backend.health)
                 if health.state == "starting":
                     self._attempts = 0
-                    await self._hub.sleep(_RETRY_SECONDS)
+                    await self._history.sleep(RETRY_SECONDS)
                 elif health.state != "running" or self._attempts > 1:
                     raise
                 # Else it may have started between the attempt and the question: one more attempt tells.
@@ -60,24 +90,25 @@ class Replay:
         close = getattr(iterator, "close", None)
         if close is not None:
             with anyio.CancelScope(shield=True):
-                await self._hub.replayed(close)
+                await self._history.threads.run_replay(close)
 
     def _take(self) -> list[Evaluation]:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
         chunk: list[Evaluation] = []
-        size, started = 0, time.monotonic()
+        history, size = self._history, 0
+        started = history.clock()
         try:
             if self._iterator is None:
                 after = self._after if self._after > BEFORE_ALL else None
-                self._iterator = iter(self._hub.backend.replay(self._name, after, self._upto))
+                self._iterator = iter(history.backend.replay(history.name, after, self._upto))
             for evaluation in self._iterator:
                 chunk.append(evaluation)
                 self._after = evaluation.instant
                 size += len(evaluation.data)
-                full = len(chunk) >= _CHUNK or size >= _CHUNK_BYTES
-                if full or time.monotonic() - started >= _CHUNK_SECONDS:
+                full = len(chunk) >= CHUNK or size >= CHUNK_BYTES
+                if full or history.clock() - started >= CHUNK_SECONDS:
                     return chunk
         except Exception as error:
             # What came before the failure goes out before it; a new attempt goes on after that.

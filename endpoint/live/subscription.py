@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from endpoint.backend import Ended, Evaluation, Failed, Progress, QueryDescription
 from endpoint.live.channel import Channel, Entry
-from endpoint.live.replay import Replay
+from endpoint.live.replay import History, Replay
 from protocol.errors import NotFound
 from protocol.time import BEFORE_ALL, Instant
-
-if TYPE_CHECKING:
-    from endpoint.live.hub import Hub
-
 
 _BATCH_BYTES = 128 * 1024
 """Entries are handed out together up to this size; sending each by itself costs more than making it."""
@@ -30,6 +25,19 @@ class StartingPoint:
 
 NOW = StartingPoint()
 BEGINNING = StartingPoint(BEFORE_ALL)
+
+
+@dataclass(frozen=True)
+class RequestedStart:
+    """Where a client asks a result stream to begin: after an event it had, at a time, or (neither) now."""
+
+    token: Instant | None = None
+    since: Instant | None = None
+
+    @property
+    def point(self) -> StartingPoint:
+        """The event the client had last decides: a reconnecting EventSource sends its first URL again."""
+        return StartingPoint(self.token if self.token is not None else self.since)
 
 
 @dataclass(frozen=True)
@@ -53,13 +61,13 @@ class Subscription:
     """An iterator over what a listener gets; it ends after CutOff or Ended.
 
     ``position`` is the instant up to which the listener has everything, None until that is known. It reads the
-    channel while the channel holds what comes after the position, and the log when not. There is no queue of its
-    own: the bounds of the channel are how far a listener may fall behind.
+    channel while the channel holds what comes after the position, and the query's history when not. There is no queue
+    of its own: the bounds of the channel are how far a listener may fall behind.
     """
 
-    def __init__(self, hub: Hub, channel: Channel, description: QueryDescription, start: StartingPoint) -> None:
+    def __init__(self, channel: Channel, history: History, description: QueryDescription, start: StartingPoint) -> None:
         self.channel = channel
-        self._hub = hub
+        self._history = history
         self._evaluated = description.evaluated
         self._watermark = description.watermark if description.watermark is not None else BEFORE_ALL
         self._joined = channel.sequence
@@ -169,8 +177,8 @@ class Subscription:
 
         A replay that fits the channel is put there, for all: after a restart a thousand listeners come at once.
         """
-        channel, hub = self.channel, self._hub
-        retained = await hub.call(hub.backend.retained_from, channel.name)
+        channel = self.channel
+        retained = await self._history.retained_from()
         if retained is not None and self.position is not None and self.position < retained:
             self.position = retained
             if self._exact:
@@ -180,7 +188,7 @@ class Subscription:
             after, upto = self.position, channel.floor if channel.floor is not None else self._evaluated
             if not self._behind() or after is None or upto is None:
                 return
-            replay = Replay(hub, channel.name, after, upto)
+            replay = self._history.replay(after, upto)
             try:
                 first, complete = await self._gather(replay)
             except BaseException:

@@ -1,4 +1,4 @@
-"""Continuous queries that run while someone listens: shared by text, and kept for a resume window longer."""
+"""Continuous queries that nobody registered: they run while someone listens, shared by text, and a while longer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
 from endpoint.live.registration import query_identity
-from endpoint.live.result_stream import Asked
-from endpoint.live.subscription import BEGINNING, NOW, StartingPoint, Subscription
+from endpoint.live.subscription import BEGINNING, NOW, RequestedStart, StartingPoint, Subscription
 from protocol.errors import NotFound, Unavailable
 from protocol.language.model import ContinuousQuery
 from protocol.time import FIRST_INSTANT, Instant
@@ -25,7 +24,7 @@ RESUME_WINDOW = 60.0
 """Seconds a query goes on running after its last listener has left."""
 
 
-class TooManyLiveQueries(Unavailable):
+class TooManyUnregistered(Unavailable):
     """As many continuous queries run for their listeners alone as the endpoint takes."""
 
     title = "Too many continuous queries"
@@ -45,7 +44,7 @@ class _Held:
     since: Instant | None = None
 
 
-class LiveQueries:
+class UnregisteredQueries:
     """The same query asked by many is registered once in the backend, under a name that its text determines.
 
     At most ``maximum`` of them run; where there are so many, one that nobody listens to any more makes room for
@@ -68,12 +67,12 @@ class LiveQueries:
         self._sweeps: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def listening(self, query: ContinuousQuery, asked: Asked) -> AsyncGenerator[Subscription, None]:
+    async def listening(self, query: ContinuousQuery, asked: RequestedStart) -> AsyncGenerator[Subscription, None]:
         """A subscription to the query, which runs at least as long.
 
-        Raises TooManyLiveQueries, and what registering it raises.
+        Raises TooManyUnregistered, and what registering it raises.
         """
-        name = live_name(query, asked.since)
+        name = unregistered_name(query, asked.since)
         while name not in self._held and len(self._held) >= self._maximum:
             await self._make_room()
         # Counted first: whatever happens from here on, the query is removed some time after it.
@@ -83,7 +82,7 @@ class LiveQueries:
         try:
             started = await self._ensure_running(name, query, _wanted_start(asked), held)
             # The first answer of a query may be out before its first listener is there.
-            start = started if started is not None and asked.start == NOW else asked.start
+            start = started if started is not None and asked.point == NOW else asked.point
             yield await self._hub.subscribe(name, start)
         finally:
             self._release(held)
@@ -94,10 +93,10 @@ class LiveQueries:
             await self._remove(name, self._expired)
 
     async def _make_room(self) -> None:
-        """Remove the query that nobody has listened to for longest. Raises TooManyLiveQueries if all are in use."""
+        """Remove the query that nobody has listened to for longest. Raises TooManyUnregistered if all are in use."""
         idle = {name: held.idle_since for name, held in self._held.items() if held.idle_since is not None}
         if not idle:
-            raise TooManyLiveQueries(
+            raise TooManyUnregistered(
                 f"{self._maximum} continuous queries that nobody registered are running, which is as many as this "
                 "endpoint takes (max_live_queries): try again later, or listen to a registered query"
             )
@@ -111,7 +110,7 @@ class LiveQueries:
                 return
             del self._held[name]
             try:
-                await self._hub.call(self._hub.backend.remove, name)
+                await self._hub.threads.run(self._hub.backend.remove, name)
             except NotFound:
                 logger.debug("%s was gone already", name)
             self._hub.end(name, "nobody listened any more")
@@ -137,7 +136,7 @@ class LiveQueries:
 
     async def _described(self, name: str) -> QueryDescription | None:
         try:
-            return await self._hub.call(self._hub.backend.query, name)
+            return await self._hub.threads.run(self._hub.backend.query, name)
         except NotFound:
             return None
 
@@ -163,7 +162,7 @@ class LiveQueries:
             logger.error("queries nobody listens to could not be removed", exc_info=error)
 
 
-def live_name(query: ContinuousQuery, since: Instant | None) -> str:
+def unregistered_name(query: ContinuousQuery, since: Instant | None) -> str:
     """The name of a query that nobody named: the same for the same text, read against the same base IRI.
 
     Who asks for the past gets a query of its own, so that nobody waits while it catches up; among those who ask for
@@ -177,7 +176,7 @@ def _asked_start(held: _Held, start: Instant) -> Instant:
     return start if held.since is None else min(held.since, start)
 
 
-def _wanted_start(asked: Asked) -> Instant | None:
+def _wanted_start(asked: RequestedStart) -> Instant | None:
     """Where the query must start at the latest to give what is asked for.
 
     Before the event the client had last, not after it: ISTREAM and DSTREAM compare the next answer with that one.

@@ -19,9 +19,6 @@ MOST_WAITING = 256
 LONG_SECONDS = 1.0
 """A query that has run for so long gives up its place among the short ones, and goes on."""
 
-MEMORY_QUADS = 500_000
-"""A store with at most so many quads is copied into the memory of each reader in use: some 0.4 KB a quad."""
-
 SETTLED_SECONDS = 1.0
 """A store is copied into memory when nothing has changed it for so long."""
 

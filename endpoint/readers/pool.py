@@ -20,7 +20,6 @@ from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Frame, Kind, Question, Release
 from endpoint.readers.limits import (
     LONG_SECONDS,
-    MEMORY_QUADS,
     MOST_WAITING,
     REST,
     SETTLED_SECONDS,
@@ -58,12 +57,15 @@ class ReaderPool:
         *,
         most: int | None = None,
         long_seconds: float = LONG_SECONDS,
-        memory_quads: int = MEMORY_QUADS,
+        memory_quads: int,
         settled_seconds: float = SETTLED_SECONDS,
         waiting_seconds: float = WAITING_SECONDS,
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        """``directory`` is for the snapshots, see Snapshots. ``most`` None is ``size``."""
+        """``directory`` is for the snapshots, see Snapshots. ``most`` None is ``size``.
+
+        A store with more than ``memory_quads`` is not copied into memory.
+        """
         self._executor = ThreadPoolExecutor(2, "readers")
         self._snapshots = Snapshots(store, directory, self._executor)
         self._store = store

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -14,7 +13,6 @@ from endpoint.readers.errors import ClientTooSlow
 from endpoint.readers.exchange import Question
 from endpoint.readers.limits import LEAST_PACE, STALLED_SECONDS, QueryLimits
 from endpoint.readers.pool import ReaderPool
-from endpoint.settings import Settings
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import content_type
 
@@ -70,12 +68,6 @@ class AnswerResponse(Response):
         async for data in answer.rest():
             await taker.take(data)
         await taker.take(b"", last=True)
-
-
-def query_limits(request: Request) -> QueryLimits:
-    """The limits that the settings give every query."""
-    settings: Settings = request.app.state.settings
-    return QueryLimits(settings.query_timeout, settings.max_result_bytes)
 
 
 class _Taker:

@@ -12,12 +12,12 @@ from endpoint.access import require
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
-from endpoint.live.listeners import Listeners
 from endpoint.live.registration import located, register_query, standing_query
-from endpoint.live.result_stream import Asked, ResultStreamResponse, accept_header, asked_as, hub_of, read_since
-from endpoint.live.subscription import Subscription
-from endpoint.live.unregistered_queries import LiveQueries
+from endpoint.live.result_stream import result_stream
+from endpoint.live.subscription import RequestedStart, Subscription
+from endpoint.resources.parameters import accept_header, mounted_at, read_requested_start, read_since
 from endpoint.resources.query_document import query_document
+from endpoint.services import Services
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError, Unavailable
 from protocol.formats.answers import graph_as, solutions_as
@@ -27,9 +27,6 @@ from protocol.language.model import ContinuousQuery, Form
 from protocol.sparql.request import MethodNotAllowed, QueryRequest
 from protocol.time import Instant
 
-ANSWER_TIMEOUT = 300.0
-"""Seconds a client that knows nothing of streams is kept waiting for the next evaluation."""
-
 
 class NoAnswerInTime(ProtocolError):
     """No evaluation was due while the client waited."""
@@ -38,27 +35,27 @@ class NoAnswerInTime(ProtocolError):
     title = "No evaluation in time"
 
 
-class EvaluationFailed(ProtocolError):
+class NextEvaluationFailed(ProtocolError):
     """The evaluation the client waited for failed."""
 
     status = 500
     title = "An evaluation failed"
 
 
-async def answer(request: Request, query: ContinuousQuery, sent: QueryRequest) -> Response:
+async def answer(request: Request, services: Services, query: ContinuousQuery, sent: QueryRequest) -> Response:
     """Whatever a request to ``/sparql`` with a continuous query asks for; ``sent`` has its parameters."""
-    hub = hub_of(request)
+    hub = services.hub
     require(request, operation_scope(registration=query.registration is not None))
-    query = await located(request, hub, query)
+    query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     if query.registration is not None:
         return await _register(request, hub, query, read_since(sent.since))
     media_type = choose(accept_header(request), offers(query.form))
-    start, live = asked_as(request, last_event_id=sent.last_event_id, since=sent.since), live_queries(request)
+    start = read_requested_start(request, last_event_id=sent.last_event_id, since=sent.since)
     if media_type == EVENT_STREAM:
-        return ResultStreamResponse(lambda: live.listening(query, start))
-    listeners: Listeners = request.app.state.listeners
-    with listeners.one_more():
-        evaluation = await _next_answer(request, live, query, start, sent.timeout)
+        return result_stream(services.listeners, lambda: services.unregistered.listening(query, start))
+    timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
+    with services.listeners.one_more():
+        evaluation = await _next_answer(request, services, query, start, timeout)
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
 
 
@@ -77,46 +74,32 @@ def answer_response(evaluation: Evaluation, form: Form, media_type: str) -> Resp
     return Response(written, headers=headers)
 
 
-def live_queries(request: Request) -> LiveQueries:
-    """The application's queries that run while someone listens."""
-    state = request.app.state
-    live = getattr(state, "live_queries", None)
-    if not isinstance(live, LiveQueries):
-        live = state.live_queries = LiveQueries(hub_of(request), maximum=state.settings.max_live_queries)
-    return live
-
-
 async def _register(request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None) -> Response:
     if request.method != "POST":
         raise MethodNotAllowed("REGISTER changes the endpoint: send it with POST", ["POST"])
     name, new = await register_query(hub, query, since)
-    root = request.scope.get("root_path", "")
+    root = mounted_at(request)
     document = query_document(await standing_query(hub, name), root)
     return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{name}"})
 
 
 async def _next_answer(
-    request: Request, live: LiveQueries, query: ContinuousQuery, start: Asked, seconds: float | None
+    request: Request, services: Services, query: ContinuousQuery, start: RequestedStart, timeout: float
 ) -> Evaluation | None:  # fmt: skip
     """The next evaluation; None if the client left first. The query is let go of in any case.
 
-    ``seconds`` is how long the client is ready to wait, if that is less than ``ANSWER_TIMEOUT``.
+    Raises NoAnswerInTime after ``timeout`` seconds.
     """
-    timeout = getattr(request.app.state, "answer_timeout", ANSWER_TIMEOUT)
-    timeout = timeout if seconds is None else min(timeout, seconds)
-    async with live.listening(query, start) as subscription:
+    async with services.unregistered.listening(query, start) as subscription:
         answered = asyncio.ensure_future(_first(subscription))
         left = asyncio.ensure_future(_disconnected(request))
-        stopping = asyncio.ensure_future(ResultStreamResponse.server_stops())
-        waiting = (answered, left, stopping)
+        waiting = (answered, left)
         try:
             await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             if answered.done():
                 return answered.result()
             if left.done():
                 return None
-            if stopping.done():
-                raise Unavailable("the endpoint is being stopped: ask again when it is back")
         finally:
             for one in waiting:
                 one.cancel()
@@ -134,7 +117,7 @@ async def _first(subscription: Subscription) -> Evaluation:
                 if isinstance(item.notice, Evaluation):
                     return item.notice
                 if isinstance(item.notice, Failed):
-                    raise EvaluationFailed(item.notice.detail)
+                    raise NextEvaluationFailed(item.notice.detail)
             elif isinstance(item, Ended):
                 raise Conflict(
                     f"there is no next evaluation: {item.reason}. What was can be had with ?since=beginning, "

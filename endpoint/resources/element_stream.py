@@ -7,76 +7,48 @@ the numbers of elements, so that a client can go on after any of them while the 
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 
 import anyio
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
 
 from endpoint.backend import StreamFollower
+from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
-from endpoint.live.result_stream import EventStreamResponse, hub_of, instant_parameter
+from endpoint.resources.parameters import instant_parameter
+from endpoint.services import services_of
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats import sse
 from protocol.streams import StreamElement, StreamGap
 from protocol.time import Instant
-
-logger = logging.getLogger(__name__)
 
 _LOOKED_EVERY = 0.05
 _DIGITS = 16
 _ID = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
 
 
-class ElementStreamResponse(EventStreamResponse):
-    """The elements of a stream as events, from where the request asks for; ``since`` leaves out older timestamps."""
+def element_stream(request: Request, name: str) -> EventStreamResponse:
+    """The response to a request for a stream as events. Raises InvalidResumePoint or InvalidTime."""
+    services = services_of(request.app)
+    after, since = _starting_point(request)
 
-    def __init__(self, hub: Hub, name: str, after: int | None, since: Instant | None) -> None:
-        super().__init__()
-        self._hub = hub
-        self._name = name
-        self._after = after
-        self._since = since
-        self._stopped = anyio.Event()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        follower: StreamFollower = await self._hub.call(self._hub.backend.follow, self._name, self._after)
+    @asynccontextmanager
+    async def opened() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+        hub = services.hub
+        follower: StreamFollower = await hub.threads.run(hub.backend.follow, name, after)
         try:
-            async with aclosing(self._events(follower)) as stream:
-                await self._stream(stream, self._name, scope, receive, send)
+            async with aclosing(_events(hub, follower, since)) as stream:
+                yield stream
         finally:
             follower.close()
 
-    def _close(self) -> None:
-        self._stopped.set()
-
-    async def _events(self, follower: StreamFollower) -> AsyncGenerator[bytes, None]:
-        yield sse.HEARTBEAT
-        try:
-            while True:
-                taken = await self._hub.replayed(follower.take)
-                wanted = [one for one in taken if self._since is None or one.time > self._since]
-                if wanted:
-                    yield b"".join(_encoded(one, follower.watermark) for one in wanted)
-                elif not taken and follower.ended:
-                    yield sse.end_event("the stream has ended")
-                    return
-                if self._stopped.is_set():
-                    return
-                if not taken:
-                    with anyio.move_on_after(_LOOKED_EVERY):
-                        await self._stopped.wait()
-        except NotFound:
-            yield sse.end_event("the stream was deleted")
-        except ProtocolError as error:
-            yield sse.error_event(error.problem())
+    return EventStreamResponse(services.listeners, opened)
 
 
-def element_stream(request: Request, name: str) -> ElementStreamResponse:
-    """The response to a request for a stream as events. Raises InvalidResumePoint or InvalidTime."""
+def _starting_point(request: Request) -> tuple[int | None, Instant | None]:
+    """The element after which to start (-1: with the first that is held; None: with the next), and the time."""
     token = request.headers.get("last-event-id", "").strip() or request.query_params.get("lastEventId", "").strip()
     if token:
         if not _ID.match(token):
@@ -84,11 +56,34 @@ def element_stream(request: Request, name: str) -> ElementStreamResponse:
                 f"{token!r} is not the id of an element of this stream: send the id of the last event received, "
                 "or leave it out to start with the next element"
             )
-        return ElementStreamResponse(hub_of(request), name, int(token), None)
+        return int(token), None
     if request.query_params.get("since", "").strip().lower() == "beginning":
-        return ElementStreamResponse(hub_of(request), name, -1, None)
+        return -1, None
     since = instant_parameter(request, "since", also="beginning")
-    return ElementStreamResponse(hub_of(request), name, None if since is None else -1, since)
+    return None if since is None else -1, since
+
+
+async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> AsyncGenerator[bytes, None]:
+    """The elements as events; ``since`` leaves out those with this timestamp and older ones."""
+    yield sse.HEARTBEAT
+    try:
+        while True:
+            taken = await hub.threads.run_replay(follower.take)
+            wanted = [one for one in taken if since is None or one.time > since]
+            if wanted:
+                yield b"".join(_encoded(one, follower.watermark) for one in wanted)
+            elif not taken and follower.ended:
+                yield sse.end_event("the stream has ended")
+                return
+            if hub.stopping.is_set():
+                return
+            if not taken:
+                with anyio.move_on_after(_LOOKED_EVERY):
+                    await hub.stopping.wait()
+    except NotFound:
+        yield sse.end_event("the stream was deleted")
+    except ProtocolError as error:
+        yield sse.error_event(error.problem())
 
 
 def _encoded(one: StreamElement | StreamGap, watermark: Instant) -> bytes:

@@ -14,10 +14,11 @@ from starlette.routing import BaseRoute, Route
 from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import GraphQuestion
-from endpoint.readers.response import AnswerResponse, query_limits
+from endpoint.readers.response import AnswerResponse
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
+from endpoint.resources.parameters import accept_header
 from endpoint.resources.request_body import read_body
-from endpoint.threads import WorkerThreads
+from endpoint.services import services_of
 from protocol.errors import InvalidMessage, NotFound, ProtocolError
 from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import GRAPH_BODY_TYPES, RdfSyntax
@@ -62,35 +63,33 @@ class GraphName:
 
 async def graphs(request: Request) -> Response:
     """All methods of the protocol on one graph; POST without a graph makes a new one and names it."""
-    state = request.app.state
-    threads: WorkerThreads = state.threads
-    graph = _named_by(request)
+    services = services_of(request.app)
+    store, backend = services.store, services.backend
+    url = f"{services.settings.base_url}/graphs"
+    graph = _named_by(request, url)
     if request.method in ("GET", "HEAD"):
-        accept = ", ".join(request.headers.getlist("accept")) or None
-        question = GraphQuestion(_required(graph).iri, accept)
-        return AnswerResponse(state.readers, question, query_limits(request))
+        question = GraphQuestion(_required(graph).iri, accept_header(request))
+        return AnswerResponse(services.readers, question, services.query_limits)
     if request.method == "DELETE":
-        return await threads.run(_delete, state.store, state.backend, _required(graph))
+        return await services.threads.run(_delete, store, backend, _required(graph))
     put = request.method == "PUT"
     content_type = request.headers.get("content-type")
     if put or _media_type(content_type) != FORM_DATA:
         _syntax(content_type)  # before the body is read
-    body = await read_body(request, state.settings.max_request_bytes)
-    url = f"{state.settings.base_url}/graphs"
+    body = await read_body(request, services.settings.max_request_bytes)
     if graph is None and request.method == "POST":
         graph = GraphName(f"{url}/{uuid.uuid4()}")
-    return await threads.run(_write, state.store, state.backend, _required(graph), content_type, body, put, url)
+    return await services.threads.run(_write, store, backend, _required(graph), content_type, body, put, url)
 
 
-def _named_by(request: Request) -> GraphName | None:
+def _named_by(request: Request, graphs_url: str) -> GraphName | None:
     parameters = decode_form(request.scope["query_string"], "the query part of the URL")
     named = parameters.get("graph", [])
     if "name" in request.path_params:
         if named or "default" in parameters:
             raise MalformedGraphRequest("the path names a graph already: leave ?graph and ?default out")
         name = _as_sent(request.scope.get("raw_path"), request.path_params["name"])
-        iri = f"{request.app.state.settings.base_url}/graphs/{name}"
-        return GraphName(require_absolute("the path", iri))
+        return GraphName(require_absolute("the path", f"{graphs_url}/{name}"))
     if len(named) + ("default" in parameters) > 1:
         raise MalformedGraphRequest("the request names several graphs: write one of ?default and ?graph=IRI, once")
     if "default" in parameters:

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint.backend import Backend, Health, QueryDescription
+from endpoint.services import services_of
 from protocol.streams import StreamDescription
 
 Sample = tuple[Mapping[str, object], float | None]
@@ -44,8 +45,8 @@ class RequestCounter:
 
 async def health(request: Request) -> Response:
     """200 while the process can serve, 503 once the backend has failed; ``ready`` once queries are evaluated."""
-    backend: Backend = request.app.state.backend
-    reported = await request.app.state.threads.run(backend.health)
+    services = services_of(request.app)
+    reported = await services.threads.run(services.backend.health)
     document = {
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",
@@ -57,22 +58,22 @@ async def health(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """Counters and gauges of requests, streams and queries."""
-    state = request.app.state
-    streams, queries, reported = await state.threads.run(_look, state.backend)
+    services = services_of(request.app)
+    streams, queries, reported = await services.threads.run(_look, services.backend)
     families: list[str] = []
     _family(
         families, "requests_total", "counter", "HTTP responses begun.",
-        (({"method": method, "status": status}, count) for (method, status), count in sorted(state.requests.items())),
+        (({"method": method, "status": code}, count) for (method, code), count in sorted(services.requests.items())),
     )  # fmt: skip
     _family(
         families, "refused_total", "counter", "Requests refused by a rule or a limit, by which one.",
-        (({"reason": reason}, state.refusals[reason]) for reason in sorted({*_REASONS, *state.refusals})),
+        (({"reason": reason}, services.refusals[reason]) for reason in sorted({*_REASONS, *services.refusals})),
     )  # fmt: skip
     _family(families, "listeners", "gauge", "Open result streams, and clients that wait for a next answer.",
-            [({}, state.listeners.count)])  # fmt: skip
+            [({}, services.listeners.count)])  # fmt: skip
     _family(families, "ready", "gauge", "1 while continuous queries are evaluated.",
             [({}, int(reported.state == "running"))])  # fmt: skip
-    _family(families, "store_version", "counter", "Changes of the endpoint's graphs.", [({}, state.store.version)])
+    _family(families, "store_version", "counter", "Changes of the endpoint's graphs.", [({}, services.store.version)])
     _family(families, "streams", "gauge", "Streams.", [({}, len(streams))])
     for name, kind, help_text in _OF_STREAMS:
         samples = (({"stream": one.name}, _of_stream(one, name)) for one in streams)

@@ -8,10 +8,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.live.registration import delete_query, located, put_query, standing_query
-from endpoint.live.result_stream import ResultStreamResponse, accept_header, asked, hub_of, since_parameter, subscribed
+from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.continuous import answer_response, offers
+from endpoint.resources.parameters import accept_header, mounted_at, requested_start, since_parameter
 from endpoint.resources.query_document import query_document
 from endpoint.resources.request_body import read_body
+from endpoint.services import services_of
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from protocol.formats.negotiation import UnsupportedMediaType, choose
@@ -33,8 +35,8 @@ class NoEvaluationYet(NotFound):
 
 async def list_queries(request: Request) -> Response:
     """All standing queries, by name."""
-    hub, root = hub_of(request), _root(request)
-    descriptions = [one for one in await hub.call(hub.backend.queries) if one.standing]
+    hub, root = services_of(request.app).hub, mounted_at(request)
+    descriptions = [one for one in await hub.threads.run(hub.backend.queries) if one.standing]
     listeners = hub.listeners()
     documents = [
         query_document(one, root, listeners=listeners.get(one.name, 0))
@@ -52,38 +54,40 @@ class Query(HTTPEndpoint):
 
     async def put(self, request: Request) -> Response:
         """Create (201) or replace (200) a standing query; ``?since=`` moves its start back."""
-        hub, name = hub_of(request), checked_name(request.path_params["name"])
+        services, name = services_of(request.app), checked_name(request.path_params["name"])
+        hub, settings = services.hub, services.settings
         since = since_parameter(request)
-        state = request.app.state
-        body = await read_body(request, min(MAXIMUM_TEXT, state.settings.max_request_bytes))
+        body = await read_body(request, min(MAXIMUM_TEXT, settings.max_request_bytes))
         text = _text(request.headers.get("content-type", ""), body)
         # The same base as at /sparql: the same text is the same query.
-        query = await state.threads.run(parse, text, base=f"{state.settings.base_url}/sparql")
+        query = await services.threads.run(parse, text, base=f"{settings.base_url}/sparql")
         if not isinstance(query, ContinuousQuery):
             raise QuerySemanticError(
                 "the query reads no stream, so there is nothing to keep it standing for: "
                 "add FROM NAMED WINDOW or FROM STREAM, or ask it once at /sparql"
             )
-        new = await put_query(hub, name, await located(request, hub, query), since)
+        query = await located(hub, query, (settings.base_url, str(request.base_url)))
+        new = await put_query(hub, name, query, since)
         response = await _described(request, name, status=201 if new else 200)
-        response.headers["Location"] = f"{_root(request)}/queries/{name}"
+        response.headers["Location"] = f"{mounted_at(request)}/queries/{name}"
         return response
 
     async def delete(self, request: Request) -> Response:
         """End a standing query."""
-        await delete_query(hub_of(request), checked_name(request.path_params["name"]))
+        await delete_query(services_of(request.app).hub, checked_name(request.path_params["name"]))
         return Response(status_code=204)
 
 
 async def results(request: Request) -> Response:
     """The query's result stream, or its latest answer."""
-    hub, name = hub_of(request), checked_name(request.path_params["name"])
+    services, name = services_of(request.app), checked_name(request.path_params["name"])
+    hub = services.hub
     description = await standing_query(hub, name)
     form = description.query.form
     media_type = choose(accept_header(request), offers(form))
     if media_type == EVENT_STREAM:
-        start = asked(request).start
-        return ResultStreamResponse(lambda: subscribed(hub, name, start))
+        start = requested_start(request).point
+        return result_stream(services.listeners, lambda: subscribed(hub, name, start))
     latest = await hub.latest(name)
     if latest is None:
         raise NoEvaluationYet(
@@ -95,15 +99,15 @@ async def results(request: Request) -> Response:
 
 async def plan(request: Request) -> Response:
     """How the query is evaluated, for a person."""
-    hub, name = hub_of(request), checked_name(request.path_params["name"])
+    hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
     await standing_query(hub, name)
-    return PlainTextResponse(await hub.call(hub.backend.plan, name), headers=_UNCACHED)
+    return PlainTextResponse(await hub.threads.run(hub.backend.plan, name), headers=_UNCACHED)
 
 
 async def _described(request: Request, name: str, *, status: int = 200) -> Response:
-    hub = hub_of(request)
+    hub = services_of(request.app).hub
     document = query_document(
-        await standing_query(hub, name), _root(request), listeners=hub.listeners().get(name, 0)
+        await standing_query(hub, name), mounted_at(request), listeners=hub.listeners().get(name, 0)
     )  # fmt: skip
     return JSONResponse(document, status_code=status, headers=_UNCACHED)
 
@@ -120,10 +124,6 @@ def _text(declared: str, body: bytes) -> str:
     if not text.strip():
         raise QuerySyntaxError("the body is empty: send the text of a continuous query", line=1, column=1)
     return text
-
-
-def _root(request: Request) -> str:
-    return str(request.scope.get("root_path", ""))
 
 
 routes: list[BaseRoute] = [

@@ -12,10 +12,12 @@ from endpoint.access import require
 from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import QueryQuestion
-from endpoint.readers.response import AnswerResponse, query_limits
+from endpoint.readers.response import AnswerResponse
 from endpoint.resources.continuous import answer as answer_continuous
+from endpoint.resources.parameters import accept_header, mounted_at
 from endpoint.resources.request_body import read_body, too_large
 from endpoint.resources.service_description import service_description
+from endpoint.services import Services, services_of
 from endpoint.threads import WorkerThreads
 from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
@@ -35,32 +37,30 @@ _VARY = {"Vary": "Accept"}
 
 async def sparql(request: Request) -> Response:
     """A query, an update, or a GET without either: the service description, or the page for a browser."""
-    state = request.app.state
-    threads: WorkerThreads = state.threads
-    body = await _body(request) if request.method in ("POST", "QUERY") else b""
+    services = services_of(request.app)
+    body = await _body(request, services.settings.max_request_bytes) if request.method in ("POST", "QUERY") else b""
     asked = sparql_request(
         request.method, request.scope["query_string"], request.headers.get("content-type"), body
     )  # fmt: skip
-    base = f"{state.settings.base_url}/sparql"
+    base = f"{services.settings.base_url}/sparql"
     if asked is None:
         require(request, operation_scope())
-        return await _description(request, base)
+        return await _description(request, services, base)
     if isinstance(asked, UpdateRequest):
         require(request, operation_scope(update=True))
-        await threads.run(_update, state.store, state.backend, asked, base)
+        await services.threads.run(_update, services.store, services.backend, asked, base)
         return Response(status_code=204)
     if len(asked.text) > MAXIMUM_TEXT:
         raise too_large(MAXIMUM_TEXT)
-    query = await _continuous(threads, asked, base)
+    query = await _continuous(services.threads, asked, base)
     if query is not None:
-        return await answer_continuous(request, query, asked)
+        return await answer_continuous(request, services, query, asked)
     require(request, operation_scope())
-    return _answer(request, asked, base)
+    return _answer(request, services, asked, base)
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, limit: int) -> bytes:
     """An update may be as long as any body, a query as ``MAXIMUM_TEXT``; what a form is, it tells itself."""
-    limit: int = request.app.state.settings.max_request_bytes
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return await read_body(request, min(limit, MAXIMUM_TEXT) if media_type == SPARQL_QUERY else limit)
 
@@ -79,17 +79,16 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
     return query
 
 
-def _answer(request: Request, asked: QueryRequest, base: str) -> Response:
-    state = request.app.state
+def _answer(request: Request, services: Services, asked: QueryRequest, base: str) -> Response:
     question = QueryQuestion(
         asked.text,
-        _accept(request),
+        accept_header(request),
         base,
         asked.default_graphs,
         asked.named_graphs,
-        allow_fetch=str(state.store.fetching.allowed),
+        allow_fetch=str(services.store.fetching.allowed),
     )
-    return AnswerResponse(state.readers, question, query_limits(request).asked(asked.timeout))
+    return AnswerResponse(services.readers, question, services.query_limits.asked(asked.timeout))
 
 
 def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str) -> None:
@@ -99,18 +98,12 @@ def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str
     backend.store_changed()
 
 
-async def _description(request: Request, endpoint: str) -> Response:
-    media_type = choose(_accept(request), [*GRAPH_OFFERS, "text/html"])
+async def _description(request: Request, services: Services, endpoint: str) -> Response:
+    media_type = choose(accept_header(request), [*GRAPH_OFFERS, "text/html"])
     if media_type == "text/html":
-        return RedirectResponse(f"{request.scope.get('root_path', '')}/", status_code=303, headers=_VARY)
-    state = request.app.state
-    written = await state.threads.run(service_description, state.store, endpoint, GRAPH_OFFERS[media_type])
+        return RedirectResponse(f"{mounted_at(request)}/", status_code=303, headers=_VARY)
+    written = await services.threads.run(service_description, services.store, endpoint, GRAPH_OFFERS[media_type])
     return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
-
-
-def _accept(request: Request) -> str | None:
-    """The ``Accept`` headers as one; a list may be sent in several (RFC 9110 section 5.3)."""
-    return ", ".join(request.headers.getlist("accept")) or None
 
 
 routes: list[BaseRoute] = [Route("/sparql", sparql, methods=list(METHODS))]

@@ -10,10 +10,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.live.hub import Hub
-from endpoint.live.result_stream import InvalidTime, accept_header, hub_of, instant_parameter, read_instant
 from endpoint.resources.element_stream import element_stream
+from endpoint.resources.parameters import InvalidTime, accept_header, instant_parameter, mounted_at, read_instant
 from endpoint.resources.query_document import shown
 from endpoint.resources.request_body import read_body
+from endpoint.services import services_of
 from protocol.errors import NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType, choose
@@ -47,9 +48,9 @@ def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
 
 async def list_streams(request: Request) -> Response:
     """All streams, by name."""
-    hub = hub_of(request)
-    streams = await hub.call(hub.backend.streams)
-    root = _root(request)
+    hub = services_of(request.app).hub
+    streams = await hub.threads.run(hub.backend.streams)
+    root = mounted_at(request)
     documents = [stream_document(stream, root) for stream in sorted(streams, key=lambda stream: stream.name)]
     return JSONResponse({"streams": documents}, headers=_UNCACHED)
 
@@ -59,47 +60,49 @@ class Stream(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """One stream: described, or its elements as events."""
-        hub, name = hub_of(request), checked_name(request.path_params["name"])
-        stream = await hub.call(hub.backend.stream, name)
+        hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
+        stream = await hub.threads.run(hub.backend.stream, name)
         if choose(accept_header(request), ["application/json", EVENT_STREAM]) == EVENT_STREAM:
             return element_stream(request, name)
         return _described(request, stream)
 
     async def put(self, request: Request) -> Response:
         """Create the stream (201), or find it there with the same settings (200) or others (409)."""
-        hub, name = hub_of(request), checked_name(request.path_params["name"])
+        services, name = services_of(request.app), checked_name(request.path_params["name"])
+        hub = services.hub
         body = await read_body(request, _MAXIMUM_SETTINGS)
         existing = await _existing(hub, name)
         # Without an IRI in the body an existing stream keeps its own, whatever it is.
-        default = f"{request.app.state.settings.base_url}/streams/{name}" if existing is None else existing.settings.iri
+        default = f"{services.settings.base_url}/streams/{name}" if existing is None else existing.settings.iri
         settings = parse_stream_settings(body, default_iri=default)
-        new = await hub.call(hub.backend.create_stream, name, settings)
-        response = _described(request, await hub.call(hub.backend.stream, name), status=201 if new else 200)
-        response.headers["Location"] = f"{_root(request)}/streams/{name}"
+        new = await hub.threads.run(hub.backend.create_stream, name, settings)
+        response = _described(request, await hub.threads.run(hub.backend.stream, name), status=201 if new else 200)
+        response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"
         return response
 
     async def delete(self, request: Request) -> Response:
         """End the stream, and drop what is in it."""
-        hub, name = hub_of(request), checked_name(request.path_params["name"])
-        await hub.call(hub.backend.delete_stream, name)
+        hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
+        await hub.threads.run(hub.backend.delete_stream, name)
         return Response(status_code=204)
 
     async def post(self, request: Request) -> Response:
         """Append the body's messages; the answer comes once they are durable."""
-        hub, name = hub_of(request), checked_name(request.path_params["name"])
+        services, name = services_of(request.app), checked_name(request.path_params["name"])
+        hub = services.hub
         at = instant_parameter(request, "at")
         content_type = request.headers.get("content-type", "")
         if not content_type.strip():
             raise UnsupportedMediaType("there is no Content-Type: say what the body is, such as text/turtle")
-        body = await read_body(request, request.app.state.settings.max_request_bytes)
-        receipt = await hub.appended(lambda: hub.backend.append(name, body, content_type, at))
+        body = await read_body(request, services.settings.max_request_bytes)
+        receipt = await hub.threads.run_append(lambda: hub.backend.append(name, body, content_type, at))
         document = {"elements": receipt.elements, "triples": receipt.triples, "watermark": shown(receipt.watermark)}
         return JSONResponse(document, headers=_UNCACHED)
 
 
 async def put_watermark(request: Request) -> Response:
     """Advance the watermark to a time, or end the stream."""
-    hub, name = hub_of(request), checked_name(request.path_params["name"])
+    hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
     try:
         text = (await read_body(request, _MAXIMUM_TIME)).decode("utf-8-sig").strip()
     except UnicodeDecodeError:
@@ -107,24 +110,20 @@ async def put_watermark(request: Request) -> Response:
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].strip()  # the same as a JSON string
     if text.lower() == "end":
-        return _described(request, await hub.appended(lambda: hub.backend.end_stream(name)))
+        return _described(request, await hub.threads.run_append(lambda: hub.backend.end_stream(name)))
     watermark = read_instant(text, "watermark", also="end")
-    return _described(request, await hub.appended(lambda: hub.backend.advance(name, watermark)))
+    return _described(request, await hub.threads.run_append(lambda: hub.backend.advance(name, watermark)))
 
 
 async def _existing(hub: Hub, name: str) -> StreamDescription | None:
     try:
-        return await hub.call(hub.backend.stream, name)
+        return await hub.threads.run(hub.backend.stream, name)
     except NotFound:
         return None
 
 
 def _described(request: Request, stream: StreamDescription, *, status: int = 200) -> Response:
-    return JSONResponse(stream_document(stream, _root(request)), status_code=status, headers=_UNCACHED)
-
-
-def _root(request: Request) -> str:
-    return str(request.scope.get("root_path", ""))
+    return JSONResponse(stream_document(stream, mounted_at(request)), status_code=status, headers=_UNCACHED)
 
 
 routes: list[BaseRoute] = [

@@ -99,15 +99,15 @@ class WsgiBridge:
                 self.running, scope(environ), RequestBody.of(environ), partial(client_has_gone, environ)
             )
         except ProtocolError as error:
-            return problem_response(error.problem())
+            return wsgi_problem(error.problem())
         try:
             exchange.begin()
         except ProtocolError as error:
             exchange.close()
-            return problem_response(error.problem())
+            return wsgi_problem(error.problem())
         except ClientGone as error:
             exchange.close()
-            return problem_response(Unavailable(str(error)).problem())
+            return wsgi_problem(Unavailable(str(error)).problem())
         except BaseException:
             exchange.close()
             raise
@@ -117,7 +117,7 @@ class WsgiBridge:
         return WsgiResponse(exchange.status, exchange.headers, exchange)
 
 
-def problem_response(document: dict[str, Any]) -> WsgiResponse:
+def wsgi_problem(document: dict[str, Any]) -> WsgiResponse:
     """A problem document as a response of its own."""
     body = json.dumps(document, ensure_ascii=False).encode()
     headers = [("Content-Type", PROBLEM), ("Content-Length", str(len(body))), ("Cache-Control", "no-store")]

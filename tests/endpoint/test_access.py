@@ -10,6 +10,7 @@ from starlette.routing import Mount
 
 from endpoint import create_app
 from endpoint.access import warn_if_open
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.access import AccessToken, Scope, Tokens
 from tests.endpoint.asgi_client import TestClient
@@ -137,8 +138,8 @@ def test_a_mounted_application_asks_for_the_same_tokens(backend: FakeBackend) ->
         assert client.get("/rdf/streams").status_code == 401
         assert client.get("/rdf/streams", headers=bearer("read")).status_code == 200
         assert client.put("/rdf/streams/x", headers=bearer("read")).status_code == 403
-    inner.state.readers.end()
-    inner.state.store.close()
+    services_of(inner).readers.end()
+    services_of(inner).store.close()
 
 
 def test_an_event_stream_may_have_its_token_in_the_url_where_nobody_sees_it(backend: FakeBackend) -> None:
@@ -154,8 +155,8 @@ def test_an_event_stream_may_have_its_token_in_the_url_where_nobody_sees_it(back
         assert exchange.status == 200
         assert exchange._scope["query_string"] == b"since=beginning"
         await exchange.leave()
-        app.state.readers.end()
-        app.state.store.close()
+        services_of(app).readers.end()
+        services_of(app).store.close()
 
     run(check())
 

@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from endpoint import create_app
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -29,10 +30,14 @@ def test_the_backend_listens_to_the_hub_before_it_starts_and_is_stopped_at_the_e
     assert backend.calls.count("stop") == 1
 
 
-def test_everything_is_in_the_state_for_the_routes() -> None:
-    app = create_app(settings(), backend=FakeBackend())
+def test_an_application_has_its_services_once_it_was_started() -> None:
+    backend = FakeBackend()
+    app = create_app(settings(query_timeout=7), backend=backend)
+    with pytest.raises(RuntimeError, match="not been started"):
+        services_of(app)
     with TestClient(app):
-        assert {"settings", "store", "backend", "hub", "threads"} <= set(app.state._state)
+        services = services_of(app)
+        assert (services.backend, services.query_limits.seconds) == (backend, 7)
 
 
 def test_graphs_in_a_data_directory_are_kept(tmp_path: Path) -> None:
@@ -89,9 +94,9 @@ def test_mounted_under_a_prefix_it_starts_with_the_first_request() -> None:
         assert client.get("/rdf/").status_code == 200
         direct = client.put("/rdf/graphs/a%20b", content="<> <p> 1 .", headers={"Content-Type": "text/turtle"})
         assert direct.headers["location"] == "http://ex/rdf/graphs/a%20b"
-        inner.state.hub  # noqa: B018 - the hub is there as well
+        assert services_of(inner).hub.listeners() == {}
     # Nobody passes the end of a lifespan on; what follows is what the exit of the process does.
-    inner.state.store.close()
+    services_of(inner).store.close()
 
 
 def test_only_the_origins_named_may_ask() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import Never
 
 import httpx
@@ -8,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
 
-from endpoint.problems import EXCEPTION_HANDLERS
+from endpoint.problems import exception_handlers
 from protocol.errors import ProtocolError, QuerySyntaxError, Unavailable
 from protocol.sparql.request import MethodNotAllowed
 from tests.endpoint.asgi_client import TestClient
@@ -18,7 +19,7 @@ def raised(error: Exception, method: str = "GET", path: str = "/") -> httpx.Resp
     async def fail(request: Request) -> Never:
         raise error
 
-    app = Starlette(routes=[Route("/", fail)], exception_handlers=EXCEPTION_HANDLERS)
+    app = Starlette(routes=[Route("/", fail)], exception_handlers=exception_handlers(Counter()))
     response: httpx.Response = TestClient(app, raise_server_exceptions=False).request(method, path)
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["cache-control"] == "no-store"
@@ -77,6 +78,6 @@ def test_a_client_that_left_before_its_request_was_whole_is_no_error_of_ours(cap
     async def read(request: Request) -> Never:
         raise ClientDisconnect
 
-    app = Starlette(routes=[Route("/", read)], exception_handlers=EXCEPTION_HANDLERS)
+    app = Starlette(routes=[Route("/", read)], exception_handlers=exception_handlers(Counter()))
     assert TestClient(app).get("/").status_code == 499
     assert not caplog.records

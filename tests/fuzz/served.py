@@ -25,6 +25,7 @@ from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.server.server import Server
 from endpoint.server.sockets import listen, with_port
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
@@ -116,8 +117,7 @@ class _Graphs:
     @property
     def _store(self) -> GraphStore:
         assert self.app is not None
-        store: GraphStore = self.app.state.store
-        return store
+        return services_of(self.app).store
 
     @property
     def version(self) -> int:
@@ -137,8 +137,7 @@ def _application(kind: str, data: Path, settings: Settings) -> Starlette:
     backend: Backend = FakeBackend()
     if kind == "engine":
         backend = SparkBackend(data / "engine", graphs, base_iri=settings.base_url, make_pipeline=_SelfStepping)
-    graphs.app = app = create_app(settings, backend=backend)
-    app.state.answer_timeout = 0.3
+    graphs.app = app = create_app(settings, backend=backend, answer_timeout=0.3)
     return app
 
 

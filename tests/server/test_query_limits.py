@@ -15,7 +15,8 @@ import httpx
 import psutil
 import pytest
 
-from endpoint.live import result_stream
+from endpoint.live import event_stream
+from endpoint.services import services_of
 from protocol.streams import StreamSettings
 from tests.endpoint.readers.asking import ENDLESS, RUNAWAY, numbers
 from tests.endpoint.running_server import Running, running_server
@@ -33,7 +34,7 @@ CONTINUOUS = (
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(result_stream, "HEARTBEAT_SECONDS", HEARTBEAT)
+        patched.setattr(event_stream, "HEARTBEAT_SECONDS", HEARTBEAT)
         with running_server(query_timeout=LIMIT, readers=2) as running:
             with httpx.Client(base_url=running.url) as client:
                 assert client.post("/sparql", data={"update": numbers()}).status_code == 204
@@ -56,7 +57,7 @@ def readers() -> set[int]:
 
 def answering(server: Running) -> set[int]:
     """Those that are answering a query right now."""
-    return set(server.app.state.readers.answering)
+    return set(services_of(server.app).readers.answering)
 
 
 def test_a_query_of_ten_seconds_delays_nobody_and_ends_at_its_limit(server: Running) -> None:

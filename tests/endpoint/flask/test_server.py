@@ -13,6 +13,7 @@ from flask import Flask
 
 from endpoint.backend import Ended
 from endpoint.flask import SparqlStreams
+from endpoint.services import services_of
 from endpoint.wsgi import bridge as wsgi_bridge
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
@@ -35,7 +36,7 @@ class Site:
     client: httpx.Client
 
     def listeners(self) -> int:
-        hub = self.endpoint.mounted.asgi.state.hub
+        hub = services_of(self.endpoint.mounted.asgi).hub
         return sum(hub.listeners().values())
 
 

@@ -613,6 +613,30 @@ def test_the_server_stopping_closes_streams_without_an_end() -> None:
     run(check())
 
 
+def test_a_server_that_is_told_to_stop_lets_go_of_those_who_listen_and_of_those_who_still_come() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        told = asyncio.Event()
+
+        async def server_stops() -> None:
+            await told.wait()
+
+        hub = Hub(backend, server_stops=server_stops)
+        await hub.start()
+        backend.listen(hub.receive)
+        listener = await listen(hub)
+        backend.register("r", continuous(), standing=True)
+        assert not hub.stopping.is_set()
+        told.set()
+        await asyncio.wait_for(listener.task, 5)
+        assert hub.stopping.is_set()
+        for name in ("q", "r"):
+            late = await hub.subscribe(name, NOW)
+            assert [item async for item in late.items()] == []
+
+    run(check())
+
+
 def test_a_hub_outlives_the_event_loop_it_was_in() -> None:
     backend = backend_with_query()
     hub = Hub(backend)

@@ -4,6 +4,7 @@ import pytest
 
 from endpoint import create_app
 from endpoint.live.listeners import Listeners, TooManyListeners
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
@@ -33,7 +34,7 @@ def test_one_listener_too_many_is_told_to_come_back_later() -> None:
         first = Exchange(app, "/sparql", accept="text/event-stream", **QUERY)  # type: ignore[arg-type]
         await until(lambda: first.status)
         waiting = Exchange(app, "/sparql", accept="text/csv", **QUERY)  # type: ignore[arg-type]
-        await until(lambda: app.state.listeners.count == 2)
+        await until(lambda: services_of(app).listeners.count == 2)
         for accept in ("text/event-stream", "text/csv"):
             refused = Exchange(app, "/sparql", accept=accept, **QUERY)  # type: ignore[arg-type]
             await until(lambda: refused.complete)  # noqa: B023 - awaited in the same turn
@@ -45,8 +46,8 @@ def test_one_listener_too_many_is_told_to_come_back_later() -> None:
         assert again.status == 200
         await again.leave()
         await waiting.leave()
-        assert app.state.listeners.count == 0
-        app.state.readers.end()
-        app.state.store.close()
+        assert services_of(app).listeners.count == 0
+        services_of(app).readers.end()
+        services_of(app).store.close()
 
     run(check())

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 import anyio
 import httpx
@@ -14,10 +15,11 @@ from starlette.applications import Starlette
 
 from endpoint import create_app
 from endpoint.backend import Ended, Evaluation, Failed, Progress
-from endpoint.live import result_stream
+from endpoint.live import event_stream, result_stream
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import StartingPoint
+from endpoint.services import services_of, set_services
 from endpoint.settings import Settings
 from protocol.formats import sse
 from protocol.streams import StreamSettings
@@ -96,8 +98,8 @@ def test_events_are_as_the_contract_has_them() -> None:
 
 
 def test_heartbeats_are_comments_and_come_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert result_stream.HEARTBEAT_SECONDS < 15
-    monkeypatch.setattr(result_stream, "HEARTBEAT_SECONDS", 0.001)
+    assert event_stream.HEARTBEAT_SECONDS < 15
+    monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.001)
 
     async def check() -> None:
         async with running(backend_with_query()) as app:
@@ -115,10 +117,10 @@ def test_a_client_that_leaves_releases_everything() -> None:
         backend = backend_with_query()
         async with running(backend) as app:
             listeners = [Exchange(app, RESULTS, accept="text/event-stream") for _ in range(10)]
-            await until(lambda: app.state.hub.listeners() == {"q": 10})
+            await until(lambda: services_of(app).hub.listeners() == {"q": 10})
             for listener in listeners:
                 await listener.leave()
-            assert app.state.hub.listeners() == {}
+            assert services_of(app).hub.listeners() == {}
 
     run(check())
 
@@ -127,12 +129,13 @@ def test_a_listener_whose_connection_takes_nothing_holds_up_nobody_and_is_cut_of
     async def check() -> None:
         backend = backend_with_query()
         async with running(backend) as app:
-            app.state.hub = Hub(backend, bounds=Bounds(entries=8))
-            app.state.hub.bind()
-            backend.listen(app.state.hub.receive)
+            hub = Hub(backend, bounds=Bounds(entries=8))
+            hub.bind()
+            backend.listen(hub.receive)
+            set_services(app, replace(services_of(app), hub=hub))
             fast = Exchange(app, RESULTS, accept="text/event-stream")
             slow = Exchange(app, RESULTS, takes=asyncio.Event(), accept="text/event-stream")
-            await until(lambda: app.state.hub.listeners() == {"q": 2})
+            await until(lambda: services_of(app).hub.listeners() == {"q": 2})
             for n in range(1, 41):
                 backend.evaluate("q", n, answer(n))
                 await settle()
@@ -182,8 +185,8 @@ def test_the_hub_stopping_completes_every_response() -> None:
         backend = backend_with_query()
         async with running(backend) as app:
             listener = Exchange(app, RESULTS, accept="text/event-stream")
-            await until(lambda: app.state.hub.listeners())
-            await app.state.hub.stop()
+            await until(lambda: services_of(app).hub.listeners())
+            await services_of(app).hub.stop()
             await listener.task
             assert listener.complete
             assert listener.events == []
@@ -233,7 +236,7 @@ def test_over_a_real_server_results_stream_resume_and_are_let_go_of() -> None:
             assert "event: end" in list(lines)  # and then the connection closes
 
         async def released() -> None:
-            await until(lambda: app.state.hub.listeners() == {})
+            await until(lambda: services_of(app).hub.listeners() == {})
 
         anyio.run(released)
 

@@ -6,8 +6,8 @@ import pytest
 
 from endpoint.backend import Ended
 from endpoint.live.hub import Hub
-from endpoint.live.result_stream import Asked
-from endpoint.live.unregistered_queries import LiveQueries, TooManyLiveQueries, live_name
+from endpoint.live.subscription import RequestedStart
+from endpoint.live.unregistered_queries import TooManyUnregistered, UnregisteredQueries, unregistered_name
 from protocol.errors import QuerySemanticError, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
@@ -22,13 +22,13 @@ class Clock:
         return self.now
 
 
-def parts() -> tuple[FakeBackend, Hub, Clock, LiveQueries]:
+def parts() -> tuple[FakeBackend, Hub, Clock, UnregisteredQueries]:
     backend = FakeBackend()
     backend.create_stream("s", StreamSettings(STREAM))
     hub, clock = Hub(backend), Clock()
     hub.bind()
     backend.listen(hub.receive)
-    return backend, hub, clock, LiveQueries(hub, clock=clock, resume_window=60)
+    return backend, hub, clock, UnregisteredQueries(hub, clock=clock, resume_window=60)
 
 
 def names(backend: FakeBackend) -> list[str]:
@@ -39,15 +39,15 @@ def test_a_query_outlives_its_last_listener_by_the_resume_window() -> None:
     async def check() -> None:
         backend, _, clock, live = parts()
         query = continuous()
-        async with live.listening(query, Asked()):
-            async with live.listening(query, Asked()):
+        async with live.listening(query, RequestedStart()):
+            async with live.listening(query, RequestedStart()):
                 clock.now = 100
             clock.now = 500
             await live.sweep()
-            assert names(backend) == [live_name(query, None)]
+            assert names(backend) == [unregistered_name(query, None)]
         clock.now = 559
         await live.sweep()
-        assert names(backend) == [live_name(query, None)]
+        assert names(backend) == [unregistered_name(query, None)]
         clock.now = 560
         await live.sweep()
         assert names(backend) == []
@@ -58,10 +58,10 @@ def test_a_query_outlives_its_last_listener_by_the_resume_window() -> None:
 def test_a_listener_in_the_resume_window_keeps_the_query() -> None:
     async def check() -> None:
         backend, _, clock, live = parts()
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             pass
         clock.now = 59
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             clock.now = 1000
             await live.sweep()
             assert len(names(backend)) == 1
@@ -73,12 +73,12 @@ def test_a_listener_in_the_resume_window_keeps_the_query() -> None:
 def test_who_comes_while_the_query_is_removed_has_it_registered_again() -> None:
     async def check() -> None:
         backend, hub, clock, live = parts()
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             pass
         clock.now = 60
         removal = asyncio.create_task(live.sweep())
         await settle(2)
-        async with live.listening(continuous(), Asked()) as subscription:
+        async with live.listening(continuous(), RequestedStart()) as subscription:
             await removal
             assert len(names(backend)) == 1
             items = subscription.items()
@@ -96,7 +96,7 @@ def test_a_query_that_is_refused_leaves_nothing() -> None:
         backend, hub, clock, live = parts()
         for _ in range(2):
             with pytest.raises(QuerySemanticError):
-                async with live.listening(continuous(stream="http://e/unknown"), Asked()):
+                async with live.listening(continuous(stream="http://e/unknown"), RequestedStart()):
                     pass
         clock.now = 60
         await live.sweep()
@@ -109,9 +109,9 @@ def test_a_query_that_is_refused_leaves_nothing() -> None:
 def test_a_query_that_has_ended_is_registered_anew_for_who_asks_again() -> None:
     async def check() -> None:
         backend, _, _, live = parts()
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             backend.push(Ended(names(backend)[0], "over"))
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             assert backend.queries()[0].state == "waiting"
 
     run(check())
@@ -120,20 +120,20 @@ def test_a_query_that_has_ended_is_registered_anew_for_who_asks_again() -> None:
 def test_one_too_many_is_refused_until_another_is_let_go_of() -> None:
     async def check() -> None:
         backend, hub, clock, _ = parts()
-        live = LiveQueries(hub, maximum=2, clock=clock, resume_window=60)
+        live = UnregisteredQueries(hub, maximum=2, clock=clock, resume_window=60)
         first, second, third = (continuous(text) for text in ("SELECT 1", "SELECT 2", "SELECT 3"))
-        async with live.listening(first, Asked()):
-            async with live.listening(second, Asked()):
-                with pytest.raises(TooManyLiveQueries, match="2 continuous queries") as caught:
-                    async with live.listening(third, Asked()):
+        async with live.listening(first, RequestedStart()):
+            async with live.listening(second, RequestedStart()):
+                with pytest.raises(TooManyUnregistered, match="2 continuous queries") as caught:
+                    async with live.listening(third, RequestedStart()):
                         pass
                 assert (caught.value.status, caught.value.retry_after) == (503, 10)
-                async with live.listening(first, Asked()):
+                async with live.listening(first, RequestedStart()):
                     assert len(names(backend)) == 2
             # The second is kept for those who come back, as long as its place is not needed.
-            assert live_name(second, None) in names(backend)
-            async with live.listening(third, Asked()):
-                assert set(names(backend)) == {live_name(first, None), live_name(third, None)}
+            assert unregistered_name(second, None) in names(backend)
+            async with live.listening(third, RequestedStart()):
+                assert set(names(backend)) == {unregistered_name(first, None), unregistered_name(third, None)}
 
     run(check())
 
@@ -141,13 +141,13 @@ def test_one_too_many_is_refused_until_another_is_let_go_of() -> None:
 def test_of_those_nobody_listens_to_the_one_left_first_makes_room() -> None:
     async def check() -> None:
         backend, hub, clock, _ = parts()
-        live = LiveQueries(hub, maximum=2, clock=clock, resume_window=60)
+        live = UnregisteredQueries(hub, maximum=2, clock=clock, resume_window=60)
         for text in ("SELECT 1", "SELECT 2"):
             clock.now += 1
-            async with live.listening(continuous(text), Asked()):
+            async with live.listening(continuous(text), RequestedStart()):
                 pass
-        async with live.listening(continuous("SELECT 3"), Asked()):
-            kept = {live_name(continuous(text), None) for text in ("SELECT 2", "SELECT 3")}
+        async with live.listening(continuous("SELECT 3"), RequestedStart()):
+            kept = {unregistered_name(continuous(text), None) for text in ("SELECT 2", "SELECT 3")}
             assert set(names(backend)) == kept
 
     run(check())
@@ -159,7 +159,7 @@ def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
 ) -> None:
     async def check() -> None:
         backend, _, clock, live = parts()
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             pass
 
         def remove(name: str) -> None:
@@ -180,24 +180,24 @@ def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
 def test_refused_queries_do_not_use_up_the_places() -> None:
     async def check() -> None:
         _, hub, clock, _ = parts()
-        live = LiveQueries(hub, maximum=1, clock=clock, resume_window=60)
+        live = UnregisteredQueries(hub, maximum=1, clock=clock, resume_window=60)
         for number in range(3):
             with pytest.raises(QuerySemanticError):
-                async with live.listening(continuous(f"SELECT {number}", stream="http://e/unknown"), Asked()):
+                async with live.listening(continuous(f"SELECT {number}", stream="http://e/unknown"), RequestedStart()):
                     pass
-        async with live.listening(continuous(), Asked()):
+        async with live.listening(continuous(), RequestedStart()):
             pass
 
     run(check())
 
 
 def test_names_depend_on_the_text_and_the_start_alone() -> None:
-    assert live_name(continuous("a"), None) == live_name(continuous(" a\n"), None)
+    assert unregistered_name(continuous("a"), None) == unregistered_name(continuous(" a\n"), None)
     names = {
-        live_name(continuous("a"), None),
-        live_name(continuous("b"), None),
-        live_name(continuous("a"), 0),
-        live_name(continuous("a", stream="http://e/other"), None),
+        unregistered_name(continuous("a"), None),
+        unregistered_name(continuous("b"), None),
+        unregistered_name(continuous("a"), 0),
+        unregistered_name(continuous("a", stream="http://e/other"), None),
     }
     assert len(names) == 4
     assert all(name.startswith("live-") for name in names)

@@ -55,7 +55,7 @@ class Asking:
 @asynccontextmanager
 async def asking(directory: Path, size: int = 2, **options: Any) -> AsyncIterator[Asking]:
     store = GraphStore(directory / "store")
-    readers = ReaderPool(store, directory / "snapshots", size, **options)
+    readers = ReaderPool(store, directory / "snapshots", size, **{"memory_quads": 500_000, **options})
     await readers.start()
     try:
         yield Asking(store, readers, directory / "snapshots")

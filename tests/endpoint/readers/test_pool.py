@@ -266,7 +266,7 @@ def test_a_graph_is_given_whole_and_one_that_is_not_there_is_not_found(tmp_path:
             endpoint.store.update("INSERT DATA { <http://ex/s> <http://ex/p> 1 GRAPH <http://ex/g> { <a:s> <a:p> 2 } }")
             one = b'<http://ex/s> <http://ex/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
             assert await endpoint.whole(GraphQuestion(None, "application/n-triples")) == one
-            assert b'"2"' in await endpoint.whole(GraphQuestion("http://ex/g", None))
+            assert b'"2"' in await endpoint.whole(GraphQuestion("http://ex/g", "application/n-triples"))
             for iri, accept, status in (("http://ex/none", None, 404), ("http://ex/g", "text/csv", 406)):
                 with pytest.raises(RelayedError) as caught:
                     await endpoint.whole(GraphQuestion(iri, accept))

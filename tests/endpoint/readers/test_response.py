@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from endpoint import create_app
 from endpoint.readers import response
 from endpoint.readers.pool import ReaderPool
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import Exchange, run, until
@@ -41,8 +42,8 @@ class Application:
 async def application(data: Path, **given: Any) -> AsyncIterator[Application]:
     app = create_app(Settings(data=data, threads=2, **given), backend=FakeBackend())
     async with app.router.lifespan_context(app):
-        app.state.store.update(numbers())
-        yield Application(app, app.state.readers)
+        services_of(app).store.update(numbers())
+        yield Application(app, services_of(app).readers)
 
 
 def test_a_client_that_leaves_while_it_waits_ends_its_query(tmp_path: Path) -> None:

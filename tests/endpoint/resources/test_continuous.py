@@ -11,6 +11,7 @@ from endpoint import create_app
 from endpoint.backend import Ended, Evaluation, Failed, Progress
 from endpoint.live import channel
 from endpoint.live.channel import encode
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.errors import UnsupportedFeature
 from protocol.formats.sse import resume_token
@@ -58,7 +59,7 @@ def test_many_listeners_of_one_text_share_one_query_and_get_the_same_events(
         assert len(encoded) == 3
         for one in listeners:
             await one.leave()
-        assert app.state.hub.listeners() == {}
+        assert services_of(app).hub.listeners() == {}
         assert live(backend) == [name]  # for the resume window
 
     served(backend, check)
@@ -180,7 +181,7 @@ def answering(app: object, backend: FakeBackend, accept: str, data: bytes, query
     async def check() -> Exchange:
         async with app.router.lifespan_context(app):  # type: ignore[attr-defined]
             asked = Exchange(app, f"/sparql?query={quote(query)}", accept=accept)  # type: ignore[arg-type]
-            await until(lambda: app.state.hub.listeners())  # type: ignore[attr-defined]
+            await until(lambda: services_of(app).hub.listeners())  # type: ignore[attr-defined]
             [name] = live(backend)
             assert asked.status is None
             backend.evaluate(name, 1000, data)
@@ -225,7 +226,7 @@ def test_the_next_answer_is_not_the_one_before(backend: FakeBackend) -> None:
         backend.evaluate(name, 1000, answer(1))
         await until(lambda: listener.instants)
         asked = Exchange(app, ASKED, accept="application/json")
-        await until(lambda: app.state.hub.listeners() == {name: 2})
+        await until(lambda: services_of(app).hub.listeners() == {name: 2})
         backend.evaluate(name, 2000, answer(2))
         await asked.task
         assert asked.body == answer(2)
@@ -238,23 +239,22 @@ def test_the_next_answer_is_not_the_one_before(backend: FakeBackend) -> None:
 def test_a_client_that_goes_away_while_it_waits_lets_go_of_everything(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
         asked = Exchange(app, ASKED, accept="text/csv")
-        await until(lambda: app.state.hub.listeners())
+        await until(lambda: services_of(app).hub.listeners())
         await asked.leave()
-        assert app.state.hub.listeners() == {}
+        assert services_of(app).hub.listeners() == {}
 
     served(backend, check)
 
 
 def test_who_waits_too_long_is_told_why(backend: FakeBackend) -> None:
     async def check() -> None:
-        app = create_app(Settings(threads=2), backend=backend)
-        app.state.answer_timeout = 0.0
+        app = create_app(Settings(threads=2), backend=backend, answer_timeout=0.0)
         async with app.router.lifespan_context(app):
             asked = Exchange(app, ASKED, accept="text/csv")
             await asked.task
             assert asked.status == 504
             assert "watermarks" in asked.json["detail"]
-            assert app.state.hub.listeners() == {}
+            assert services_of(app).hub.listeners() == {}
 
     run(check())
 
@@ -288,8 +288,8 @@ def test_where_to_begin_may_be_said_in_a_form(backend: FakeBackend) -> None:
 def test_who_waits_does_not_keep_a_stopping_server(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
         asked = Exchange(app, ASKED, accept="text/csv")
-        await until(lambda: app.state.hub.listeners())
-        await app.state.hub.stop()
+        await until(lambda: services_of(app).hub.listeners())
+        await services_of(app).hub.stop()
         await asked.task
         assert asked.status == 503
 
@@ -300,7 +300,7 @@ def test_who_waits_does_not_keep_a_stopping_server(backend: FakeBackend) -> None
 def test_no_answer_to_come_is_a_problem_at_once(backend: FakeBackend, ended: bool, status: int) -> None:
     async def check(app: Starlette) -> None:
         asked = Exchange(app, ASKED, accept="text/csv")
-        await until(lambda: app.state.hub.listeners())
+        await until(lambda: services_of(app).hub.listeners())
         [name] = live(backend)
         backend.push(Ended(name, "all streams have ended") if ended else Failed(name, 1, "out of memory"))
         await asked.task

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 
 from endpoint.backend import Ended
-from endpoint.live.unregistered_queries import live_name
+from endpoint.live.unregistered_queries import unregistered_name
 from protocol.errors import Conflict, UnsupportedFeature
 from protocol.streams import StreamSettings
 from protocol.time import FIRST_INSTANT
@@ -131,7 +131,7 @@ def test_a_stream_may_be_named_by_its_url_or_by_its_iri(client: TestClient, back
 
 
 def test_queries_of_listeners_are_not_standing_ones(client: TestClient, backend: FakeBackend) -> None:
-    name = live_name(continuous(), None)
+    name = unregistered_name(continuous(), None)
     backend.register(name, continuous(), standing=False)
     assert client.get("/queries").json() == {"queries": []}
     for path in (f"/queries/{name}", f"/queries/{name}/results", f"/queries/{name}/plan"):

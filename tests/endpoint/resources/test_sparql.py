@@ -236,7 +236,7 @@ def test_a_continuous_query_goes_to_those_who_answer_it(
 ) -> None:
     from starlette.responses import PlainTextResponse
 
-    async def answer(request: Any, query: ContinuousQuery, sent: QueryRequest) -> PlainTextResponse:
+    async def answer(request: Any, services: Any, query: ContinuousQuery, sent: QueryRequest) -> PlainTextResponse:
         assert sent.text == text
         return PlainTextResponse(" ".join(query.streams))
 

@@ -1,0 +1,84 @@
+"""What requests say beside their bodies: accepted media types, times, and where a result stream is to begin."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+
+from endpoint.live.subscription import RequestedStart
+from protocol.errors import ProtocolError
+from protocol.formats import sse
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
+
+_OFFSET_WITHOUT_PLUS = re.compile(r" (?=\d\d:\d\d\Z)")
+
+
+class InvalidTime(ProtocolError):
+    """A parameter or body that should be a time, and is not."""
+
+    title = "Not a time"
+
+
+def mounted_at(request: Request) -> str:
+    """The path the application is mounted at, with which links begin; "" for the root."""
+    return str(request.scope.get("root_path", ""))
+
+
+def accept_header(request: Request) -> str | None:
+    """The ``Accept`` headers as one; a list may be sent in several (RFC 9110 section 5.3)."""
+    return ", ".join(request.headers.getlist("accept")) or None
+
+
+def requested_start(request: Request) -> RequestedStart:
+    """``Last-Event-ID`` (header, else ``?lastEventId=``) and ``?since=``; an empty one is as good as none.
+
+    Raises InvalidResumePoint or InvalidTime.
+    """
+    parameters = request.query_params
+    return read_requested_start(
+        request, last_event_id=parameters.get("lastEventId", ""), since=parameters.get("since", "")
+    )
+
+
+def read_requested_start(request: Request, *, last_event_id: str, since: str) -> RequestedStart:
+    """The same, with the parameters as they came: those of a query may be in a form (SPARQL 1.1 Protocol 2.1.2)."""
+    token = request.headers.get("last-event-id", "").strip() or last_event_id.strip()
+    return RequestedStart(sse.parse_resume_token(token) if token else None, read_since(since))
+
+
+def since_parameter(request: Request) -> Instant | None:
+    """``?since=`` of the URL, as ``read_since`` reads it."""
+    return read_since(request.query_params.get("since", ""))
+
+
+def read_since(text: str) -> Instant | None:
+    """Where to start: ``beginning`` is before all instants; None if ``text`` is empty. Raises InvalidTime."""
+    return BEFORE_ALL if text.strip().lower() == "beginning" else _instant_or_none(text, "since", also="beginning")
+
+
+def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:
+    """A time in the query string; None if the parameter is not there or empty. InvalidTime if it is there twice."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1:
+        raise InvalidTime(f"{name} is given {len(given)} times: give one")
+    return _instant_or_none("".join(given), name, also=also)
+
+
+def _instant_or_none(text: str, name: str, *, also: str) -> Instant | None:
+    text = text.strip()
+    if not text:
+        return None
+    # A plus sign that was not percent-encoded has become a space; a time has no other.
+    return read_instant(_OFFSET_WITHOUT_PLUS.sub("+", text), name, also=also)
+
+
+def read_instant(text: str, name: str, *, also: str = "") -> Instant:
+    """``text`` as a time within the years 1 to 9999. Raises InvalidTime, naming it and what would be right."""
+    try:
+        instant = parse_instant(text)
+        if not FIRST_INSTANT <= instant <= LAST_INSTANT:
+            raise ValueError(f"{text[:40]} is outside the years 1 to 9999")
+    except ValueError as error:
+        raise InvalidTime(f"{name}: {error}{f', or {also!r}' if also else ''}") from None
+    return instant

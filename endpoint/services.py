@@ -1,0 +1,57 @@
+"""What the routes of one application work with, in one typed object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+
+from endpoint.backend import Backend
+from endpoint.graphs.store import GraphStore
+from endpoint.live.hub import Hub
+from endpoint.live.listeners import Listeners
+from endpoint.live.unregistered_queries import UnregisteredQueries
+from endpoint.readers.limits import QueryLimits
+from endpoint.readers.pool import ReaderPool
+from endpoint.settings import Settings
+from endpoint.threads import WorkerThreads
+
+
+@dataclass(frozen=True)
+class Services:
+    """What an application has from its start to its stop.
+
+    ``requests`` counts the responses begun by method and status, ``refusals`` what was refused by a rule or a limit.
+    ``answer_timeout`` is for how many seconds a client that knows nothing of streams is kept waiting for an evaluation.
+    """
+
+    settings: Settings
+    store: GraphStore
+    readers: ReaderPool
+    threads: WorkerThreads
+    backend: Backend
+    hub: Hub
+    unregistered: UnregisteredQueries
+    listeners: Listeners
+    requests: Counter[tuple[str, int]]
+    refusals: Counter[str]
+    answer_timeout: float
+
+    @property
+    def query_limits(self) -> QueryLimits:
+        """The limits that the settings give every one-shot query."""
+        return QueryLimits(self.settings.query_timeout, self.settings.max_result_bytes)
+
+
+def set_services(app: Starlette, services: Services) -> None:
+    """From now on, these are the services of the application."""
+    app.state.services = services
+
+
+def services_of(app: Starlette) -> Services:
+    """The services of an application: ``services_of(request.app)``. RuntimeError if it was never started."""
+    services = getattr(app.state, "services", None)
+    if not isinstance(services, Services):
+        raise RuntimeError("the application has not been started")
+    return services
