@@ -10,7 +10,6 @@ project_copyright = author
 version = release = installed_version("sparql-streams")
 
 extensions = ["myst_parser"]
-myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 # A reference that resolves to nothing is a warning, and make docs takes warnings for errors.
 nitpicky = True

@@ -72,9 +72,7 @@ def named(page: Path) -> str:
 @cache
 def page(path: Path) -> Page:
     """Read a page."""
-    tokens = create_md_parser(MdParserConfig(enable_extensions={"colon_fence"}), DocutilsRenderer).parse(
-        path.read_text("utf-8")
-    )
+    tokens = create_md_parser(MdParserConfig(), DocutilsRenderer).parse(path.read_text("utf-8"))
     headings: list[str] = []
     links: list[str] = []
     code: list[str] = []
