@@ -20,7 +20,7 @@ from endpoint.client.http import Client
 from endpoint.client.terminal import for_a_person, json_line
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import JSON_LINES, RdfSyntax
-from protocol.formats.messages import Grouping, parse_content_type
+from protocol.messages.body_type import Grouping, parse_content_type
 from protocol.streams import DEFAULT_TIMESTAMP_PATH
 
 

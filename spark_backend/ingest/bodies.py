@@ -6,8 +6,8 @@ import json
 
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.messages import BodyType, Grouping
 from protocol.formats.xml_documents import without_encoding
+from protocol.messages.body_type import BodyType, Grouping
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.markers import read_marked
 from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, syntax_error

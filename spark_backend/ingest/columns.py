@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
-from protocol.formats.messages import parse_content_type
+from protocol.messages.body_type import parse_content_type
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant
 from spark_backend.ingest.blank_nodes import scope_blank_nodes

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
+from protocol.messages.turtle_tokens import LINE_END, TURTLE_TOKEN
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statements import (
@@ -30,7 +31,6 @@ from spark_backend.ingest.statements import (
     quads_of,
     syntax_error,
 )
-from spark_backend.ingest.turtle_tokens import LINE_END, TURTLE_TOKEN
 
 _MARKER = re.compile(rb"#[ \t]*@message(?![0-9A-Za-z_-])[^\r\n]*")
 _MARKER_ROW = "^#[ \\t]*@message([^0-9A-Za-z_-]|$)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.messages import (
+from protocol.messages.body_type import (
     ACCEPTED,
     BodyType,
     Grouping,
