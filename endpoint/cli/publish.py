@@ -21,6 +21,7 @@ from endpoint.client.terminal import for_a_person, json_line
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import JSON_LINES, RdfSyntax
 from protocol.messages.body_type import Grouping, parse_content_type
+from protocol.messages.message import Message
 from protocol.streams import DEFAULT_TIMESTAMP_PATH
 
 
@@ -117,14 +118,14 @@ class _Sender:
                 return
             lines = pace.lines_of(source, lambda size: self._progress.advance(self._task, size))
             try:
-                for batch in self._batches(m.split(lines, media_type), file, media_type, rate, speedup):
-                    self._post(*m.joined(batch, media_type), {})
+                for batch in self._batches(m.divide(lines, media_type), file, media_type, rate, speedup):
+                    self._post(*m.join(batch, media_type), {})
             except ValueError as error:
                 raise click.ClickException(f"{file}: {error}") from None
 
     def _batches(
-        self, messages: Iterator[m.Message], file: Path, media_type: str, rate: float | None, speedup: float | None
-    ) -> Iterator[list[m.Message]]:
+        self, messages: Iterator[Message], file: Path, media_type: str, rate: float | None, speedup: float | None
+    ) -> Iterator[list[Message]]:
         if speedup is not None:
             path = self._timestamp_path()
             scheduled = pace.replayed(messages, speedup, lambda message: m.timestamp(message, media_type, path))

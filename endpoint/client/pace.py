@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from endpoint.client.messages import Message
+from protocol.messages.message import Message
 from protocol.time import Instant
 
 BATCH_MESSAGES = 1000

@@ -1,1 +1,1 @@
-"""Messages: what a body's Content-Type says of them, and what divides a document into them (W3C RSP CG, *RDF Messages*)."""
+"""RDF messages: what a body's Content-Type says of them, and what divides a document into them."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
+from protocol.messages.json_lines import read_lines
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.markers import read_marked
 from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, syntax_error
@@ -70,42 +69,15 @@ def _read_single(document: bytes, format: RdfSyntax, base: str) -> Statements:
 
 
 def _read_lines(document: bytes, base: str) -> Statements:
-    """Newline-delimited JSON-LD (*RDF Messages*, section on JSON-LD).
-
-    A line with an object whose only member is ``@context`` is no message: it sets the context of the
-    messages after it, under their own. Lines of white space are skipped.
-    """
+    """Newline-delimited JSON-LD (``protocol/messages/json_lines.py``)."""
     canonical: list[bytes] = []
     lines: list[int] = []
-    context: bytes | None = None
-    for number, line in enumerate(document.split(b"\n"), start=1):
-        text = line.strip()
-        if not text:
-            continue
-        shift = len(line) - len(line.lstrip())
-        if b'"@context"' in text and (announced := _only_context(text)) is not None:
-            context = announced
-            continue
-        if context is not None:
-            envelope = b'{"@context":' + context + b',"@graph":'
-            shift -= len(envelope.decode())
-            text = envelope + text + b"}"
+    for line in read_lines(document.split(b"\n")):
         try:
-            canonical.append(canonical_statements(text, RdfSyntax.JSON_LD, base))
+            canonical.append(canonical_statements(line.document, RdfSyntax.JSON_LD, base))
         except SyntaxError as error:
-            column = None if error.offset is None else max(error.offset + shift, 1)
-            raise syntax_error(error, len(lines), number, column) from error
-        lines.append(number)
+            column = None if error.offset is None else max(error.offset + line.shift, 1)
+            raise syntax_error(error, len(lines), line.number, column) from error
+        lines.append(line.number)
     counts = [statements.count(b"\n") for statements in canonical]
     return Statements(quads_of(b"".join(canonical), RdfSyntax.JSON_LD), counts, lines.__getitem__)
-
-
-def _only_context(text: bytes) -> bytes | None:
-    """The context of an object that has no other member, else None."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(document, dict) and document.keys() == {"@context"}:
-        return json.dumps(document["@context"]).encode()
-    return None

@@ -1,15 +1,10 @@
-"""Bodies of several messages divided by ``# @message`` comment lines.
+"""Bodies of several messages divided by ``# @message`` comment lines (``protocol/messages/markers.py``).
 
-W3C RSP CG, *RDF Messages* (the ``messages=rdfm`` media type parameter): a marker at the start opens
-the first message instead of ending an empty one, and nothing after a last marker is no message; two
-markers with no statement between them enclose an empty message. Text after ``@message`` is a remark.
-Prefixes and the base carry over from message to message in Turtle and TriG. A marker stands where a
-statement may stand, so neither inside a statement nor inside a graph block.
+A marker stands where a statement may stand, so neither inside a statement nor inside a graph block.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
 from bisect import bisect_left
 from functools import cached_property
@@ -20,7 +15,8 @@ import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
-from protocol.messages.turtle_tokens import LINE_END, TURTLE_TOKEN
+from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, is_preamble, message_bounds
+from protocol.messages.turtle_tokens import LINE_END
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statements import (
@@ -32,16 +28,10 @@ from spark_backend.ingest.statements import (
     syntax_error,
 )
 
-_MARKER = re.compile(rb"#[ \t]*@message(?![0-9A-Za-z_-])[^\r\n]*")
-_MARKER_ROW = "^#[ \\t]*@message([^0-9A-Za-z_-]|$)"
-_USUAL_MARKER = pa.scalar("# @message", pa.string())
+_MARKER_ROW = f"^(?:{MARKER_COMMENT})$"
+_USUAL_MARKER = pa.scalar(MARKER.decode(), pa.string())
 _NOTHING = pa.scalar("", pa.string())
 _MAX_LINE = 16 * 1024
-_PREAMBLE = re.compile(
-    rb"(?:[ \t\r\n]++|#[^\r\n]*+|@prefix\s+[^\s:]*:\s*<[^<>\r\n]*>\s*\.|prefix\s+[^\s:]*:\s*<[^<>\r\n]*>"
-    rb"|@base\s+<[^<>\r\n]*>\s*\.|base\s+<[^<>\r\n]*>|@version\s+\S+\s*\.|version\s+[\"'][^\r\n]*)*+\Z",
-    re.IGNORECASE,
-)
 
 
 def read_marked(body: bytes, format: RdfSyntax, base: str) -> Statements:
@@ -100,14 +90,8 @@ def _are_markers(comments: pa.StringArray) -> pa.BooleanArray:
 def _divided(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: RdfSyntax) -> Statements:
     """The messages of statements that are divided by markers; ``at_markers``: how many stand before each."""
     counts = [after - before for before, after in pairwise([0, *at_markers.to_pylist(), len(quads)])]
-    first, last = _bounds(counts)
+    first, last = message_bounds(counts)
     return Statements(quads, counts[first:last], _Segments(body, format, first).line_of)
-
-
-def _bounds(counts: list[int]) -> tuple[int, int]:
-    """Which of the segments between markers are messages: not an empty one at either end, but at least one."""
-    first = int(len(counts) > 1 and counts[0] == 0)
-    return first, len(counts) - int(len(counts) - first > 1 and counts[-1] == 0)
 
 
 def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str) -> Statements:
@@ -135,25 +119,8 @@ def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str) -> Statemen
         segments.guess_first()
         raise _inside_graph_block(canonical, segments, delimiter)
     counts = [chunk.count(b"\n") for chunk in chunks]
-    segments.first, last = _bounds(counts)
+    segments.first, last = message_bounds(counts)
     return Statements(quads_of(b"".join(chunks), format), counts[segments.first : last], segments.line_of)
-
-
-def _markers(body: bytes, format: RdfSyntax) -> list[tuple[int, int]]:
-    """Where the marker comments stand in the body: start and end of each, in bytes."""
-    if not format.has_a_statement_a_line and (b'"""' in body or b"'''" in body):
-        comments = (match.span() for match in TURTLE_TOKEN.finditer(body) if match[0].startswith(b"#"))
-        spans = [span for span in comments if _MARKER.fullmatch(body, *span)]
-    else:
-        # Without long quotes no token spans lines, so what starts a line with '#' is a comment.
-        spans = [match.span() for match in _MARKER.finditer(body)]
-    return [(start, end) for start, end in spans if not _line_until(body, start).strip(b" \t")]
-
-
-def _line_until(body: bytes, position: int) -> bytes:
-    """The part of the line before the position."""
-    start = body.rfind(b"\n", 0, position) + 1
-    return body[body.rfind(b"\r", start, position) + 1 or start : position]
 
 
 class _Segments:
@@ -169,11 +136,11 @@ class _Segments:
 
     @cached_property
     def markers(self) -> list[tuple[int, int]]:
-        return _markers(self._body, self._format)
+        return find_markers(self._body, self._format)
 
     def guess_first(self) -> None:
         """Set ``first`` by what the lines look like, where no parser has counted statements."""
-        self.first = int(bool(self.markers) and _PREAMBLE.match(self._body, 0, self.markers[0][0]) is not None)
+        self.first = int(bool(self.markers) and is_preamble(self._body, self.markers[0][0]))
 
     def marker_line(self, marker: int) -> int:
         """The line (from 1) of a marker (from 0)."""

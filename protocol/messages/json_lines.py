@@ -1,0 +1,81 @@
+"""Newline-delimited JSON-LD: a message a line (W3C RSP CG, *RDF Messages*, section on JSON-LD).
+
+A line with an object whose only member is ``@context`` is no message: it sets the context of the messages after it,
+under their own. Lines of white space are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from protocol.messages.message import Message
+
+
+@dataclass(frozen=True)
+class JsonLine:
+    """A line that is a message: its number (from 1), its text without white space around it, and where that starts.
+
+    ``context``, JSON too, is what a line before it set; None: nothing.
+    """
+
+    number: int
+    text: bytes
+    indent: int
+    context: bytes | None
+
+    @property
+    def document(self) -> bytes:
+        """The message as one document of JSON-LD."""
+        return self.text if self.context is None else self._opening + self.text + b"}"
+
+    @property
+    def shift(self) -> int:
+        """What a column of the document has to be moved by to be one of the line, in characters."""
+        return self.indent if self.context is None else self.indent - len(self._opening.decode())
+
+    @property
+    def _opening(self) -> bytes:
+        return b'{"@context":' + (self.context or b"null") + b',"@graph":'
+
+
+def read_lines(lines: Iterable[bytes]) -> Iterator[JsonLine]:
+    """The messages of a document that comes in lines, with or without their ends."""
+    context: bytes | None = None
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if b'"@context"' in text and (announced := _only_context(text)) is not None:
+            context = announced
+        elif text:
+            yield JsonLine(number, text, len(line) - len(line.lstrip()), context)
+
+
+def divide(lines: Iterable[bytes]) -> Iterator[Message]:
+    """The messages of a document that comes in lines, as they come."""
+    for line in read_lines(lines):
+        yield Message(line.text, () if line.context is None else (b'{"@context":' + line.context + b"}",))
+
+
+def join(messages: Sequence[Message]) -> bytes:
+    """One document of these messages."""
+    lines: list[bytes] = []
+    said: tuple[bytes, ...] = ()
+    for message in messages:
+        if message.preamble != said:
+            # A context is taken back by one that has nothing in it.
+            said = message.preamble
+            lines += said or (b'{"@context":{}}',)
+        lines.append(message.body)
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _only_context(text: bytes) -> bytes | None:
+    """The context of an object that has no other member, else None."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(document, dict) and document.keys() == {"@context"}:
+        return json.dumps(document["@context"]).encode()
+    return None

@@ -1,0 +1,45 @@
+"""Bodies of several messages are divided as a client divides the file they come from."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.formats.media_types import RdfSyntax
+from protocol.messages import json_lines
+from protocol.messages.body_type import BodyType, Grouping
+from protocol.messages.markers import divide
+from spark_backend.ingest.bodies import read_statements
+
+_LINES = st.sampled_from(
+    [
+        "# @message", "  # @message 7", "#@message\r", "#@messages", "# a comment", "", "\t",
+        "<http://a/s> <http://a/p> <http://a/o> .", '_:b <http://a/p> "# @message" .\r',
+    ]
+)  # fmt: skip
+_MORE_LINES = st.sampled_from(
+    [
+        "@prefix : <http://a/> .", "PREFIX : <http://b/>", "@base <http://c/> .", ":s :p 1 .",
+        '<s> <p> """\n# @message\n@prefix : <http://d/> .\n""" .', "[] :p :o . # @message",
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("syntax", [RdfSyntax.N_TRIPLES, RdfSyntax.TURTLE])
+@given(st.data())
+def test_a_body_has_the_messages_that_a_client_divides_it_into(syntax: RdfSyntax, data: st.DataObject) -> None:
+    lines = _LINES if syntax.has_a_statement_a_line else _LINES | _MORE_LINES
+    begin = "" if syntax.has_a_statement_a_line else "@prefix : <http://e/> .\n"
+    text = begin + "\n".join(data.draw(st.lists(lines, max_size=12)))
+    whole = read_statements(text.encode(), BodyType(syntax, Grouping.MARKERS), "http://base/")
+    divided = divide(text.encode().splitlines(keepends=True), syntax)
+    apart = [read_statements(message.alone, BodyType(syntax), "http://base/").counts for message in divided]
+    assert [[count] for count in whole.counts] == apart
+
+
+def test_lines_of_json_ld_have_the_context_before_them() -> None:
+    lines = [b'{"p": 1}', b'{"@context": {"p": "http://a/p"}}', b'{"p": 1}', b'{"p": 2}']
+    for body in (b"\n".join(lines), json_lines.join(list(json_lines.divide(lines)))):
+        statements = read_statements(body, BodyType(RdfSyntax.JSON_LD, Grouping.LINES), "http://base/")
+        assert statements.counts == [0, 1, 1]
