@@ -60,6 +60,12 @@ class QuerySyntaxError(ProtocolError):
     title = "Syntax error in the query"
 
 
+class UpdateSyntaxError(ProtocolError):
+    """The text is not a SPARQL 1.1 update."""
+
+    title = "Syntax error in the update"
+
+
 class QuerySemanticError(ProtocolError):
     """The text parses, but means nothing: an unknown stream, an undeclared window, a step of zero."""
 

@@ -22,8 +22,7 @@ from conformance.answers.results import UnreadableAnswer, actual_answer, graph
 from conformance.engines.endpoints import TIMEOUT_SECONDS, Endpoint
 from conformance.engines.engine import Contents, EngineFailure, Language
 from conformance.engines.services import Services, StandIns
-from endpoint.graphs.syntax_errors import UpdateSyntaxError
-from protocol.errors import QuerySyntaxError
+from protocol.errors import QuerySyntaxError, UpdateSyntaxError
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
 
 SOLUTIONS_TYPES = ("application/sparql-results+json", "application/sparql-results+xml", "text/tab-separated-values")

@@ -92,9 +92,10 @@ def problem_text(body: bytes | str, otherwise: str) -> str:
         start = (body.decode("utf-8", "replace") if isinstance(body, bytes) else body).strip().partition("\n")[0][:200]
         return f"{otherwise}: {start}" if start else otherwise
     text = ": ".join(str(part) for part in (problem.get("title"), problem.get("detail")) if part)
-    if "line" in problem:
-        text += f" (line {problem['line']}" + (f", column {problem['column']})" if "column" in problem else ")")
-    return text
+    if "line" not in problem:
+        return text
+    place = f" (line {problem['line']}" + (f", column {problem['column']})" if "column" in problem else ")")
+    return text if text.endswith(place) else text + place
 
 
 def broken(error: httpx.HTTPError) -> str:

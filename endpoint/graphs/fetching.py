@@ -10,12 +10,12 @@ from urllib.parse import urljoin, urlsplit
 
 import pyoxigraph as ox
 
-from endpoint.graphs.syntax_errors import require_update
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.sparql.load import loads
+from protocol.sparql.syntax import require_update
 
 if TYPE_CHECKING:
     import httpx
@@ -136,7 +136,7 @@ class Fetching:
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:
     """What the LOAD operations of an update load, as N-Triples, in order; None for a SILENT one that failed.
 
-    Raises UpdateSyntaxError, Refused and MalformedLoad, before anything is fetched, and LoadFailed.
+    Raises UpdateSyntaxError and Refused, before anything is fetched, and LoadFailed.
     """
     found: list[str | None] = []
     if "load" in update.casefold():

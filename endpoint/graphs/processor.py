@@ -17,8 +17,6 @@ from rdflib import Graph, Variable, plugin
 from rdflib.query import Processor, Result, UpdateProcessor
 from rdflib.term import Node
 
-from endpoint.graphs.corrections import error_in_original, rewritten
-from endpoint.graphs.syntax_errors import syntax_error
 from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
@@ -26,9 +24,11 @@ from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.formats.xml_text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.guard import permitted_query, refuse_excess, refuse_services
 from protocol.sparql.load import loads, with_data
+from protocol.sparql.syntax import query_error, refuse_misreading, update_error
 
 NAME = "oxigraph"
 
@@ -160,8 +160,9 @@ class OxigraphProcessor(Processor):
         if not default and not named:
             default, named = _from_clauses(text, base)
         original = text
+        refuse_misreading(original, base)
         try:
-            text = rewritten(original, base, lambda: self._named_graphs(original, base, default, named))
+            text = corrected(original, lambda: self._named_graphs(original, base, default, named))
             if not default and not named:
                 answer = self._store.query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
                 return {"answer": answer, "services": services}
@@ -173,8 +174,8 @@ class OxigraphProcessor(Processor):
                 text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=CUSTOM_FUNCTIONS
             )
             return {"answer": answer, "services": services}
-        except SyntaxError as error:
-            raise error_in_original(original, text, error, base) from None
+        except SyntaxError:
+            raise query_error(original, base) from None
         except (RuntimeError, OSError) as error:
             problem = _problem_of(error, services)
             if problem is None:
@@ -273,8 +274,8 @@ class OxigraphUpdateProcessor(UpdateProcessor):
         text = with_data(strOrQuery, loads(strOrQuery, allow_fetch, base=base), loaded)
         try:
             self._store.update(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
-        except SyntaxError as error:
-            raise syntax_error(strOrQuery, error, update=True) from None
+        except SyntaxError:
+            raise update_error(strOrQuery, base) from None
         except RuntimeError as error:
             raise QuerySemanticError(str(error)) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from protocol.errors import QuerySemanticError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError, UnsupportedFeature
 from protocol.language.aggregate_clauses import AggregateClauses
 from protocol.language.cursor import Cursor
 from protocol.language.dialects import contradicting, reports, stream_window
@@ -16,7 +16,7 @@ from protocol.language.stream_clauses import StreamClauses
 from protocol.language.timestamps import TimestampCalls
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
-from protocol.sparql.syntax import find_fault
+from protocol.sparql.syntax import ONE_IRI, iris_like_operators, query_fault
 from protocol.sparql.tokens import Token, TokenKind
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
@@ -89,9 +89,7 @@ class _QueryReader:
         while self._cursor.token.kind is not TokenKind.END:
             self._step()
         if self._open:
-            line, column = self._cursor.source.place(self._open[-1].start)
-            opening = self._open[-1].text
-            raise self._cursor.unexpected(f"{_OPENING[opening]} for the {opening} of line {line}, column {column}")
+            raise self._unclosed(self._open[-1])
         self._check_streams(registration, written)
         operator = self._chosen_operator(registration, written)
         self._check_syntax()
@@ -223,13 +221,19 @@ class _QueryReader:
                 raise cursor.error(f"{token.text} closes nothing")
             opening = self._open.pop()
             if _OPENING[opening.text] != token.text:
-                line, column = cursor.source.place(opening.start)
-                raise cursor.unexpected(
-                    f"{_OPENING[opening.text]} for the {opening.text} of line {line}, column {column}"
-                )
+                raise self._unclosed(opening)
         following = cursor.following
         if token.text == "~" or (following.start == token.end and token.text + following.text[:1] in ("<<", "{|")):
             raise cursor.error("triple terms belong to SPARQL 1.2: write SPARQL 1.1", token, UnsupportedFeature)
+
+    def _unclosed(self, opening: Token) -> ProtocolError:
+        """The error for the next token, before which this bracket should have been closed."""
+        cursor = self._cursor
+        for iri in iris_like_operators(cursor.tokens):
+            if opening.start < iri.start < cursor.token.start and _OPENING[opening.text] in iri.text:
+                return cursor.error(ONE_IRI, iri)
+        line, column = cursor.source.place(opening.start)
+        return cursor.unexpected(f"{_OPENING[opening.text]} for the {opening.text} of line {line}, column {column}")
 
     def _reject(self, token: Token) -> None:
         """Raise for the keywords that cannot stand here or are not evaluated yet."""
@@ -274,7 +278,7 @@ class _QueryReader:
 
     def _check_syntax(self) -> None:
         checked = self._rewriter.checked()
-        fault = find_fault(checked.text)
+        fault = query_fault(checked.text)
         if fault is not None:
             offset = checked.offset(fault.offset)
             written = self._cursor.source.text[offset : offset + 6].upper()

@@ -6,14 +6,12 @@ without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 - it knows ``true`` and ``false`` in lower case only (Query section 19.8, note 1: keywords have no case);
 - GROUP_CONCAT of literals with one language keeps it (section 18.5.1.7: the result is a simple literal);
 - it evaluates ``GRAPH ?g {…}`` once, with ?g as a variable of the patterns in it, and not graph by graph
-  (section 18.6, evaluation of Graph), which differs where the group has a subquery or MINUS, or names ?g;
-- it reads ``?x<?a&&?b>?y`` as a comparison (section 19.8, note 2: the longest match is an IRI).
+  (section 18.6, evaluation of Graph), which differs where the group has a subquery or MINUS, or names ?g.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
 from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
@@ -23,7 +21,6 @@ MAXIMUM_GRAPHS = 200
 
 _ALWAYS = frozenset({"SELECT", "MINUS"})
 _IF_NAMED = frozenset({"OPTIONAL", "FILTER", "BIND", "VALUES", "UNION", "SERVICE", "GRAPH"})
-_OPERAND = frozenset({LexemeKind.VARIABLE, LexemeKind.STRING})
 
 
 def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
@@ -123,25 +120,6 @@ def _own_blank_nodes(group: str, number: int) -> str:
     """The group with other labels: a label must not be in two groups (section 5.1.1)."""
     found = [lexeme for lexeme in lexemes(group) if lexeme.kind is LexemeKind.BLANK]
     return _replaced(group, [(lexeme.end, lexeme.end, f"_graph{number}") for lexeme in found])
-
-
-def iris_like_operators(text: str) -> list[Lexeme]:
-    """IRIs that a reader might take for two comparisons: those after an operand, with what may stand between them."""
-    if "<" not in text or not any(sign in text for sign in ("&&", ",", ")")):
-        return []
-    found = list(lexemes(text))
-    return [
-        lexeme
-        for before, lexeme in pairwise(found)
-        if lexeme.kind is LexemeKind.IRI
-        and any(sign in lexeme.text for sign in ("&&", ",", ")"))
-        and (before.kind in _OPERAND or before.text == ")" or before.text.isdigit())
-    ]
-
-
-def with_plain_iris(text: str, iris: Sequence[Lexeme]) -> str:
-    """The text with other IRIs for these, which nobody takes for operators."""
-    return _replaced(text, [(lexeme.start, lexeme.end, "<urn:x>") for lexeme in iris])
 
 
 def _closing(found: Sequence[Lexeme], opening: int) -> int | None:

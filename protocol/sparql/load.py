@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.errors import ProtocolError
+from protocol.errors import UpdateSyntaxError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.guard import Refused, is_load, name_after, resolved
 from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
-
-
-class MalformedLoad(ProtocolError):
-    """LOAD in a form that SPARQL 1.1 Update section 3.1.4 does not have."""
-
-    title = "Syntax error in the update"
+from protocol.sparql.prologue import declaration_end
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
     """The LOAD operations, in order.
 
     Raises Refused, with the place, for an address that is not on the list (also with SILENT: the failure
-    is not that of the load), MalformedLoad for what is no LOAD operation.
+    is not that of the load), UpdateSyntaxError for what is no LOAD operation.
     """
     if "load" not in update.casefold():
         return []
@@ -44,7 +39,8 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
     operations: list[Load] = []
     declarations: list[str] = []
     for index, lexeme in enumerate(found):
-        declarations += _declaration(found, index)
+        if not lexeme.depth and (end := declaration_end(found, index)):
+            declarations.append(" ".join(one.text for one in found[index:end]))
         if not is_load(found, index):
             continue
         line, column = place(update, lexeme.start)
@@ -57,7 +53,7 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
             )
         operation = _operation(update, found, index, " ".join(declarations), base)
         if operation is None:
-            raise MalformedLoad(
+            raise UpdateSyntaxError(
                 "write LOAD [SILENT] <iri> [INTO GRAPH <iri>], with spaces between, and a semicolon after it if "
                 "another operation follows",
                 line=line,
@@ -95,23 +91,6 @@ def with_data(update: str, operations: Sequence[Load], contents: Sequence[str | 
             pieces.append(f"CREATE SILENT GRAPH {graph} ; INSERT DATA {{ GRAPH {graph} {{ {data} }} }}{lines}")
         done = operation.end
     return "".join([*pieces, update[done:]])
-
-
-def _declaration(found: Sequence[Lexeme], index: int) -> list[str]:
-    """The text of the PREFIX or BASE declaration that begins here, if any does."""
-    lexeme, rest = found[index], found[index + 1 : index + 3]
-    if lexeme.depth:
-        return []
-    if lexeme.keyword == "BASE" and rest and rest[0].kind is LexemeKind.IRI:
-        return [f"BASE {rest[0].text}"]
-    if (
-        lexeme.keyword == "PREFIX"
-        and len(rest) == 2
-        and rest[0].kind is LexemeKind.NAME
-        and rest[1].kind is LexemeKind.IRI
-    ):
-        return [f"PREFIX {rest[0].text} {rest[1].text}"]
-    return []
 
 
 def _operation(update: str, found: Sequence[Lexeme], index: int, prologue: str, base: str | None) -> Load | None:

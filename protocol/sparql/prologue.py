@@ -7,6 +7,7 @@ The grammar allows ``PREFIX`` and ``BASE`` after each semicolon; Oxigraph's pars
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
@@ -42,7 +43,7 @@ def with_one_prologue(update: str) -> str:
     index, later, opening = 0, False, True
     while index < len(found):
         lexeme = found[index]
-        if opening and (end := _declaration(found, index)):
+        if opening and (end := declaration_end(found, index)):
             _declare(update, found[index:end], prologues, taken, later)
             if later:
                 start, stop = lexeme.start, found[end - 1].end
@@ -69,8 +70,21 @@ def with_one_prologue(update: str) -> str:
     return "".join(pieces) + update[done:]
 
 
-def _declaration(found: list[Lexeme], index: int) -> int:
-    """Where the declaration that begins here ends; 0 if none does."""
+def after_prologue(text: str) -> int:
+    """The offset of what follows the prologue at the beginning of a text."""
+    found: list[Lexeme] = []
+    for lexeme in lexemes(text):
+        found.append(lexeme)
+        if lexeme.kind not in (LexemeKind.IRI, LexemeKind.NAME) and lexeme.keyword not in ("PREFIX", "BASE"):
+            break
+    index = 0
+    while index < len(found) and (end := declaration_end(found, index)):
+        index = end
+    return found[index].start if index < len(found) else len(text)
+
+
+def declaration_end(found: Sequence[Lexeme], index: int) -> int:
+    """The index after the ``PREFIX`` or ``BASE`` declaration that begins with this lexeme; 0 if none does."""
     kinds = [lexeme.kind for lexeme in found[index + 1 : index + 3]]
     if (
         found[index].keyword == "PREFIX"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 
 from protocol.errors import ProtocolError, QuerySyntaxError
 
@@ -50,6 +51,11 @@ class Source:
             length += len(character)
             done = match.end()
         return "".join(parts) + self.original[done:]
+
+    @property
+    def escapes(self) -> Sequence[int]:
+        """The offsets of the characters that were escaped."""
+        return self._decoded[1::2]
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1, in the original text. A column is a count of code points."""

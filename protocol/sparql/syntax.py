@@ -1,15 +1,24 @@
-"""Whether a text is a SPARQL query; Oxigraph's parser is the judge."""
+"""Whether a text is a SPARQL query or update, and if not, what is wrong with it and where.
+
+Oxigraph's parser is the judge: of one-shot queries, of updates, and of what a continuous query is in standard SPARQL.
+Nothing is evaluated, changed or fetched here.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import pyoxigraph
 
+from protocol.errors import ProtocolError, QuerySyntaxError, UpdateSyntaxError
 from protocol.sparql.corrections import lower_case_booleans
+from protocol.sparql.guard import refuse_excess
 from protocol.sparql.iris import is_absolute
+from protocol.sparql.prologue import after_prologue
+from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
@@ -17,6 +26,8 @@ _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _REASON = re.compile(r"\b[A-Z]\w*(?: [\w*.']+){3,}")
 # Longer than any keyword of SPARQL, see _locate.
 _GAP = " " * 40
+# Longer texts are parsed only once: the place is then where the parser stopped, which may be a little late.
+_LONGEST = 100_000
 # Marks of SPARQL 1.2 that are cut in two by SPARQL 1.1's tokens, and must not be torn apart.
 _GLUED = frozenset({"<<", ">>", "<(", ">)", ")>", "{|", "|}"})
 
@@ -26,12 +37,87 @@ _SAID = {
 }  # fmt: skip
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)+)"')
 
+_DECLARATION = re.compile(r"(?:prefix|base)\b", re.IGNORECASE)
+_NO_OPERATION = "DROP GRAPH <urn:x-sparql-streams:none> ; "
+
+# An IRI with what may stand between two comparisons. The lookahead keeps it from searching where no > follows.
+_PERHAPS_OPERATORS = re.compile(r'<(?=[^<>"{}|^`\\\x00-\x20]*+>)[^<>"{}|^`\\\x00-\x20]*?(?:&&|[,)])')
+_OPERAND = frozenset({TokenKind.VARIABLE, TokenKind.STRING, TokenKind.NUMBER, TokenKind.LANGUAGE_TAG})
+_OPERATOR = re.compile(r"[&,()?$*;!=+]")
+ONE_IRI = "from here to the next > is one IRI (the longest match, Query section 19.8): write a space after <"
+"""What is wrong with ``?x<?a&&?b>?y``."""
+
 
 class Fault(NamedTuple):
     """What is wrong, and the offset where."""
 
     detail: str
     offset: int
+
+
+class _Stop(NamedTuple):
+    """Where Oxigraph's parser stopped, roughly, and what it said."""
+
+    offset: int
+    message: str
+
+
+_Parse = Callable[[str], _Stop | None]
+
+
+def query_fault(text: str, base: str | None = None) -> Fault | None:
+    """The first fault of a text as a query, or None. Codepoint escapes are to be decoded already (``Source``).
+
+    ``base`` (an absolute IRI) resolves relative IRIs where the text has no BASE.
+    """
+    text = lower_case_booleans(text)  # keywords have no case (Query section 19.8), and the parser knows these in one
+    return _misreading(text, base) or _fault(text, _query_parser(base), "query", base)
+
+
+def query_error(text: str, base: str | None = None) -> ProtocolError:
+    """The error, with its place, to answer with for a text that Oxigraph does not take for a query."""
+    source = Source(text)
+    fault = query_fault(source.text, base)
+    if fault is None:
+        fault = _escape(source)
+    return source.error(*_of_streams(source.text, fault), QuerySyntaxError)
+
+
+def update_error(text: str, base: str | None = None) -> ProtocolError:
+    """The error, with its place, to answer with for a text that Oxigraph does not take for an update."""
+    source = Source(text)
+    fault = _fault(source.text, _update_parser(base), "update", base) or _escape(source)
+    return source.error(*fault, UpdateSyntaxError)
+
+
+def require_update(text: str, base: str | None = None) -> None:
+    """Raise UpdateSyntaxError, or TooComplex, unless Oxigraph reads the text as an update; nothing of it is done."""
+    refuse_excess(text)
+    if _update_parser(base)(text) is not None:
+        raise update_error(text, base)
+
+
+def refuse_misreading(text: str, base: str | None = None) -> None:
+    """Raise QuerySyntaxError for a text that only Oxigraph takes for a query: it reads an IRI as two comparisons.
+
+    By the longest match (Query section 19.8, note 2) ``<?a&&?b>`` in ``?x<?a&&?b>?y`` is an IRI, between two variables.
+    """
+    if _PERHAPS_OPERATORS.search(text):
+        source = Source(text)
+        fault = _misreading(lower_case_booleans(source.text), base)
+        if fault is not None:
+            raise source.error(*fault, QuerySyntaxError)
+
+
+def iris_like_operators(tokens: Sequence[Token]) -> list[Token]:
+    """IRIs that a reader might take for two comparisons: those after an operand, with what may stand between them."""
+    return [
+        token
+        for before, token in pairwise(tokens)
+        if token.kind is TokenKind.IRI
+        and (before.kind in _OPERAND or before.text == ")")
+        and _PERHAPS_OPERATORS.match(token.text)
+    ]
 
 
 class _WellFormed(Exception):
@@ -45,47 +131,80 @@ class _NeverEvaluate:
         raise _WellFormed
 
 
-def find_fault(text: str) -> Fault | None:
-    """The first fault of a text as a SPARQL query, or None. Nothing is evaluated or fetched."""
-    text = lower_case_booleans(text)  # keywords have no case (Query section 19.8), and the parser knows these in one
-    message = _parse(text)
-    if message is None:
+def _query_parser(base: str | None) -> _Parse:
+    def parse(text: str) -> _Stop | None:
+        try:
+            pyoxigraph.Store().query(text, base_iri=base, named_graphs=_NeverEvaluate())  # type: ignore[arg-type]
+        except _WellFormed:
+            return None
+        except SyntaxError as error:
+            return _Stop(_offset(text, str(error)), str(error))
+        raise AssertionError("the SPARQL parser evaluated a query that was to be checked only")
+
+    return parse
+
+
+def _update_parser(base: str | None) -> _Parse:
+    in_prologue = _query_parser(base)  # which is the same in queries, and what is wrong with it is found there first
+
+    def parse(text: str) -> _Stop | None:
+        # All is read before the first operation runs, and that fails: there is no such graph.
+        start = after_prologue(text)
+        if _DECLARATION.match(text, start):
+            return in_prologue(text)
+        guarded = text[:start] + _NO_OPERATION + text[start:]
+        try:
+            pyoxigraph.Store().update(guarded, base_iri=base)
+        except SyntaxError as error:
+            offset = _offset(guarded, str(error))
+            return _Stop(offset if offset <= start else max(start, offset - len(_NO_OPERATION)), str(error))
+        except RuntimeError:
+            return None
+        raise AssertionError("the SPARQL parser ran an update that was to be checked only")
+
+    return parse
+
+
+def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | None:
+    stop = parse(text)
+    if stop is None:
         return None
-    token, located = _locate(text, message)
+    if len(text) > _LONGEST:
+        reason = _REASON.search(stop.message)
+        return Fault(reason[0].rstrip(".") if reason else f"the {what} is not well-formed up to here", stop.offset)
+    tokens = tokenize(text)
+    if not _PLACE.match(stop.message):  # of a blank node in two operations Oxigraph says which it is, not where
+        named = [token.start for token in tokens if token.kind is TokenKind.BLANK_NODE and token.text in stop.message]
+        return Fault(stop.message, named[-1] if named else 0)
+    token, located = _locate(text, tokens, stop, parse)
+    shown = token.shown if token.kind is not TokenKind.END else f"the end of the {what}"
     reason = _REASON.search(located)
-    if token.kind is TokenKind.IRI and not is_absolute(token.text[1:-1]):
-        detail = f"{token.shown} is relative: write an absolute IRI, or BASE"
+    if token.kind is TokenKind.IRI and base is None and not is_absolute(token.text[1:-1]):
+        detail = f"{shown} is relative: write an absolute IRI, or BASE"
     elif token.kind is TokenKind.IRI and "IRI parsing failed" in located:
-        detail = f"{token.shown} is not an IRI"
-    elif token.kind is TokenKind.PREFIXED_NAME and "Prefix not found" in located:
-        prefix = token.text.partition(":")[0]
+        detail = f"{shown} is not an IRI"
+    elif token.kind is TokenKind.PREFIXED_NAME and (prefix := token.text.partition(":")[0]) not in _prefixes(tokens):
         detail = f"the prefix {prefix}: is not declared: write PREFIX {prefix}: <…>"
     elif reason:
         detail = reason[0].rstrip(".")
     else:
-        wanted = _wanted(text[: token.start])
-        detail = f"unexpected {token.shown}" + (f": expected {wanted}" if wanted else "")
+        wanted = _wanted(text[: token.start], parse)
+        detail = f"unexpected {shown}" + (f": expected {wanted}" if wanted else "")
     return Fault(detail, token.start)
 
 
-def _parse(text: str) -> str | None:
-    try:
-        pyoxigraph.Store().query(text, named_graphs=_NeverEvaluate())  # type: ignore[arg-type]
-    except _WellFormed:
-        return None
-    except SyntaxError as error:
-        return str(error)
-    raise AssertionError("the SPARQL parser evaluated a query that was to be checked only")
+def _prefixes(tokens: Sequence[Token]) -> set[str]:
+    """The prefixes that the text declares."""
+    return {name.text[:-1] for keyword, name in pairwise(tokens) if keyword.word == "PREFIX"}
 
 
-def _locate(text: str, message: str) -> tuple[Token, str]:
+def _locate(text: str, tokens: Sequence[Token], stop: _Stop, parse: _Parse) -> tuple[Token, str]:
     """The token at which parsing stopped, and the parser's message about it.
 
     The parser reports a keyword that is missing as many characters too late as the keyword is long. So
     the text is parsed once more with wide gaps between its tokens: then the place lies after the start
     of the right token and before the next.
     """
-    tokens = tokenize(text)
     parts: list[str] = []
     starts: list[int] = []
     length = 0
@@ -96,11 +215,10 @@ def _locate(text: str, message: str) -> tuple[Token, str]:
         starts.append(length)
         parts.append(token.text)
         length += len(token.text)
-    spread = "".join(parts)
-    again = _parse(spread)
-    if again is None:
-        return _token_before(tokens, [token.start for token in tokens], _offset(text, message)), message
-    return _token_before(tokens, starts, _offset(spread, again)), again
+    again = parse("".join(parts))
+    if again is None or (_REASON.search(stop.message) and not _REASON.search(again.message)):
+        return _token_before(tokens, [token.start for token in tokens], stop.offset), stop.message
+    return _token_before(tokens, starts, again.offset), again.message
 
 
 def _belong_together(before: Token, token: Token) -> bool:
@@ -109,7 +227,7 @@ def _belong_together(before: Token, token: Token) -> bool:
     return before.end == token.start and before.text[-1:] + token.text[:1] in _GLUED
 
 
-def _token_before(tokens: list[Token], starts: list[int], offset: int) -> Token:
+def _token_before(tokens: Sequence[Token], starts: Sequence[int], offset: int) -> Token:
     return max(
         (pair for pair in zip(starts, tokens, strict=True) if pair[0] <= offset),
         key=lambda pair: pair[0],
@@ -128,15 +246,56 @@ def _offset(text: str, message: str) -> int:
     return offset + column - 1
 
 
-def _wanted(beginning: str) -> str:
-    """What could stand after the beginning of a query: what the parser asks for where the text breaks off."""
+def _wanted(beginning: str, parse: _Parse) -> str:
+    """What could stand after the beginning of a text: what the parser asks for where the text breaks off."""
     beginning = beginning.rstrip() + " "
-    message = _parse(beginning)
-    if message is None or _offset(beginning, message) < len(beginning):
+    stop = parse(beginning)
+    if stop is None or stop.offset < len(beginning):
         return ""
-    found = set(_LITERAL.findall(message))
+    found = set(_LITERAL.findall(stop.message))
     said = [name for mark, name in _SAID.items() if mark in found]
     if "+" in found and "." in said:
         # Both begin a number there; the full stop ends nothing.
         said[said.index(".")] = "a number"
     return f"{', '.join(said[:-1])} or {said[-1]}" if len(said) > 1 else "".join(said)
+
+
+def _misreading(text: str, base: str | None) -> Fault | None:
+    """The first IRI that Oxigraph alone could take for two comparisons, if the text is no query with an IRI there."""
+    if not _PERHAPS_OPERATORS.search(text):
+        return None
+    perhaps = iris_like_operators(tokenize(text))
+    if not perhaps:
+        return None
+    pieces: list[str] = []
+    done = 0
+    for token in perhaps:
+        # An IRI as long that nobody takes for anything else.
+        pieces += (text[done : token.start], _OPERATOR.sub("_", token.text))
+        done = token.end
+    # Where the text has no base, a relative IRI is a fault of its own.
+    fault = _fault("".join([*pieces, text[done:]]), _query_parser(base or "urn:x:"), "query", base)
+    return Fault(ONE_IRI, fault.offset) if fault and fault.offset in {token.start for token in perhaps} else None
+
+
+def _of_streams(text: str, fault: Fault) -> Fault:
+    """The fault, or instead of it what the text has of the language of streams, though it reads none."""
+    for token, following in pairwise(tokenize(text)) if len(text) <= _LONGEST else ():
+        if token.word == "TIMESTAMP" and following.text == "(":
+            detail = "timestamp() is the time of streamed triples, and this query reads no stream"
+        elif token.word == "AGGREGATE":
+            detail = "AGGREGATE belongs to queries over streams; without one there is GROUP BY"
+        else:
+            continue
+        return Fault(f"{detail}: add FROM STREAM <stream> [RANGE 10s]", token.start)
+    return fault
+
+
+def _escape(source: Source) -> Fault:
+    """What Oxigraph refuses in a text that is well-formed once its codepoint escapes are decoded."""
+    for token in tokenize(source.text):
+        if token.kind not in (TokenKind.IRI, TokenKind.STRING):
+            for offset in source.escapes:
+                if token.start <= offset < token.end:
+                    return Fault("codepoint escapes are read in IRIs and strings only: write the character", offset)
+    return Fault("the text breaks a rule of SPARQL 1.1", 0)

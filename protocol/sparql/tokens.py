@@ -81,9 +81,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_OPERANDS = (TokenKind.VARIABLE, TokenKind.STRING, TokenKind.NUMBER, TokenKind.LANGUAGE_TAG)
-_COMPARISON = re.compile(r"<(?:[?$]|[^:]*(?:&&|,[?$]))")
-
 
 def skip(text: str, offset: int) -> int:
     """The offset of the first character from ``offset`` on that is neither white space nor in a comment."""
@@ -106,17 +103,7 @@ def tokenize(text: str) -> list[Token]:
         else:
             assert match.lastgroup is not None
             token = Token(TokenKind[match.lastgroup], match[0], offset)
-            if token.kind is TokenKind.IRI and tokens and _is_comparison(tokens[-1], token):
-                token = Token(TokenKind.PUNCTUATION, "<", offset)
         tokens.append(token)
         offset = skip(text, token.end)
     tokens.append(Token(TokenKind.END, "", len(text)))
     return tokens
-
-
-def _is_comparison(before: Token, token: Token) -> bool:
-    """Whether ``<`` and ``>`` written without spaces are comparisons, as in ``?a<?b&&?c>?d``.
-
-    The longest match makes an IRI of it, and other parsers of SPARQL do not.
-    """
-    return (before.kind in _OPERANDS or before.text == ")") and _COMPARISON.match(token.text) is not None

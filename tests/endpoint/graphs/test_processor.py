@@ -113,8 +113,9 @@ def test_graphs_are_written_in_every_syntax(store: GraphStore, syntax: RdfSyntax
         ("SELEC * {}", 1, 1),
         ("SELECT *\n{ ?s ?p ?o .\n\t; }", 3, 2),
         ("SELECT * { ?s ?p ?o", 1, 20),
+        ("SELECT *\n{ FILTER(?a<?b&&?c>?d) }", 2, 12),
         ("", 1, 1),
-        (" \n", 1, 1),
+        (" \n", 2, 1),
     ],
 )
 def test_a_syntax_error_names_its_place(store: GraphStore, text: str, line: int, column: int) -> None:

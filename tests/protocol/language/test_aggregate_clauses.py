@@ -9,7 +9,7 @@ import pytest
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.language import ContinuousQuery, OneShotQuery, parse
 from protocol.language.model import AGGREGATE_FUNCTION
-from protocol.sparql.syntax import find_fault
+from protocol.sparql.syntax import query_fault
 from protocol.sparql.tokens import tokenize
 
 HEAD = "SELECT * FROM STREAM <u:s> [RANGE 1s]\nWHERE { ?x ?p ?y }"
@@ -19,7 +19,7 @@ def standard(clauses: str, head: str = HEAD) -> str:
     """What becomes of the WHERE and the clauses, the function's IRI shortened."""
     query = parse(f"{head} {clauses}")
     assert isinstance(query, ContinuousQuery)
-    assert find_fault(query.standard) is None
+    assert query_fault(query.standard) is None
     tokens = [token.text for token in tokenize(query.standard)]
     return " ".join(tokens[tokens.index("WHERE") + 1 : -1]).replace(AGGREGATE_FUNCTION, "")
 
@@ -119,7 +119,7 @@ def test_every_query_form_takes_it() -> None:
     for form in ("SELECT ?n", "ASK", "CONSTRUCT { ?x ?p ?n }", "DESCRIBE ?x"):
         query = parse(f"{form} FROM STREAM <u:s> [RANGE 1s] {{ ?x ?p ?y }} AGGREGATE {{ (?n, COUNT, ?x) }}")
         assert isinstance(query, ContinuousQuery)
-        assert find_fault(query.standard) is None
+        assert query_fault(query.standard) is None
         assert re.search(r"BIND\(.*COUNT-ALL>\(\?x\) AS \?n\)", query.standard)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.language import R2S, ContinuousQuery, Form, parse
-from protocol.sparql.syntax import find_fault
+from protocol.sparql.syntax import query_fault
 from protocol.time import format_instant
 from protocol.windows.spec import (
     CountWindow,
@@ -181,7 +181,7 @@ def test_whatever_the_grammar_derives_is_read(
     text = f"{registration}{form} {operator or ''} {head} {' '.join(dataset)} WHERE {{ ?x ?p ?y }}"
     query = parse(in_any_case(text, seed))
     assert isinstance(query, ContinuousQuery)
-    assert find_fault(query.standard) is None
+    assert query_fault(query.standard) is None
     assert query.form is form
     chosen = operator or (R2S(registered) if registered in tuple(R2S) else R2S.RSTREAM)
     assert query.operator is chosen

@@ -12,7 +12,7 @@ from rdflib.plugins.sparql.parser import parseQuery
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, parse
-from protocol.sparql.syntax import find_fault
+from protocol.sparql.syntax import query_fault, refuse_misreading
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 
@@ -24,7 +24,7 @@ def continuous(text: str, base: str | None = None) -> ContinuousQuery:
     assert isinstance(query, ContinuousQuery)
     assert query.text == text
     # The two parsers that read it after this one.
-    assert find_fault(query.standard) is None
+    assert query_fault(query.standard) is None
     parseQuery(query.standard)
     return query
 
@@ -138,7 +138,7 @@ def test_a_stream_pattern_becomes_the_graph_of_its_window_and_lines_stay() -> No
         "GRAPH <u:g> { WINDOW <u:w> { ?s (<u:p>/^<u:q>)* [ ?p ( 1 2 ) ] } }",
         "WINDOW <u:w> { WINDOW ?w { ?s ?p ?o } }",
         "?s <u:p> 1 . WINDOW<u:w>{?s ?p ?o}.STREAM<u:s>[RANGE 10s]{?s ?p ?o}",
-        "FILTER(EXISTS{WINDOW <u:w>{?s ?p 'WINDOW <u:x> {'}}&&?a<?b&&?c>?d) # STREAM\n",
+        "FILTER(EXISTS{WINDOW <u:w>{?s ?p 'WINDOW <u:x> {'}}&&?a< ?b&&?c>?d) # STREAM\n",
         "SERVICE SILENT <http://localhost:1/> { ?s ?p ?o } WINDOW <u:w> {}",
         "VALUES (?stream ?window) { ('STREAM' UNDEF) } WINDOW <u:w> {}",
     ],
@@ -385,9 +385,23 @@ def test_what_is_not_sparql_1_1_is_refused(pattern: str) -> None:
         parse(f"SELECT * FROM STREAM <u:s> [RANGE 1s] {{ {pattern} }}")
 
 
-def test_comparisons_written_without_spaces_stay_as_they_are() -> None:
-    query = continuous("SELECT * FROM STREAM <u:s> [RANGE 1s] { FILTER((?a<?b)&&?c>?d) }", base="http://b/")
-    assert "FILTER((?a<?b)&&?c>?d)" in query.standard
+@pytest.mark.parametrize("base", [None, "http://b/"])
+def test_an_iri_between_variables_is_no_comparison_here_as_in_a_query_of_the_store(base: str | None) -> None:
+    right = "FILTER((?a< ?b)&&?c>?d)"
+    for text in (f"SELECT * FROM STREAM <u:s> [RANGE 1s]\n{{ {right} }}", f"SELECT *\n{{ {right} }}"):
+        wrong = text.replace("< ?", "<?")
+        if "STREAM" in text:
+            assert right in continuous(text, base=base).standard
+            with pytest.raises(QuerySyntaxError) as caught:
+                parse(wrong, base=base)
+        else:
+            refuse_misreading(text, base)
+            with pytest.raises(QuerySyntaxError) as caught:
+                refuse_misreading(wrong, base)
+        assert caught.value.detail == (
+            "from here to the next > is one IRI (the longest match, Query section 19.8): write a space after < "
+            "(line 2, column 13)"
+        )
 
 
 WORDS = [
@@ -409,7 +423,7 @@ def test_any_text_is_one_shot_or_continuous_or_an_error_with_a_place(text: str) 
         assert query.text == text
         if isinstance(query, ContinuousQuery):
             assert query.windows
-            assert find_fault(query.standard) is None
+            assert query_fault(query.standard) is None
         return
     lines = text.split("\n")
     assert error.line is not None
@@ -464,7 +478,7 @@ def test_the_queries_of_the_w3c_suites_are_judged_with_a_stream_as_without() -> 
         streaming = with_stream(text)
         if streaming is None:
             continue
-        valid = find_fault(f"BASE <{base}>\n{text}") is None
+        valid = query_fault(f"BASE <{base}>\n{text}") is None
         judged += 1
         if valid:
             assert isinstance(parse(streaming, base=base), ContinuousQuery)

@@ -9,7 +9,7 @@ import pytest
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.language import ContinuousQuery, OneShotQuery, parse
 from protocol.language.model import TIMESTAMP_FUNCTION
-from protocol.sparql.syntax import find_fault
+from protocol.sparql.syntax import query_fault
 from protocol.sparql.tokens import tokenize
 
 HEAD = "PREFIX : <u:> PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#>\nSELECT * FROM STREAM <u:s> [RANGE 1s]\n"
@@ -20,7 +20,7 @@ def standard(expression: str, base: str | None = None) -> str:
     """The standard form of an expression in a FILTER."""
     query = parse(f"{HEAD}{{ ?x ?p ?y FILTER({expression} > ?z) }}", base=base)
     assert isinstance(query, ContinuousQuery)
-    assert find_fault(query.standard) is None
+    assert query_fault(query.standard) is None
     found = re.search(r"FILTER\((.*) > \?z\)", query.standard, re.DOTALL)
     assert found is not None
     return " ".join(token.text for token in tokenize(found[1]))[:-1].rstrip()

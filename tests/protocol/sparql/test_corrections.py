@@ -10,7 +10,6 @@ from protocol.sparql.corrections import (
     MAXIMUM_GRAPHS,
     corrected,
     graph_by_graph,
-    iris_like_operators,
     lower_case_booleans,
     simple_group_concat,
 )
@@ -86,12 +85,6 @@ def test_too_many_graphs_are_an_error_with_its_place() -> None:
     assert (caught.value.line, caught.value.column) == (2, 4)
 
 
-def test_only_an_iri_after_an_operand_can_be_taken_for_operators() -> None:
-    assert [one.text for one in iris_like_operators("ASK { FILTER (?x<?a&&?b>?y) }")] == ["<?a&&?b>"]
-    assert iris_like_operators("BASE <http://ex/a,b> ASK { <a,b> <c&&d> <e,f> FILTER(?x < ?a && ?b > ?y) }") == []
-
-
 @given(st.text())
 def test_corrections_never_fail_on_any_text(text: str) -> None:
     corrected(text, lambda: GRAPHS)
-    iris_like_operators(text)

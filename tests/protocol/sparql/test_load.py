@@ -5,7 +5,7 @@ import pytest
 
 from protocol.formats.allow_list import AllowList
 from protocol.sparql.guard import Refused
-from protocol.sparql.load import MalformedLoad, loads, with_data
+from protocol.sparql.load import UpdateSyntaxError, loads, with_data
 
 ALLOWED = AllowList.of(["http://ex/data"])
 
@@ -57,7 +57,7 @@ def test_an_address_that_is_not_allowed_is_refused_with_its_place(update: str) -
     ],
 )  # fmt: skip
 def test_what_is_no_load_is_refused_before_anything_is_fetched(update: str) -> None:
-    with pytest.raises(MalformedLoad):
+    with pytest.raises(UpdateSyntaxError):
         loads(f"PREFIX e: <http://ex/data/> PREFIX LOADe: <http://ex/data/> {update}", ALLOWED)
 
 

@@ -86,9 +86,11 @@ def test_a_string_that_is_not_closed_is_an_illegal_character_and_lexing_goes_on(
     assert kinds("'abc\n?x") == [(TokenKind.ILLEGAL, "'"), (TokenKind.WORD, "abc"), (TokenKind.VARIABLE, "?x")]
 
 
-def test_comparisons_without_spaces_are_no_iri() -> None:
-    assert [text for _, text in kinds("(?a<?b)&&?c>?d")] == ["(", "?a", "<", "?b", ")", "&&", "?c", ">", "?d"]
-    assert kinds("?s <?query> ?o")[1] == (TokenKind.PUNCTUATION, "<")
+def test_the_longest_match_is_an_iri_even_where_comparisons_could_stand() -> None:
+    """Query section 19.8, note 2; W3C's syntax test syn-bad-26."""
+    assert [text for _, text in kinds("(?a<?b)&&?c>?d")] == ["(", "?a", "<?b)&&?c>", "?d"]
+    assert [text for _, text in kinds("(?a< ?b)&&?c>?d")] == ["(", "?a", "<", "?b", ")", "&&", "?c", ">", "?d"]
+    assert kinds("?s <?query> ?o")[1] == (TokenKind.IRI, "<?query>")
     assert kinds("?s <http://e/?query> ?o")[1] == (TokenKind.IRI, "<http://e/?query>")
 
 
