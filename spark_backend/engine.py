@@ -25,7 +25,7 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
-from spark_backend.queries.delivery import Answers
+from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.progress import QueryProgress
@@ -73,10 +73,10 @@ class SparkBackend:
         self._running = RunningQueries()
         self._lock, self._telling = self._running.lock, self._running.telling
         self._outputs = Outputs(self._streams, self._running)
-        self._answers = Answers(self._running, self._timelines, self._outputs, self._layout.progress)
+        self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
-        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._answers.receive, sites)
-        self._answers.evaluations = self._pipeline
+        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites)
+        self._delivery.evaluations = self._pipeline
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
         self._restore()
@@ -186,7 +186,7 @@ class SparkBackend:
         return explain(query, plan, Circumstances(matches, rows, instant, self._sites, measurements, statistics))
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
-        return self._answers.replay(name, after, upto)
+        return self._delivery.replay(name, after, upto)
 
     def retained_from(self, name: str) -> Instant | None:
         with self._lock:
@@ -238,7 +238,7 @@ class SparkBackend:
 
     def _restore(self) -> None:
         """Standing queries go on where they were."""
-        progress = self._answers.saved_progress()
+        progress = self._delivery.saved_progress()
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):
             try:
@@ -308,7 +308,7 @@ class SparkBackend:
         windows, members = _started(windows, start), _started(query.windows, start)
         query = replace(query, windows=members)
         registered = RegisteredQuery(key, windows, self._prepared(key, plan, windows), start)
-        writer = self._answers.writer(query, plan, windows)
+        writer = self._delivery.writer(query, plan, windows)
         return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer)
 
     def _compiled(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from protocol.language.model import Form
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.solutions import BindingWriter, descriptions, instantiate
+from spark_backend.answers.sums import Row
 from spark_backend.compiler.plan import Plan
-
-Row = tuple[Any, ...]
 
 
 def answers_of_rows(
@@ -24,7 +22,7 @@ def answers_of_rows(
     ``rows`` are ``(instant, place of the plan, term or None, …)``, those of an answer together and in order.
     """
     if plans[0].form is Form.DESCRIBE:
-        return _described(len(plans), instants, rows)
+        return _describe(len(plans), instants, rows)
     # The rows of an answer are neighbours.
     sizes = Counter((row[0], row[1]) for row in rows)
     columns = list(zip(*rows, strict=True))[2:] if rows else []
@@ -44,7 +42,7 @@ def answers_of_rows(
     ]
 
 
-def _described(plans: int, instants: Sequence[Instant], rows: Sequence[Row]) -> list[list[Answer]]:
+def _describe(plans: int, instants: Sequence[Instant], rows: Sequence[Row]) -> list[list[Answer]]:
     """Answers whose solutions are resources: several rows, a triple each, are one."""
     of: dict[tuple[Instant, int], list[Row]] = {}
     for instant, member, *triple in rows:

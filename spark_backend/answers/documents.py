@@ -14,14 +14,14 @@ from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant, format_instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow
 from spark_backend.answers.answer import Answer
-from spark_backend.answers.r2s import streamed
+from spark_backend.answers.r2s import relation_to_stream
 
-Bounds = Callable[[int, Instant], tuple[Instant, Instant]]
+WindowBounds = Callable[[int, Instant], tuple[Instant, Instant]]
 """(after, upto] of the content that a query's window, by its place in the query, has at an instant."""
 
 
 @dataclass
-class ResultWriter:
+class DocumentWriter:
     """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM.
 
     ``bounds`` is needed for count windows; those of all others are theirs by definition.
@@ -30,7 +30,7 @@ class ResultWriter:
     query: ContinuousQuery
     variables: tuple[str, ...]
     previous: Answer | None = None
-    bounds: Bounds | None = None
+    bounds: WindowBounds | None = None
 
     @property
     def needs_previous(self) -> bool:
@@ -40,7 +40,7 @@ class ResultWriter:
     def write(self, answer: Answer) -> tuple[bytes, int]:
         """The document of an answer, and how many solutions (triples for CONSTRUCT and DESCRIBE) are in it."""
         before = self.previous or Answer(answer.instant, [], [])
-        places, of_previous = streamed(self.query.operator, answer.solutions, before.solutions)
+        places, of_previous = relation_to_stream(self.query.operator, answer.solutions, before.solutions)
         chosen = before if of_previous else answer
         if self.needs_previous:
             self.previous = answer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from protocol.language.model import R2S
 
 
-def streamed(operator: R2S, current: Sequence[str], previous: Sequence[str]) -> tuple[Sequence[int], bool]:
+def relation_to_stream(operator: R2S, current: Sequence[str], previous: Sequence[str]) -> tuple[Sequence[int], bool]:
     """Which solutions an operator streams out: their places, and whether they are those of ``previous``.
 
     RSTREAM all of the current ones, ISTREAM the current ones that are not among the previous, DSTREAM the

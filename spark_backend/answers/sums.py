@@ -12,7 +12,7 @@ from spark_backend.compiler.plan import Plan
 Row = tuple[Any, ...]
 
 
-def finished(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
+def finish_sums(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
     """The rows of a plan's statement as ``(instant, member, term or None, …)``, each answer's together and in order."""
     if not plan.sums or not rows:
         return rows

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from protocol.stack import start_with_stack
-from spark_backend.compiler.refusals import Refused, deepest
+from spark_backend.compiler.refusals import NotCompilable, deepest
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def with_deep_stack(work: Callable[[], T]) -> T:
         try:
             result.append(work())
         except RecursionError:
-            failure.append(Refused("the query is too long or nests too deeply to be compiled", deepest))
+            failure.append(NotCompilable("the query is too long or nests too deeply to be compiled", deepest))
         except BaseException as error:
             failure.append(error)
 

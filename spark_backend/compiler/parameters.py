@@ -33,7 +33,7 @@ class Lifting:
     def query(self, query: a.Query) -> a.Query:
         """The query with parameters for its subjects, objects and compared values, where only streams are matched."""
         pattern = self._pattern(query.pattern, DEFAULT_GRAPH)
-        if any(isinstance(node, a.Drawn) for node in a.nodes(pattern)):
+        if any(isinstance(node, a.Draw) for node in a.nodes(pattern)):
             self.terms.append(f'"{self.identity}"')
             pattern = _drawn_by(pattern, a.Parameter(len(self.terms) - 1, int(TermKind.STRING)))
         return replace(query, pattern=pattern)
@@ -44,7 +44,7 @@ class Lifting:
                 # A static pattern is matched in the store by its constants: they are a part of the shape.
                 return a.BGP(tuple(map(self._triple, triples))) if self.dataset.only_streams(graph) else pattern
             case a.Graph(name, inner):
-                active = ActiveGraph(iri=name.text[1:-1]) if isinstance(name, a.Term) else None
+                active = ActiveGraph(iri=name.text[1:-1]) if isinstance(name, a.Constant) else None
                 # Ranging over graphs, a pattern is matched in the store as well.
                 return pattern if active is None else replace(pattern, pattern=self._pattern(inner, active))
             case a.Filter(inner, condition):
@@ -57,7 +57,7 @@ class Lifting:
                 return replace(pattern, subject=self._lifted(subject), object=self._lifted(object_))
             case a.Values():
                 return pattern
-            case a.Marked(inner, _, exists):
+            case a.MarkJoin(inner, _, exists):
                 return replace(pattern, pattern=self._pattern(inner, graph), exists=self._pattern(exists, graph))
         return replace(pattern, pattern=self._pattern(pattern.pattern, graph))
 
@@ -69,13 +69,13 @@ class Lifting:
             case a.Call("&&" | "||" | "!" as name, arguments):
                 return a.Call(name, tuple(map(self._condition, arguments)))
             case a.Call(name, (left, right)) if name in _ORDERINGS | _EQUALITIES:
-                if isinstance(left, a.Term) and isinstance(right, a.Term):
+                if isinstance(left, a.Constant) and isinstance(right, a.Constant):
                     return expression
                 return a.Call(name, (self._operand(left, name), self._operand(right, name)))
         return expression
 
     def _operand(self, operand: a.Expression, operator: str) -> a.Expression:
-        if not isinstance(operand, a.Term):
+        if not isinstance(operand, a.Constant):
             return operand
         kind, number = facets(operand.text)
         numeric = kind <= TermKind.DOUBLE and number is not None and not math.isnan(number)
@@ -83,8 +83,8 @@ class Lifting:
             return self._lifted(operand)
         return operand
 
-    def _lifted(self, part: a.Variable | a.Term | a.Parameter) -> a.Variable | a.Term | a.Parameter:
-        if not isinstance(part, a.Term):
+    def _lifted(self, part: a.Variable | a.Constant | a.Parameter) -> a.Variable | a.Constant | a.Parameter:
+        if not isinstance(part, a.Constant):
             return part
         kind, _ = facets(part.text)
         self.terms.append(part.text)
@@ -95,7 +95,7 @@ def _drawn_by(node: Any, identity: a.Parameter) -> Any:
     """The pattern, all random terms in it drawn from the query's identity."""
     if isinstance(node, tuple):
         return tuple(_drawn_by(part, identity) for part in node)
-    if not is_dataclass(node) or isinstance(node, type | a.Variable | a.Term):
+    if not is_dataclass(node) or isinstance(node, type | a.Variable | a.Constant):
         return node
     rest = {field.name: _drawn_by(getattr(node, field.name), identity) for field in fields(node)}
-    return replace(node, **(rest | {"identity": identity} if isinstance(node, a.Drawn) else rest))
+    return replace(node, **(rest | {"identity": identity} if isinstance(node, a.Draw) else rest))

@@ -22,10 +22,10 @@ from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.parameters import Lifting
-from spark_backend.compiler.passes import PASSES, Pass, applied
+from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.reading.parsed_once import translated
-from spark_backend.compiler.refusals import Refused, deepest, placed
+from spark_backend.compiler.refusals import NotCompilable, deepest, with_place
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.expressions.order import direction, sort_key
@@ -48,9 +48,9 @@ class Plan:
     rows, unless ``ordered``, in no order: see ``answers.sums``. ``template`` (CONSTRUCT) has variables as
     ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
     when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
-    triples' times, column ``t``. ``joined``: SELECTs over static tables alone, which are tables of their own, made
-    anew when those change. ``passes``: the names of those that changed the query (``passes``). ``algebra``, which is
-    not in the JSON, is the query after them, its constants parameters.
+    triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables of their own,
+    made anew when those change. ``passes``: the names of those that changed the query (``passes``). ``algebra``,
+    which is not in the JSON, is the query after them, its constants parameters.
     """
 
     form: Form
@@ -67,14 +67,14 @@ class Plan:
     sums: tuple[tuple[int, bool], ...] = ()
     ordered: bool = True
     timed: bool = False
-    joined: tuple[str, ...] = ()
+    static_joins: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
 
     @property
     def shape(self) -> tuple[object, ...]:
         """What the plans of queries that can be evaluated together have in common."""
-        return self.sql, self.joined, self.variables, self.sums, self.ordered
+        return self.sql, self.static_joins, self.variables, self.sums, self.ordered
 
     def to_json(self) -> str:
         return json.dumps(
@@ -93,7 +93,7 @@ class Plan:
                 "sums": self.sums,
                 "ordered": self.ordered,
                 "timed": self.timed,
-                "joined": self.joined,
+                "static_joins": self.static_joins,
                 "passes": self.passes,
             }
         )
@@ -117,7 +117,7 @@ class Plan:
             sums=tuple((place, average) for place, average in document["sums"]),
             ordered=document["ordered"],
             timed=document["timed"],
-            joined=tuple(document["joined"]),
+            static_joins=tuple(document["static_joins"]),
             passes=tuple(document["passes"]),
         )
 
@@ -137,12 +137,12 @@ def compile_query(
     """
     try:
         with _one_at_a_time:
-            return with_deep_stack(lambda: _compiled(query, base, present, statistics, passes))
+            return with_deep_stack(lambda: _compile(query, base, present, statistics, passes))
     except ProtocolError as error:
-        raise placed(error, query.text, base) from error
+        raise with_place(error, query.text, base) from error
 
 
-def _compiled(
+def _compile(
     query: ContinuousQuery,
     base: str | None,
     present: Callable[[StaticPattern], bool],
@@ -182,7 +182,7 @@ def _compiled(
         sums=statement.sums,
         ordered=statement.ordered,
         timed=statement.timed,
-        joined=statement.joined,
+        static_joins=statement.static_joins,
         passes=statement.passes,
         algebra=statement.algebra,
     )
@@ -208,7 +208,7 @@ class _Statement:
     ordered: bool
     timed: bool
     statics: tuple[tuple[StaticPattern, bool], ...]
-    joined: tuple[str, ...]
+    static_joins: tuple[str, ...]
     passes: tuple[str, ...]
     algebra: a.Query
 
@@ -221,7 +221,7 @@ _KEPT = 512
 
 
 def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> _Statement:
-    query, changed = applied(query, knowledge, passes)
+    query, changed = apply_passes(query, knowledge, passes)
     dataset, base = knowledge.dataset, knowledge.base
     names = Names(faceted_variables(query))
     prelude = Prelude(base)
@@ -255,7 +255,9 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     places = tuple((columns.index(column), average) for column, average in parts.items())
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     functions = tuple(prelude.functions.values())
-    return _Statement(sql, functions, places, ordered, dataset.timed, statics, tuple(dataset.joins), changed, query)
+    return _Statement(
+        sql, functions, places, ordered, dataset.timed, statics, tuple(dataset.static_joins), changed, query
+    )
 
 
 def _refuse_depth(sql: str) -> None:
@@ -265,10 +267,10 @@ def _refuse_depth(sql: str) -> None:
     except duckdb.ParserException as error:
         if "depth" not in str(error):
             raise
-        raise Refused("the query's expressions nest too deeply to be compiled", deepest) from error
+        raise NotCompilable("the query's expressions nest too deeply to be compiled", deepest) from error
 
 
-def _written(part: a.Variable | a.Term) -> str:
-    if isinstance(part, a.Term):
+def _written(part: a.Variable | a.Constant) -> str:
+    if isinstance(part, a.Constant):
         return part.text
     return part.name if part.name.startswith("_:") else f"?{part.name}"

@@ -1,6 +1,6 @@
 """Refusals, and where in the text of the query is what they refuse: rdflib's algebra has lost the places.
 
-What refuses knows the construct and says by a ``Where`` how it is written; ``placed`` looks for it in the tokens of
+What refuses knows the construct and says by a ``Where`` how it is written; ``with_place`` looks for it in the tokens of
 the text that the client sent, in which strings, comments and names are not taken for keywords.
 """
 
@@ -33,7 +33,7 @@ Where = Callable[[_Text], Token | None]
 """Finds the token to point at."""
 
 
-class Refused(UnsupportedFeature):
+class NotCompilable(UnsupportedFeature):
     """The compiler does not evaluate it; the place is still to be found."""
 
     def __init__(self, detail: str, where: Where) -> None:
@@ -49,14 +49,14 @@ class NotParsed(QuerySyntaxError):
         self.where = where
 
 
-def placed(error: ProtocolError, text: str, base: str | None) -> ProtocolError:
+def with_place(error: ProtocolError, text: str, base: str | None) -> ProtocolError:
     """The error with line and column in ``text``; the query form's keyword stands for what is not found."""
-    if not isinstance(error, Refused | NotParsed):
+    if not isinstance(error, NotCompilable | NotParsed):
         return error
     source = Source(text)
     tokens = tokenize(source.text)
     found = error.where(_Text(source, tokens, base)) or _first(tokens, frozenset(Form)) or tokens[0]
-    kind = UnsupportedFeature if isinstance(error, Refused) else QuerySyntaxError
+    kind = UnsupportedFeature if isinstance(error, NotCompilable) else QuerySyntaxError
     return source.error(error.detail, found.start, kind)
 
 
@@ -127,7 +127,7 @@ def at(standard: str, offset: int) -> Where:
     return find
 
 
-def mentioned(message: str) -> Where:
+def mention(message: str) -> Where:
     """The first variable that a message names."""
     words = {word.strip(".,:;()'\"").removeprefix("?") for word in message.split()}
     return lambda text: next((t for t in text.tokens if t.kind is TokenKind.VARIABLE and t.text[1:] in words), None)

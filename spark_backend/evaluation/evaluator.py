@@ -19,7 +19,7 @@ from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.solutions import BindingWriter
-from spark_backend.answers.sums import finished
+from spark_backend.answers.sums import finish_sums
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import EvaluationTables
@@ -169,7 +169,7 @@ class Evaluator:
         tables.make_room()
         for table, file in query.statics.items():
             tables.static(table, file)
-        joined = [tables.joined(select, query.statics) for select in query.plan.joined]
+        static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
         timed = query.plan.timed
         windows = [tables.window(window.stream, window.window, instants, timed=timed) for window in query.windows]
         sql = statement(
@@ -178,10 +178,10 @@ class Evaluator:
             instants=tables.instants(instants),
             windows=windows,
             members_table=tables.members,
-            joined=joined,
+            static_joins=static_joins,
             alone=len(members) == len(instants) == 1,
         )
-        rows = finished(query.plan, self._connection.execute(sql).fetchall())
+        rows = finish_sums(query.plan, self._connection.execute(sql).fetchall())
         answers = answers_of_rows(self._writer, [member.query.plan for member in members], instants, rows)
         read = {instant: sum(tables.size(window, instant) for window in windows) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))

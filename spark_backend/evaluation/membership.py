@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from protocol.time import Instant
 
-Bounds = tuple[Instant, Instant, Instant]
+InstantBounds = tuple[Instant, Instant, Instant]
 """An instant and the window's (open, closed] there, in terms of the column that rows are found by."""
 
 
-def instants_of_rows(rows: pa.Table, bounds: Sequence[Bounds], key: str = "time") -> pa.ListArray:
+def instants_of_rows(rows: pa.Table, bounds: Sequence[InstantBounds], key: str = "time") -> pa.ListArray:
     """For each row (columns ``key`` and ``seen``), the instants whose window it is in and that come after ``seen``.
 
     ``bounds`` ascend with the instant at both ends, so that a row is in the windows of neighbours: finding these takes
@@ -23,10 +23,10 @@ def instants_of_rows(rows: pa.Table, bounds: Sequence[Bounds], key: str = "time"
     instants, lower, upper = numpy.array(bounds, dtype=numpy.int64).T
     time, seen = (rows.column(name).to_numpy() for name in (key, "seen"))
     first = numpy.searchsorted(upper, time, side="left")
-    return following(instants, first, numpy.searchsorted(lower, time, side="left"), seen)
+    return instants_after(instants, first, numpy.searchsorted(lower, time, side="left"), seen)
 
 
-def following(
+def instants_after(
     instants: npt.NDArray[numpy.int64],
     first: npt.NDArray[numpy.int64],
     stop: npt.NDArray[numpy.int64],

@@ -10,25 +10,26 @@ from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.relation import quoted
 from spark_backend.compiler.sql.values import number_sql
 
-Parameters = tuple[str, ...]
+ParameterTerms = tuple[str, ...]
 """The terms of one query's parameters."""
 
 
 def statement(
     plan: Plan,
-    members: Sequence[Parameters],
+    members: Sequence[ParameterTerms],
     *,
     instants: str,
     windows: Sequence[str],
     members_table: Callable[[str], str],
-    joined: Sequence[str] | None = None,
+    static_joins: Sequence[str] | None = None,
     alone: bool = False,
 ) -> str:
     """The SQL for these queries, over tables of the instants and of the windows' contents.
 
     ``members_table`` makes (or knows) a table of a SELECT. What is the same for all of the queries is written as
-    the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``joined`` are tables
-    of what the plan's ``joined`` give; without, they are sub-selects. ``alone``: there is one query and one instant.
+    the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
+    tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``alone``: there is one query and
+    one instant.
     """
     differing = [number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1]
     table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(_members(members, differing))
@@ -42,7 +43,7 @@ def statement(
             return table
         if name is not None and name.startswith("joined_"):
             number = int(name.removeprefix("joined_"))
-            return f"({plan.joined[number]})" if joined is None else joined[number]
+            return f"({plan.static_joins[number]})" if static_joins is None else static_joins[number]
         if name is not None:
             return windows[int(name.removeprefix("window_"))]
         if column in varying:
@@ -61,7 +62,7 @@ def _for_some(plan: Plan, *, alone: bool) -> str:
     return re.sub(rf"/\*alone_{plan.mark}(.*?)alone_{plan.mark}\*/", r"\1" if alone else "", plan.sql, flags=re.DOTALL)
 
 
-def _members(members: Sequence[Parameters], differing: Sequence[int]) -> str:
+def _members(members: Sequence[ParameterTerms], differing: Sequence[int]) -> str:
     names = ["member", *(name for number in differing for name in (f"c{number}", f"c{number}_n"))]
     rows = []
     for member, terms in enumerate(members):

@@ -31,7 +31,7 @@ _KEPT_ROWS = 4_000_000
 """Of windows' contents: beyond it, only those of the evaluation at hand are kept."""
 _KEPT_INSTANTS = 64
 _KEPT_MEMBERS = 256
-_KEPT_JOINED = 256
+_KEPT_STATIC_JOINS = 256
 
 
 class EvaluationTables:
@@ -46,7 +46,7 @@ class EvaluationTables:
         self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
         self._members: OrderedDict[str, str] = OrderedDict()
         self._static_files: dict[str, str] = {}
-        self._joined: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
+        self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
         self._views: set[str] = set()
         self._made = 0
@@ -180,22 +180,22 @@ class EvaluationTables:
                 self._connection.unregister("static_rows")
         self._static_files[table] = file
 
-    def joined(self, select: str, files: Mapping[str, str]) -> str:
+    def static_join(self, select: str, files: Mapping[str, str]) -> str:
         """A table of what a SELECT over static tables gives, made anew when one of those that it reads changes.
 
         ``files`` are the static tables' as they are now, and there (``static``).
         """
         read = tuple((table, file) for table, file in sorted(files.items()) if table in select)
-        known = self._joined.get((select, read))
+        known = self._static_joins.get((select, read))
         if known is not None:
-            self._joined.move_to_end((select, read))
+            self._static_joins.move_to_end((select, read))
             return known
-        for old in [key for key in self._joined if key[0] == select]:
-            self._connection.execute(f"DROP TABLE {self._joined.pop(old)}")
+        for old in [key for key in self._static_joins if key[0] == select]:
+            self._connection.execute(f"DROP TABLE {self._static_joins.pop(old)}")
         name = self._fresh("joined")
         self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
-        self._joined[select, read] = name
-        self._drop_oldest(self._joined, _KEPT_JOINED)
+        self._static_joins[select, read] = name
+        self._drop_oldest(self._static_joins, _KEPT_STATIC_JOINS)
         return name
 
     def _fresh(self, kind: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, Unit, WindowSpec
-from spark_backend.evaluation.membership import Bounds
+from spark_backend.evaluation.membership import InstantBounds
 from spark_backend.log.reader import LogReader
 
 
@@ -30,7 +30,7 @@ class WindowContents:
 
     rows: pa.Table
     key: str
-    bounds: Sequence[Bounds]
+    bounds: Sequence[InstantBounds]
 
 
 def contents(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> WindowContents:
@@ -79,7 +79,7 @@ def bounds_of_last(
     element: npt.NDArray[np.int64],
     window: CountWindow,
     instants: Sequence[Instant],
-) -> list[Bounds]:
+) -> list[InstantBounds]:
     """The places (lower, upper], from 1, of the last triples or elements at each instant, among rows in their order."""
     places = np.arange(1, len(time) + 1)
     punctual = not len(time) or int((seen - time).max()) < 0

@@ -16,11 +16,11 @@ def scope_blank_nodes(quads: Quads, message: pa.Int32Array, scope: str) -> Quads
     New labels have ASCII letters and digits only. Two are the same if and only if all three parts are,
     so nodes of different messages and, as ``scope`` is unique per request, of different requests never meet.
     """
-    g, s, o = (_scoped(column, message, scope) for column in (quads.g, quads.s, quads.o))
+    g, s, o = (_scope(column, message, scope) for column in (quads.g, quads.s, quads.o))
     return Quads(g, s, quads.p, o)
 
 
-def _scoped(terms: pa.DictionaryArray, message: pa.Int32Array, scope: str) -> pa.DictionaryArray:
+def _scope(terms: pa.DictionaryArray, message: pa.Int32Array, scope: str) -> pa.DictionaryArray:
     if not pc.any(pc.starts_with(terms.dictionary, "_:")).as_py():
         return terms
     column = pc.dictionary_decode(terms)

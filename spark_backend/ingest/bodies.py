@@ -9,7 +9,7 @@ from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.json_lines import read_lines
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.markers import read_marked
-from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, syntax_error
+from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, statement_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -64,7 +64,7 @@ def _read_single(document: bytes, format: RdfSyntax, base: str) -> Statements:
         try:
             quads = quads_of(canonical_statements(document, format, base), format)
         except SyntaxError as error:
-            raise syntax_error(error, 0, error.lineno, error.offset) from error
+            raise statement_error(error, 0, error.lineno, error.offset) from error
     return Statements(quads, [len(quads)], lambda message: 1)
 
 
@@ -77,7 +77,7 @@ def _read_lines(document: bytes, base: str) -> Statements:
             canonical.append(canonical_statements(line.document, RdfSyntax.JSON_LD, base))
         except SyntaxError as error:
             column = None if error.offset is None else max(error.offset + line.shift, 1)
-            raise syntax_error(error, len(lines), line.number, column) from error
+            raise statement_error(error, len(lines), line.number, column) from error
         lines.append(line.number)
     counts = [statements.count(b"\n") for statements in canonical]
     return Statements(quads_of(b"".join(canonical), RdfSyntax.JSON_LD), counts, lines.__getitem__)

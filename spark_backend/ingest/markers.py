@@ -25,7 +25,7 @@ from spark_backend.ingest.statements import (
     canonical_flat_statements,
     canonical_statements,
     quads_of,
-    syntax_error,
+    statement_error,
 )
 
 _MARKER_ROW = f"^(?:{MARKER_COMMENT})$"
@@ -48,7 +48,7 @@ def _read_canonical(body: bytes, format: RdfSyntax) -> Statements | None:
     if canonical is None:
         return None
     at_markers = canonical.before.filter(_are_markers(canonical.comments))
-    return _divided(canonical.quads, at_markers, body, format)
+    return _divide(canonical.quads, at_markers, body, format)
 
 
 def _read_by_lines(body: bytes, format: RdfSyntax, base: str) -> Statements | None:
@@ -68,7 +68,7 @@ def _read_by_lines(body: bytes, format: RdfSyntax, base: str) -> Statements | No
     except SyntaxError:
         return None  # to be located with care
     statements, at_markers = _statements_by_line(rows)
-    return _divided(quads, at_markers, body, format) if len(quads) == statements else None
+    return _divide(quads, at_markers, body, format) if len(quads) == statements else None
 
 
 def _statements_by_line(rows: pa.StringArray) -> tuple[int, pa.Int32Array]:
@@ -87,7 +87,7 @@ def _are_markers(comments: pa.StringArray) -> pa.BooleanArray:
     return usual if pc.all(usual).as_py() else pc.match_substring_regex(comments, _MARKER_ROW)
 
 
-def _divided(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: RdfSyntax) -> Statements:
+def _divide(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: RdfSyntax) -> Statements:
     """The messages of statements that are divided by markers; ``at_markers``: how many stand before each."""
     counts = [after - before for before, after in pairwise([0, *at_markers.to_pylist(), len(quads)])]
     first, last = message_bounds(counts)
@@ -113,7 +113,7 @@ def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str) -> Statemen
         canonical = canonical_statements(b"".join(pieces), format, base)
     except SyntaxError as error:
         segments.guess_first()
-        raise _located(error, segments, term) from error
+        raise _locate(error, segments, term) from error
     chunks = canonical.split(delimiter + b"\n")
     if len(chunks) != len(markers) + 1:
         segments.guess_first()
@@ -160,12 +160,12 @@ class _Segments:
         return len(LINE_END.findall(self._body, 0, position)) + 1
 
 
-def _located(error: SyntaxError, segments: _Segments, term: str) -> InvalidMessage:
+def _locate(error: SyntaxError, segments: _Segments, term: str) -> InvalidMessage:
     if error.lineno is None:
-        return syntax_error(error, 0, None, None)
+        return statement_error(error, 0, None, None)
     if term[1:-1] in error.msg:
         error.msg = "a message marker cannot stand inside a statement; end the statement with '.' before it"
-    return syntax_error(error, segments.message_at(error.lineno), error.lineno, error.offset)
+    return statement_error(error, segments.message_at(error.lineno), error.lineno, error.offset)
 
 
 def _inside_graph_block(canonical: bytes, segments: _Segments, delimiter: bytes) -> InvalidMessage:

@@ -84,7 +84,7 @@ def syntax_problem(error: SyntaxError) -> str:
     return problem
 
 
-def syntax_error(error: SyntaxError, message: int, line: int | None, column: int | None) -> InvalidMessage:
+def statement_error(error: SyntaxError, message: int, line: int | None, column: int | None) -> InvalidMessage:
     """A syntax error as the client sees it: message number (from 0 here), line and column within the body."""
     place = "".join(f", {name} {value}" for name, value in (("line", line), ("column", column)) if value is not None)
     return InvalidMessage(

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.time import BEFORE_ALL, Instant
-from spark_backend.log.format.request import Request
+from spark_backend.log.format.request import AppendRequest
 from spark_backend.log.format.rows import text_bytes
 
 HELD = 65_536
@@ -61,7 +61,7 @@ class EqualMessages:
         self._count = 0
         self._pending: dict[str, int] = {}
 
-    def told_apart(self, request: Request) -> Request:
+    def tell_apart(self, request: AppendRequest) -> AppendRequest:
         """The request, its messages that the log has equal ones of counted on from these."""
         messages = _messages(request)
         if not messages:
@@ -72,7 +72,7 @@ class EqualMessages:
             if known:
                 before[digest] = known
             self._note(digest, instant, known + count)
-        return request if not before else _renamed(request, before)
+        return request if not before else _rename(request, before)
 
     def stored(self, watermark: Instant) -> None:
         """What was told apart is in the log. What is at or before the watermark hardly comes again."""
@@ -107,7 +107,7 @@ class EqualMessages:
         self._at[instant][digest] = count
 
 
-def _messages(request: Request) -> dict[str, tuple[Instant, int]]:
+def _messages(request: AppendRequest) -> dict[str, tuple[Instant, int]]:
     """By digest, the request's messages that have blank nodes: their greatest time, and how many are equal."""
     scopes, times = [], []
     for name in _COLUMNS if request.times is not None else ():
@@ -144,10 +144,10 @@ def _latest(column: pa.DictionaryArray, time: pa.Int64Array) -> npt.NDArray[np.i
     return latest
 
 
-def _renamed(request: Request, before: Mapping[str, int]) -> Request:
+def _rename(request: AppendRequest, before: Mapping[str, int]) -> AppendRequest:
     """The request with equal messages counted on from ``before``."""
 
-    def renamed(term: str) -> str:
+    def rename(term: str) -> str:
         match = _LABEL.match(term)
         if match is None or match[1] not in before:
             return term
@@ -157,7 +157,7 @@ def _renamed(request: Request, before: Mapping[str, int]) -> Request:
     for name in _COLUMNS:
         column = rows[name]
         terms = column.dictionary.to_pylist()
-        changed = pa.array([renamed(term) for term in terms], pa.string())
+        changed = pa.array([rename(term) for term in terms], pa.string())
         place = rows.schema.get_field_index(name)
         rows = rows.set_column(place, rows.schema.field(place), pa.DictionaryArray.from_arrays(column.indices, changed))
-    return Request(rows, request.times, request.elements, request.triples, text_bytes(rows))
+    return AppendRequest(rows, request.times, request.elements, request.triples, text_bytes(rows))

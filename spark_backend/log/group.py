@@ -12,22 +12,22 @@ from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
 from spark_backend.log.equal_messages import EqualMessages
-from spark_backend.log.format.frame import Kind, encode_elements, encode_mark
-from spark_backend.log.format.request import Request
-from spark_backend.log.format.stamp import Stamped, Totals, stamp_arrival, stamp_event
+from spark_backend.log.format.frame import FrameKind, encode_elements, encode_mark
+from spark_backend.log.format.request import AppendRequest
+from spark_backend.log.format.stamp import StampedRows, Totals, stamp_arrival, stamp_event
 
 _FRAME_BYTES = 64 * 1024 * 1024
 """Requests of one group share a frame up to this much text: a string column holds at most 2 GiB."""
 
-Outcome = AppendReceipt | Instant | Exception
+CommitOutcome = AppendReceipt | Instant | Exception
 
 
 class Operation:
     """Something to commit: an append (a request) or an advance (a watermark; END to end the stream)."""
 
-    def __init__(self, wanted: Request | Instant) -> None:
+    def __init__(self, wanted: AppendRequest | Instant) -> None:
         self.wanted = wanted
-        self.settled: Outcome | None = None
+        self.settled: CommitOutcome | None = None
 
     def outcome(self) -> AppendReceipt | Instant:
         """The receipt, or for an advance the watermark after it; raises the error it failed with."""
@@ -39,32 +39,32 @@ class Operation:
         return self.settled
 
 
-class Group(NamedTuple):
+class CommitGroup(NamedTuple):
     """The frames of a group, one outcome for each of its operations, and the totals after all of them."""
 
     parts: list[bytes | pa.Buffer]
-    outcomes: list[Outcome]
+    outcomes: list[CommitOutcome]
     after: Totals
 
 
 def compose(
     operations: Iterable[Operation], settings: StreamSettings, now: Instant, before: Totals, equal: EqualMessages
-) -> Group:
+) -> CommitGroup:
     """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream.
 
     An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
     the watermark changes nothing.
     """
     parts: list[bytes | pa.Buffer] = []
-    outcomes: list[Outcome] = []
-    run: list[Stamped] = []
+    outcomes: list[CommitOutcome] = []
+    run: list[StampedRows] = []
     totals = before
 
     def close_run() -> None:
         nonlocal totals
         if run:
             totals = totals._replace(frames=totals.frames + 1)
-            parts.extend(encode_elements(_joined(run), totals))
+            parts.extend(encode_elements(_join(run), totals))
             run.clear()
 
     for operation in operations:
@@ -73,7 +73,7 @@ def compose(
             if wanted > totals.watermark:
                 close_run()
                 totals = totals._replace(frames=totals.frames + 1, watermark=wanted)
-                parts.append(encode_mark(Kind.WATERMARK, totals))
+                parts.append(encode_mark(FrameKind.WATERMARK, totals))
             outcomes.append(totals.watermark)
         elif totals.watermark == END:
             outcomes.append(Conflict("the stream has ended: nothing can be appended to it"))
@@ -81,12 +81,12 @@ def compose(
             if wanted.elements:
                 if run and sum(stamped.text for stamped in run) + wanted.text > _FRAME_BYTES:
                     close_run()
-                run.append(_stamp(equal.told_apart(wanted), settings, now, totals))
+                run.append(_stamp(equal.tell_apart(wanted), settings, now, totals))
                 totals = run[-1].after
             watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
     close_run()
-    return Group(parts, outcomes, totals)
+    return CommitGroup(parts, outcomes, totals)
 
 
 def arrival_time(now: Instant, totals: Totals) -> Instant:
@@ -94,16 +94,16 @@ def arrival_time(now: Instant, totals: Totals) -> Instant:
     return max(now, totals.last, totals.watermark + 1)
 
 
-def _stamp(request: Request, settings: StreamSettings, now: Instant, totals: Totals) -> Stamped:
+def _stamp(request: AppendRequest, settings: StreamSettings, now: Instant, totals: Totals) -> StampedRows:
     if settings.time is TimeKind.ARRIVAL:
         return stamp_arrival(request, arrival_time(now, totals), totals)
     return stamp_event(request, settings, totals)
 
 
-def _joined(run: Sequence[Stamped]) -> Stamped:
+def _join(run: Sequence[StampedRows]) -> StampedRows:
     if len(run) == 1:
         return run[0]
-    return Stamped(
+    return StampedRows(
         pa.concat_batches([stamped.rows for stamped in run]),
         sum(stamped.elements for stamped in run),
         sum(stamped.triples for stamped in run),

@@ -13,7 +13,7 @@ from protocol.windows.timeline import END
 from spark_backend.log.format.manifest import Manifest
 from spark_backend.log.format.segment import (
     ActiveSegment,
-    Recovered,
+    RecoveredSegment,
     opening_totals,
     recover,
     remove_segments,
@@ -22,12 +22,12 @@ from spark_backend.log.format.segment import (
     segment_path,
 )
 from spark_backend.log.format.stamp import Totals
-from spark_backend.log.retention import Retention, Sealed
+from spark_backend.log.retention import Retention, SealedSegment
 
 _LOGGER = logging.getLogger(__name__)
 
 
-class Reopened(NamedTuple):
+class ReopenedLog(NamedTuple):
     """A log ready to be appended to."""
 
     active: ActiveSegment
@@ -37,7 +37,7 @@ class Reopened(NamedTuple):
     generation: int
 
 
-def reopen(directory: Path, settings: StreamSettings, published: Manifest | None) -> Reopened:
+def reopen(directory: Path, settings: StreamSettings, published: Manifest | None) -> ReopenedLog:
     """The log in a directory, its torn tail cut off; a new one if there is none.
 
     ``published`` is the last manifest, where that survived. Raises Unavailable if a segment is damaged
@@ -53,11 +53,11 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     last = _last_whole(directory, numbers, published)
     if last is None:
         active = ActiveSegment.create(directory, 1, Totals(), [])
-        return Reopened(active, retention, BEFORE_ALL, Totals(), generation)
+        return ReopenedLog(active, retention, BEFORE_ALL, Totals(), generation)
     kept = _unbroken(directory, numbers)
     opening = [opening_totals(segment_path(directory, number)) for number in kept]
     for number, following in zip(kept, opening[1:], strict=False):
-        retention.sealed(Sealed(number, sealed_bytes(segment_path(directory, number)), following.last))
+        retention.sealed(SealedSegment(number, sealed_bytes(segment_path(directory, number)), following.last))
     active = ActiveSegment.reopen(directory, kept[-1], last.committed)
     if published is not None and last.after.frames < published.totals.frames:
         _LOGGER.warning(
@@ -65,10 +65,10 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
             directory.name, active.number, last.committed, published.totals.elements - last.after.elements,
         )  # fmt: skip
         generation += 1
-    return Reopened(active, retention, opening[0].last, _with_clock(last.after, settings, published), generation)
+    return ReopenedLog(active, retention, opening[0].last, _with_clock(last.after, settings, published), generation)
 
 
-def _last_whole(directory: Path, numbers: list[int], published: Manifest | None) -> Recovered | None:
+def _last_whole(directory: Path, numbers: list[int], published: Manifest | None) -> RecoveredSegment | None:
     """Scan the last segment. One that was just being created (not yet in a manifest) is taken off ``numbers``."""
     while numbers:
         path = segment_path(directory, numbers[-1])

@@ -11,7 +11,7 @@ from protocol.windows.timeline import END
 from spark_backend.log.format.stamp import Totals
 
 
-class Sealed(NamedTuple):
+class SealedSegment(NamedTuple):
     """A segment that is no longer written. ``latest``: the greatest time in it or in any before it."""
 
     number: int
@@ -29,7 +29,7 @@ class Retention:
 
     def __init__(self, settings: StreamSettings) -> None:
         self._retention = settings.retention
-        self._sealed: deque[Sealed] = deque()
+        self._sealed: deque[SealedSegment] = deque()
         self.bytes = 0
         """Bytes in the sealed segments."""
         self.needed: Milliseconds = 0
@@ -45,12 +45,12 @@ class Retention:
         """Number of the oldest sealed segment."""
         return self._sealed[0].number if self._sealed else None
 
-    def sealed(self, segment: Sealed) -> None:
+    def sealed(self, segment: SealedSegment) -> None:
         """Add a segment, the youngest yet."""
         self._sealed.append(segment)
         self.bytes += segment.bytes
 
-    def expired(self, totals: Totals) -> list[Sealed]:
+    def expired(self, totals: Totals) -> list[SealedSegment]:
         """Take out the segments that may go, oldest first."""
         # An ended stream's watermark is no time; what it would keep now, it keeps.
         now = totals.last if totals.watermark == END else totals.watermark

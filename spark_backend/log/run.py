@@ -68,7 +68,7 @@ class Run:
     def extend(self, later: Run) -> None:
         """Take over the frames of the run right behind this one."""
         if self.content is not None:
-            self.content = _merged(self.content, later.load())
+            self.content = _merge(self.content, later.load())
         self.end = later.end
         self.rows += later.rows
         self.text += later.text
@@ -98,7 +98,7 @@ class Run:
             if self.late:
                 is_late = pc.less_equal(rows["time"], rows["seen"])
                 rows, late = rows.filter(pc.invert(is_late)), rows.filter(is_late)
-            self.content = _sorted(rows, late)
+            self.content = _sort(rows, late)
         return self.content
 
     def slice(self, after: Instant, upto: Instant) -> list[pa.RecordBatch]:
@@ -121,7 +121,7 @@ class Run:
         return found
 
 
-def _sorted(rows: pa.RecordBatch, late: pa.RecordBatch | None) -> Content:
+def _sort(rows: pa.RecordBatch, late: pa.RecordBatch | None) -> Content:
     times = _times(rows)
     if len(times) > 1 and pc.min(pc.pairwise_diff(rows["time"])).as_py() < 0:
         rows = rows.take(pc.sort_indices(rows["time"]))
@@ -129,9 +129,9 @@ def _sorted(rows: pa.RecordBatch, late: pa.RecordBatch | None) -> Content:
     return Content(rows, times, late, rows.nbytes + (0 if late is None else late.nbytes))
 
 
-def _merged(first: Content, second: Content) -> Content:
+def _merge(first: Content, second: Content) -> Content:
     late = [content.late for content in (first, second) if content.late is not None]
-    return _sorted(pa.concat_batches([first.punctual, second.punctual]), pa.concat_batches(late) if late else None)
+    return _sort(pa.concat_batches([first.punctual, second.punctual]), pa.concat_batches(late) if late else None)
 
 
 def _times(rows: pa.RecordBatch) -> memoryview:

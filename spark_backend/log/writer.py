@@ -23,8 +23,8 @@ from spark_backend.log.format.request import check_request
 from spark_backend.log.format.segment import ActiveSegment, segment_path, sync_directory
 from spark_backend.log.format.stamp import Totals
 from spark_backend.log.group import Operation, arrival_time, compose
-from spark_backend.log.recovery import Reopened, reopen
-from spark_backend.log.retention import Sealed
+from spark_backend.log.recovery import ReopenedLog, reopen
+from spark_backend.log.retention import SealedSegment
 from spark_backend.log.written_messages import WrittenMessages
 
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -63,7 +63,7 @@ class StreamLog:
         clock: Callable[[], Instant],
         segment_bytes: int,
         manifest: ManifestWriter,
-        reopened: Reopened,
+        reopened: ReopenedLog,
     ) -> None:
         self._directory = directory
         self._settings = settings
@@ -217,7 +217,7 @@ class StreamLog:
             self._equal.stored(group.after.watermark)
             with self._lock:
                 if rolled is not None:
-                    self._retention.sealed(Sealed(self._active.number, self._active.committed, before.last))
+                    self._retention.sealed(SealedSegment(self._active.number, self._active.committed, before.last))
                     self._active = rolled
                 # A tick may have moved the watermark meanwhile.
                 watermark = max(group.after.watermark, self._totals.watermark)

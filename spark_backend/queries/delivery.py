@@ -1,4 +1,4 @@
-"""The answers of queries: taken from the tasks once each, told, and computed again for who missed them."""
+"""Delivery of answers: taken from the tasks once each, told, and computed again for who missed them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
-from spark_backend.answers.documents import ResultWriter
+from spark_backend.answers.documents import DocumentWriter
 from spark_backend.compiler.plan import Plan
 from spark_backend.files import write_atomically
 from spark_backend.queries.outputs import Outputs
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _REPLAYED_AT_ONCE = 256
 
 
-class Answers:
+class Delivery:
     """Receives the answers of micro-batches and has answers evaluated once more. ``evaluations`` is set before either.
 
     ``progress``: the file that says, for each registration, the latest instant that is out.
@@ -42,9 +42,9 @@ class Answers:
         self._outputs = outputs
         self._progress = progress
 
-    def writer(self, query: ContinuousQuery, plan: Plan, windows: Sequence[StreamWindow]) -> ResultWriter:
+    def writer(self, query: ContinuousQuery, plan: Plan, windows: Sequence[StreamWindow]) -> DocumentWriter:
         """A writer of a query, that has written nothing yet. ``windows``: those of the query, over logs."""
-        return ResultWriter(
+        return DocumentWriter(
             query,
             plan.variables,
             bounds=lambda place, instant: self._timelines.bounds(windows[place], instant),
@@ -136,7 +136,7 @@ class Answers:
         running.measurements = running.measurements.with_answer(answer, solutions)
         return Evaluation(running.name, answer.instant, data)
 
-    def _load_previous(self, running: RunningQuery, writer: ResultWriter, instant: Instant) -> None:
+    def _load_previous(self, running: RunningQuery, writer: DocumentWriter, instant: Instant) -> None:
         """Let the writer know the answer before ``instant``, which ISTREAM and DSTREAM compare with.
 
         Like a writer that went on from evaluation to evaluation, it passes over those that failed.

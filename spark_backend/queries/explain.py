@@ -24,7 +24,7 @@ from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.compiler.statistics import Statistics
-from spark_backend.queries.measurements import Measured, Measurements
+from spark_backend.queries.measurements import Measurement, Measurements
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 
 _LONGEST_SQL = 60_000
@@ -144,7 +144,7 @@ def _evaluations(measurements: Measurements) -> Iterator[str]:
     yield f"so far {_count(measurements.count)}{failed}"
 
 
-def _last(last: Measured) -> str:
+def _last(last: Measurement) -> str:
     where = {Site.DUCKDB: "DuckDB", Site.SPARK: "Spark SQL"}[last.site]
     if last.error is not None:
         return f"{_instant(last.instant)}, {where}: failed: {last.error.splitlines()[0] if last.error else ''}"
@@ -172,7 +172,7 @@ def _rows(query: ContinuousQuery, circumstances: Circumstances) -> Iterator[str]
 def _estimate(circumstances: Circumstances, triple: a.TriplePattern) -> str:
     """Of the windows' triples, those of the pattern's predicate, as they were in the sample of the log."""
     known, rows = circumstances.statistics, circumstances.together
-    if known is None or not known.triples or rows is None or not isinstance(triple.predicate, a.Term):
+    if known is None or not known.triples or rows is None or not isinstance(triple.predicate, a.Constant):
         return ""
     found = known.predicates.get(triple.predicate.text)
     share = 0.0 if found is None else found.triples / known.triples
@@ -243,7 +243,7 @@ def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
         found = circumstances.matches.get(pattern, 0)
         told = f"{_count(found)} match{'es' * (found != 1)}, {pattern.table}" if found else "no match, left out"
         yield f"{parts} in {where}: {told}"
-    for number, sql in enumerate(plan.joined):
+    for number, sql in enumerate(plan.static_joins):
         yield f"joined_{number}, computed once per change: {sql}"
 
 
@@ -266,10 +266,10 @@ def _laid_out(sql: str) -> list[str]:
 def _spark_sql(sql: str) -> Iterator[str]:
     """The program of Spark SQL: its intermediate tables, then the SELECT over them."""
     from spark_backend.spark_sql.translation.program import Fixpoint
-    from spark_backend.spark_sql.translation.translation import translation
+    from spark_backend.spark_sql.translation.translation import translate_statement
 
     try:
-        program = translation(sql, "")
+        program = translate_statement(sql, "")
     except UnsupportedFeature as error:
         yield error.detail
         return

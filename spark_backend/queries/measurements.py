@@ -13,7 +13,7 @@ _RECENT = 100
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One evaluation. ``read``: triples in the windows' contents; ``solutions`` before R2S, ``told`` after it."""
 
     instant: Instant
@@ -29,7 +29,7 @@ class Measured:
 class Measurements:
     """Of one query since the server was started: ``last``, and the seconds of the latest that did not fail."""
 
-    last: Measured | None = None
+    last: Measurement | None = None
     count: int = 0
     failed: int = 0
     seconds: tuple[float, ...] = ()
@@ -37,7 +37,7 @@ class Measurements:
     def with_answer(self, answer: Answer, told: int) -> Measurements:
         """These and one more, of which ``told`` solutions were written."""
         solutions = len(answer.solutions)
-        last = Measured(answer.instant, answer.site, answer.read, solutions, told, answer.seconds, answer.error)
+        last = Measurement(answer.instant, answer.site, answer.read, solutions, told, answer.seconds, answer.error)
         if answer.error is not None:
             return Measurements(last, self.count + 1, self.failed + 1, self.seconds)
         return Measurements(last, self.count + 1, self.failed, (*self.seconds, answer.seconds)[-_RECENT:])

@@ -102,7 +102,7 @@ class Outputs:
             elements = [
                 read_elements(one.data, "application/n-triples", settings=settings, at=one.instant) for one in fresh
             ]
-            self._streams.publish(running.output, _joined(elements))
+            self._streams.publish(running.output, _join(elements))
         self.reach(running, evaluations[-1].instant)
 
     def reach(self, running: RunningQuery, watermark: Instant) -> None:
@@ -138,7 +138,7 @@ class Outputs:
         return None
 
 
-def _joined(elements: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _join(elements: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Requests of one element each as one request."""
     if len(elements) == 1:
         return elements[0]

@@ -11,7 +11,7 @@ from protocol.evaluations import Listener, Notice
 from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
 from protocol.windows.spec import StreamWindow
-from spark_backend.answers.documents import ResultWriter
+from spark_backend.answers.documents import DocumentWriter
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.queries.measurements import Measurements
@@ -31,7 +31,7 @@ class RunningQuery:
     registered: RegisteredQuery
     plan: Plan
     present: frozenset[StaticPattern]
-    writer: ResultWriter
+    writer: DocumentWriter
     evaluated: Instant | None = None
     progressed: Instant | None = None
     evaluations: int = 0

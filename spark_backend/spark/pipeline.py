@@ -17,7 +17,7 @@ from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
-from spark_backend.spark_sql.deferred import SparkSql, apart, completed, first_line
+from spark_backend.spark_sql.deferred import SparkSql, complete, first_line, split_deferred
 
 log = logging.getLogger(__name__)
 
@@ -78,11 +78,11 @@ class Pipeline:
         session = self._session
         if session is None or self._query is None or self.state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
-        from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, received
+        from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, read_answers
 
         due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
         rows = due.mapInArrow(evaluation_task(self._layout.root, self._sites), ANSWER_SCHEMA).toArrow()
-        yield from (answer for _, answer in completed(received(rows), self._spark_sql))
+        yield from (answer for _, answer in complete(read_answers(rows), self._spark_sql))
 
     def _run(self) -> None:
         pause = _FIRST_PAUSE
@@ -131,13 +131,13 @@ class Pipeline:
             stop_session(session)
 
     def _started(self) -> Any:
-        from spark_backend.spark.source import FORMAT
+        from spark_backend.spark.source import INSTANTS_FORMAT
         from spark_backend.spark.task import ANSWER_SCHEMA, evaluation_task
 
         root = self._layout.root
         partitions = self._session.sparkContext.defaultParallelism
         due = (
-            self._session.readStream.format(FORMAT)
+            self._session.readStream.format(INSTANTS_FORMAT)
             .option("root", str(root))
             .option("partitions", str(partitions))
             .load()
@@ -152,11 +152,11 @@ class Pipeline:
         )
 
     def _on_batch(self, frame: Any, batch: int) -> None:
-        from spark_backend.spark.task import received
+        from spark_backend.spark.task import read_answers
 
         # What is complete goes out before Spark SQL is asked for the rest.
-        for answers in apart(received(frame.toArrow())):
-            self._receive(list(completed(answers, self._spark_sql)))
+        for answers in split_deferred(read_answers(frame.toArrow())):
+            self._receive(list(complete(answers, self._spark_sql)))
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set():
             self.state, self.detail = "running", "Spark is running"

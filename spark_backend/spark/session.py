@@ -39,7 +39,7 @@ STOP_SECONDS = 10.0
 
 
 @dataclass
-class _Running:
+class _RunningSession:
     master: str
     scratch: Path
     gateway: Any
@@ -53,7 +53,7 @@ class _Running:
 
 
 _lock = threading.RLock()
-_running: _Running | None = None
+_running: _RunningSession | None = None
 
 
 def start_session(*, master: str, directory: Path) -> SparkSession:
@@ -103,7 +103,7 @@ def stop_session(session: SparkSession, *, patience: float = STOP_SECONDS) -> No
             _forget(running)
 
 
-def _launch(master: str, directory: Path) -> _Running:
+def _launch(master: str, directory: Path) -> _RunningSession:
     if SparkContext._active_spark_context is not None or SparkContext._gateway is not None:
         raise Unavailable("this process already runs a Spark session of its own: stop it first")
     directory = directory.resolve()
@@ -139,7 +139,7 @@ def _launch(master: str, directory: Path) -> _Running:
     # stopped; whatever else it has to say reaches the caller as an exception.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     log.info("Spark %s on %s, started in %.1f s", pyspark.__version__, master, time.monotonic() - began)
-    return _Running(master, scratch, gateway, first)
+    return _RunningSession(master, scratch, gateway, first)
 
 
 @contextlib.contextmanager
@@ -184,7 +184,7 @@ def _signal_handlers_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _stop_gently(running: _Running, session: SparkSession, last: bool) -> None:
+def _stop_gently(running: _RunningSession, session: SparkSession, last: bool) -> None:
     try:
         for query in session.streams.active:
             query.stop()
@@ -204,7 +204,7 @@ def _process_tree(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _end_processes(running: _Running, known: list[psutil.Process], grace: float) -> None:
+def _end_processes(running: _RunningSession, known: list[psutil.Process], grace: float) -> None:
     """End the Java process and its Python workers: by closing its input, and by force after ``grace`` seconds."""
     process = running.process
     known = list({*known, *_process_tree(process.pid)})
@@ -235,7 +235,7 @@ def _abandon(gateway: Any) -> None:
     _reset_pyspark()
 
 
-def _forget(running: _Running) -> None:
+def _forget(running: _RunningSession) -> None:
     global _running
     shutil.rmtree(running.scratch, ignore_errors=True)
     _running = None

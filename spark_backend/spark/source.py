@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from protocol.time import Instant
 from spark_backend.spark.task import DUE_SCHEMA
 
-FORMAT = "evaluation_instants"
+INSTANTS_FORMAT = "evaluation_instants"
 _FEWEST, _MOST = 64, 512
 """Instants of one query in a batch at the most, between these: a query that catches up shares with the others.
 
@@ -38,7 +38,7 @@ class EvaluationInstants(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return FORMAT
+        return INSTANTS_FORMAT
 
     def schema(self) -> str:
         return DUE_SCHEMA

@@ -62,7 +62,7 @@ def has_translation(query: PreparedQuery) -> bool:
     return refusal(query.plan, len(query.windows)) is None
 
 
-def received(rows: Any) -> list[tuple[str, Answer]]:
+def read_answers(rows: Any) -> list[tuple[str, Answer]]:
     """The answers in an Arrow table of ANSWER_SCHEMA, (key, answer), by key and instant."""
     columns = (rows[name].to_pylist() for name in _COLUMNS)
     answers = [

@@ -26,18 +26,18 @@ class SparkSql(Protocol):
     def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]: ...
 
 
-def apart(answers: Iterable[tuple[str, Answer]]) -> list[list[tuple[str, Answer]]]:
+def split_deferred(answers: Iterable[tuple[str, Answer]]) -> list[list[tuple[str, Answer]]]:
     """A batch's answers in parts that can go out one after the other: what is complete, then each query that is not.
 
     ``answers``: (key, answer), those of a query together and in order.
     """
     queries = [list(of_query) for _, of_query in groupby(answers, key=lambda one: one[0])]
     waiting = [query for query in queries if any(answer.deferred is not None for _, answer in query)]
-    complete = [one for query in queries if query not in waiting for one in query]
-    return [complete, *waiting]
+    there = [one for query in queries if query not in waiting for one in query]
+    return [there, *waiting]
 
 
-def completed(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterator[tuple[str, Answer]]:
+def complete(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterator[tuple[str, Answer]]:
     """The same answers in the same order, those that were deferred given by Spark SQL.
 
     What goes wrong there is an Answer with an error for each instant it was asked for.
@@ -51,7 +51,7 @@ def completed(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterato
                 yield key, answer
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """What kind of error it is, and its first line."""
     return f"{type(error).__name__}: {first_line(error)}"
 
@@ -78,7 +78,7 @@ def _evaluated(prepared: str, deferred: list[Answer], spark: SparkSql) -> Iterat
         rows = sum(answer.read for answer in deferred)
         given = spark.answers(prepared, [answer.instant for answer in deferred], rows)
     except Exception as error:
-        given = [Answer(answer.instant, [], [], told(error)) for answer in deferred]
+        given = [Answer(answer.instant, [], [], error_text(error)) for answer in deferred]
     share = (time.perf_counter() - began) / len(deferred)
     for asked, answer in zip(deferred, given, strict=True):
         yield replace(answer, site=Site.SPARK, read=asked.read, seconds=share)

@@ -15,15 +15,15 @@ from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.solutions import BindingWriter
-from spark_backend.answers.sums import finished
+from spark_backend.answers.sums import finish_sums
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
-from spark_backend.spark_sql.deferred import told
+from spark_backend.spark_sql.deferred import error_text
 from spark_backend.spark_sql.functions import install, install_function
-from spark_backend.spark_sql.run import Run
+from spark_backend.spark_sql.run import ProgramRun
 from spark_backend.spark_sql.translation.plans import plan_statement
-from spark_backend.spark_sql.translation.program import Program, renamed
-from spark_backend.spark_sql.translation.translation import translation
+from spark_backend.spark_sql.translation.program import Program, with_prefix
+from spark_backend.spark_sql.translation.translation import translate_statement
 from spark_backend.spark_sql.windows.frames import window_frame
 
 _KEPT_PROGRAMS = 500
@@ -87,7 +87,7 @@ class SparkSqlEvaluator:
             return self._together(query, instants, few)
         except Exception as error:
             if len(instants) == 1:
-                return [Answer(instants[0], [], [], told(error))]
+                return [Answer(instants[0], [], [], error_text(error))]
             return [answer for instant in instants for answer in self._evaluated(query, (instant,), few)]
 
     def _together(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
@@ -98,7 +98,7 @@ class SparkSqlEvaluator:
                 self._functions.add(function.name)
         prefix = f"run{next(self._runs)}_"
         program, tables = self._program(query, prefix)
-        run = Run(self.session)
+        run = ProgramRun(self.session)
         try:
             run.view(tables[0], self.session.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64())})))
             for name, window in zip(tables[1:], query.windows, strict=True):
@@ -115,7 +115,7 @@ class SparkSqlEvaluator:
         finally:
             run.close()
         rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
-        (answers,) = answers_of_rows(self._writer, [plan], instants, finished(plan, rows))
+        (answers,) = answers_of_rows(self._writer, [plan], instants, finish_sums(plan, rows))
         return answers
 
     def _program(self, query: PreparedQuery, prefix: str) -> tuple[Program, list[str]]:
@@ -127,8 +127,8 @@ class SparkSqlEvaluator:
         if sql not in self._programs:
             if len(self._programs) >= _KEPT_PROGRAMS:
                 self._programs.clear()
-            self._programs[sql] = translation(sql, own)
-        return renamed(self._programs[sql], prefix), [prefix + table for table in tables]
+            self._programs[sql] = translate_statement(sql, own)
+        return with_prefix(self._programs[sql], prefix), [prefix + table for table in tables]
 
     def _static(self, file: str) -> DataFrame:
         with pa.memory_map(str(self._layout.statics / file)) as source:

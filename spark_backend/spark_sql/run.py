@@ -13,7 +13,7 @@ _ROUNDS_TO_GATHER = 8
 """The rows that a closure found are gathered into one table after so many rounds."""
 
 
-class Run:
+class ProgramRun:
     """One evaluation's views and kept tables, to be closed whatever happens. Views are named by the caller."""
 
     def __init__(self, session: SparkSession) -> None:

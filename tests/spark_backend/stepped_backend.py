@@ -20,7 +20,7 @@ from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark.pipeline import Receive
 from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark.task import has_translation
-from spark_backend.spark_sql.deferred import SparkSql, apart, completed
+from spark_backend.spark_sql.deferred import SparkSql, complete, split_deferred
 
 BASE = "http://endpoint.example"
 
@@ -54,7 +54,7 @@ class SteppedPipeline:
     def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
         self._evaluator.refresh()
         answers = sorted(self._evaluator.evaluate([(key, prepared, instants)]), key=lambda row: row[1].instant)
-        return iter([answer for _, answer in completed(answers, self._spark_sql)])
+        return iter([answer for _, answer in complete(answers, self._spark_sql)])
 
     def step(self) -> bool:
         """One micro-batch; False when nothing is due."""
@@ -66,8 +66,8 @@ class SteppedPipeline:
         self._evaluator.refresh()
         # As Spark hands them over: the answers of a query in order of their instants, whatever they were made with.
         batch = sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant))
-        for answers in apart(batch):
-            self.receive(list(completed(answers, self._spark_sql)))
+        for answers in split_deferred(batch):
+            self.receive(list(complete(answers, self._spark_sql)))
         self.offset = end
         return True
 

@@ -21,7 +21,7 @@ def faceted_variables(query: a.Query) -> frozenset[a.Variable]:
     aliases = [
         (node.variable, source)
         for node in a.nodes(query.pattern)
-        if isinstance(node, a.Extend) and not isinstance(node.expression, a.Term)
+        if isinstance(node, a.Extend) and not isinstance(node.expression, a.Constant)
         for source in a.expression_variables(node.expression)
     ]
     # The ends of a path are nodes that its steps come to.
@@ -41,13 +41,13 @@ def faceted_variables(query: a.Query) -> frozenset[a.Variable]:
 
 def _read_by_value(node: Any) -> frozenset[a.Variable]:
     match node:
-        case a.Filter(_, condition) | a.LeftJoin(_, _, a.Variable() | a.Term() | a.Call() as condition):
+        case a.Filter(_, condition) | a.LeftJoin(_, _, a.Variable() | a.Constant() | a.Call() as condition):
             return _variables(condition)
         case a.Extend(_, _, a.Call() as expression):
             return _variables(expression)
         case a.OrderBy(_, conditions):
             return frozenset().union(*(a.expression_variables(condition.expression) for condition in conditions))
-        case a.Aggregated(_, _, aggregate):
+        case a.Aggregation(_, _, aggregate):
             return _read_by_value(a.Group(a.BGP(()), None, (aggregate,)))
         case a.Group(_, _, aggregates):
             return frozenset().union(

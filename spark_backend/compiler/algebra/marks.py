@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import rdflib
 
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.refusals import Refused, call_in_exists
+from spark_backend.compiler.refusals import NotCompilable, call_in_exists
 
 _HIDDEN = re.compile(r"Variable\(name='(_:(exists|drawn)?[^']*)'\)")
 
@@ -21,12 +21,12 @@ BNODE_OF = "BNODE_OF"
 T = TypeVar("T")
 
 
-def marked(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pattern, list[a.Expression]]:
+def mark(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pattern, list[a.Expression]]:
     """A pattern and expressions over it without EXISTS, which are variables of the pattern instead.
 
-    Calls that draw get their solution's Drawn variable, and a name of their place (BNODE(label): the label).
+    Calls that draw get their solution's variable of ``Draw``, and a name of their place (BNODE(label): the label).
     """
-    found: list[a.Marked] = []
+    found: list[a.MarkJoin] = []
     seed, depth = _drawn_variable(pattern)
     known, calls = seed is not None, 0
 
@@ -37,42 +37,42 @@ def marked(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.P
             calls += 1
             if expression.arguments:
                 return a.Call(BNODE_OF, (seed, *map(told, expression.arguments)))
-            return a.Call(expression.name, (seed, a.Term(f'"{depth} {calls}"')))
+            return a.Call(expression.name, (seed, a.Constant(f'"{depth} {calls}"')))
         if isinstance(expression, a.Exists):
-            if any(isinstance(node, a.Drawn) for node in a.nodes(expression.pattern)):
+            if any(isinstance(node, a.Draw) for node in a.nodes(expression.pattern)):
                 drawing = ", ".join(sorted(DRAWING))
-                raise Refused(
+                raise NotCompilable(
                     f"{drawing} are not evaluated inside of EXISTS over windows: BIND them before the FILTER",
                     call_in_exists(*DRAWING),
                 )
             # The pattern inside is a place holder, until all are known.
-            found.append(a.Marked(pattern, a.Variable(f"_:exists{rdflib.BNode()}"), expression.pattern))
+            found.append(a.MarkJoin(pattern, a.Variable(f"_:exists{rdflib.BNode()}"), expression.pattern))
             return found[-1].variable
         if isinstance(expression, a.Call):
             return a.Call(expression.name, tuple(map(told, expression.arguments)))
         return expression
 
     rest = [told(expression) for expression in expressions]
-    for mark in found:
-        pattern = replace(mark, pattern=pattern)
+    for one in found:
+        pattern = replace(one, pattern=pattern)
     if seed is not None and not known:
-        pattern = a.Drawn(pattern, seed)
+        pattern = a.Draw(pattern, seed)
     return pattern, rest
 
 
 def _drawn_variable(pattern: a.Pattern) -> tuple[a.Variable | None, int]:
     """What random terms of the same solutions are drawn from already, and how many operators below."""
     depth = 0
-    while isinstance(pattern, a.Extend | a.Filter | a.Marked):
+    while isinstance(pattern, a.Extend | a.Filter | a.MarkJoin):
         pattern, depth = pattern.pattern, depth + 1
-    return (pattern.variable if isinstance(pattern, a.Drawn) else None), depth
+    return (pattern.variable if isinstance(pattern, a.Draw) else None), depth
 
 
 def optional(left: a.Pattern, right: a.Pattern, condition: a.Expression) -> a.LeftJoin:
     """LeftJoin(left, right, condition), where the condition may ask EXISTS of both sides' solutions merged."""
-    pattern, (rest,) = marked(right, [condition])
+    pattern, (rest,) = mark(right, [condition])
     asked = []
-    while isinstance(pattern, a.Marked) and pattern is not right:
+    while isinstance(pattern, a.MarkJoin) and pattern is not right:
         asked.append((pattern.variable, pattern.exists))
         pattern = pattern.pattern
     return a.LeftJoin(left, right, rest, tuple(reversed(asked)))
@@ -83,24 +83,24 @@ def is_mark(variable: a.Variable) -> bool:
     return variable.name.startswith("_:exists")
 
 
-def numbered(pattern: T) -> T:
+def number_hidden(pattern: T) -> T:
     """The pattern with hidden variables named by their place, where their names decide on the order of arguments."""
-    if not any(isinstance(node, a.Marked | a.Drawn) for node in a.nodes(pattern)):
+    if not any(isinstance(node, a.MarkJoin | a.Draw) for node in a.nodes(pattern)):
         return pattern
     names: dict[str, str] = {}
     for found in _HIDDEN.finditer(repr(pattern)):
         names.setdefault(found[1], f"_:{found[2] or ''}{len(names)}")
-    renamed: T = _renamed(pattern, names)
+    renamed: T = _rename(pattern, names)
     return renamed
 
 
-def _renamed(node: Any, names: dict[str, str]) -> Any:
+def _rename(node: Any, names: dict[str, str]) -> Any:
     if isinstance(node, a.Variable):
         return a.Variable(names.get(node.name, node.name))
     if isinstance(node, tuple):
-        return tuple(_renamed(part, names) for part in node)
+        return tuple(_rename(part, names) for part in node)
     if is_dataclass(node) and not isinstance(node, type):
-        return replace(node, **{field.name: _renamed(getattr(node, field.name), names) for field in fields(node)})
+        return replace(node, **{field.name: _rename(getattr(node, field.name), names) for field in fields(node)})
     return node
 
 
@@ -126,9 +126,9 @@ def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:
         case a.Group(inner, keys, _):
             return certainly_bound(inner) & frozenset(keys or ())
         case a.Extend(inner, variable, expression):
-            bound = isinstance(expression, a.Term) or expression in certainly_bound(inner)
+            bound = isinstance(expression, a.Constant) or expression in certainly_bound(inner)
             return certainly_bound(inner) - {variable} | ({variable} if bound else frozenset())
-        case a.Followed(inner, path, _):
+        case a.PathJoin(inner, path, _):
             return certainly_bound(inner) | certainly_bound(path)
     return certainly_bound(pattern.pattern)
 
@@ -138,7 +138,7 @@ def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
 
     It has not where an outer variable is read that the pattern does not bind there itself.
     """
-    outer &= a.mentioned(pattern)
+    outer &= a.mentioned_variables(pattern)
     if not outer:
         return True
     match pattern:
@@ -154,22 +154,22 @@ def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
             )
             return joins_alike(left, outer) and joins_alike(right, outer) and read & outer <= certainly_bound(left)
         case a.Minus(left, right):
-            return joins_alike(left, outer) and not a.mentioned(right) & outer
+            return joins_alike(left, outer) and not a.mentioned_variables(right) & outer
         case a.Filter(inner, read):
-            return joins_alike(inner, outer) and a.mentioned(read) & outer <= certainly_bound(inner)
-        case a.Marked(inner, _, exists):
-            return joins_alike(inner, outer) and a.mentioned(exists) & outer <= certainly_bound(inner)
+            return joins_alike(inner, outer) and a.mentioned_variables(read) & outer <= certainly_bound(inner)
+        case a.MarkJoin(inner, _, exists):
+            return joins_alike(inner, outer) and a.mentioned_variables(exists) & outer <= certainly_bound(inner)
         case a.Extend(inner, variable, read):
             bound = certainly_bound(inner)
-            return joins_alike(inner, outer) and variable not in outer and a.mentioned(read) & outer <= bound
+            return joins_alike(inner, outer) and variable not in outer and a.mentioned_variables(read) & outer <= bound
         case a.Project(inner, variables):
             return joins_alike(inner, outer & frozenset(variables))
         case a.Group(inner, keys, _):
             return joins_alike(inner, outer) and outer <= frozenset(keys or ()) & certainly_bound(inner)
-        case a.Aggregated(inner, keys, aggregate):
+        case a.Aggregation(inner, keys, aggregate):
             bound = frozenset(keys) & certainly_bound(inner)
             return joins_alike(inner, outer) and aggregate.result not in outer and outer <= bound
-        case a.Followed(inner, path, _):
+        case a.PathJoin(inner, path, _):
             return joins_alike(inner, outer) and joins_alike(path, outer)
         case a.Slice():
             return False

@@ -18,7 +18,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Term:
+class Constant:
     """An IRI or literal in canonical N-Triples."""
 
     text: str
@@ -45,12 +45,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Exists:
-    """EXISTS, while a query is being translated: then ``Marked`` takes its place."""
+    """EXISTS, while a query is being translated: then ``MarkJoin`` takes its place."""
 
     pattern: Pattern
 
 
-Expression = Variable | Term | Parameter | Call | Exists
+Expression = Variable | Constant | Parameter | Call | Exists
 
 # --- graph patterns --------------------------------------------------------------------------
 
@@ -62,9 +62,9 @@ class TriplePattern:
     ``time`` is bound to the latest timestamp of the triple, where it is in a window (``timestamps``).
     """
 
-    subject: Variable | Term | Parameter
-    predicate: Variable | Term
-    object: Variable | Term | Parameter
+    subject: Variable | Constant | Parameter
+    predicate: Variable | Constant
+    object: Variable | Constant | Parameter
     time: Variable | None = None
 
     @property
@@ -77,7 +77,7 @@ class BGP:
     triples: tuple[TriplePattern, ...]
 
 
-PathEnd = Variable | Term | Parameter
+PathEnd = Variable | Constant | Parameter
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkJoin:
     """The solutions of a pattern, and in ``variable`` whether EXISTS of another pattern is true of each (18.6)."""
 
     pattern: Pattern
@@ -147,7 +147,7 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Draw:
     """The solutions of a pattern, and in ``variable`` of each what its random terms are drawn from.
 
     ``identity`` is the query's, a parameter once it is known.
@@ -169,7 +169,7 @@ class Extend:
 class Graph:
     """``GRAPH name {…}``; with ``windows_only`` it is ``WINDOW ?w {…}``, ranging over declared windows."""
 
-    name: Variable | Term
+    name: Variable | Constant
     pattern: Pattern
     windows_only: bool = False
 
@@ -232,7 +232,7 @@ class Distinct:
 
 
 @dataclass(frozen=True)
-class Aggregated:
+class Aggregation:
     """C-SPARQL's AGGREGATE: each solution of a pattern, with the aggregate over those that have the same keys."""
 
     pattern: Pattern
@@ -258,7 +258,7 @@ class Static:
 
 
 @dataclass(frozen=True)
-class Followed:
+class PathJoin:
     """Join(pattern, path), where the paths begin at what the pattern binds ``start`` to, one of the path's ends.
 
     Made by the pass ``order_joins``. The path may be one in another graph; the pattern surely binds ``start``.
@@ -277,8 +277,8 @@ Pattern = (
     | Union
     | Minus
     | Filter
-    | Marked
-    | Drawn
+    | MarkJoin
+    | Draw
     | Extend
     | Graph
     | Values
@@ -286,10 +286,10 @@ Pattern = (
     | OrderBy
     | Project
     | Distinct
-    | Aggregated
+    | Aggregation
     | Slice
     | Static
-    | Followed
+    | PathJoin
 )
 
 
@@ -302,7 +302,7 @@ class Query:
 
     pattern: Pattern
     variables: tuple[Variable, ...]
-    template: tuple[tuple[Variable | Term, Variable | Term, Variable | Term], ...] | None = None
+    template: tuple[tuple[Variable | Constant, Variable | Constant, Variable | Constant], ...] | None = None
     base: str | None = None
 
 
@@ -342,7 +342,7 @@ def _parts_from_the_last(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in reversed(fields(kind))) if is_dataclass(kind) else ()
 
 
-def mentioned(pattern: Pattern | Expression) -> frozenset[Variable]:
+def mentioned_variables(pattern: Pattern | Expression) -> frozenset[Variable]:
     """All variables that are written in a pattern, in scope after it or not."""
     return frozenset(node for node in nodes(pattern) if isinstance(node, Variable))
 
@@ -359,15 +359,15 @@ def in_scope(pattern: Pattern) -> frozenset[Variable]:
             return in_scope(left) | in_scope(right)
         case Minus(left, _):
             return in_scope(left)
-        case Filter(inner, _) | Marked(inner, _, _) | Drawn(inner, _, _) | OrderBy(inner, _):
+        case Filter(inner, _) | MarkJoin(inner, _, _) | Draw(inner, _, _) | OrderBy(inner, _):
             return in_scope(inner)
         case Distinct(inner) | Slice(inner, _, _) | Static(inner):
             return in_scope(inner)
-        case Followed(inner, path, _):
+        case PathJoin(inner, path, _):
             return in_scope(inner) | in_scope(path)
         case Extend(inner, variable, _):
             return in_scope(inner) | {variable}
-        case Aggregated(inner, _, aggregate):
+        case Aggregation(inner, _, aggregate):
             return in_scope(inner) | {aggregate.result}
         case Graph(name, inner, _):
             return in_scope(inner) | ({name} if isinstance(name, Variable) else frozenset())
@@ -390,7 +390,7 @@ def needs_a_triple(pattern: Pattern) -> bool:
             return needs_a_triple(left)
         case Filter(inner, _) | Extend(inner, _, _) | OrderBy(inner, _) | Project(inner, _) | Distinct(inner):
             return needs_a_triple(inner)
-        case Slice(inner, _, _) | Static(inner) | Followed(inner, _, _) | Aggregated(inner, _, _):
+        case Slice(inner, _, _) | Static(inner) | PathJoin(inner, _, _) | Aggregation(inner, _, _):
             return needs_a_triple(inner)
         case Group(inner, keys, _):
             return keys is not None and needs_a_triple(inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spark_backend.compiler.algebra.nodes import Call, Expression, Term, Variable
+from spark_backend.compiler.algebra.nodes import Call, Constant, Expression, Variable
 
 _SHORT = 300
 """Sums of longer operands are written once: in a chain of sums each would be three times as long as the last."""
@@ -15,7 +15,7 @@ def expression_text(expression: Expression, names: Mapping[Variable, str]) -> st
     """The expression with its variables renamed; every operation in parentheses of its own."""
     if isinstance(expression, Variable):
         return f"?{names[expression]}"
-    if isinstance(expression, Term):
+    if isinstance(expression, Constant):
         return expression.text
     assert isinstance(expression, Call), "parameters are handed over as arguments"
     arguments = [expression_text(argument, names) for argument in expression.arguments]

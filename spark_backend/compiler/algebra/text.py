@@ -102,9 +102,9 @@ class _Words:
                 return f"LeftJoin{on}", [("", left), ("", right), *asked]
             case a.Filter(inner, condition):
                 return f"Filter {self.outermost(condition)}", [("", inner)]
-            case a.Marked(inner, variable, exists):
+            case a.MarkJoin(inner, variable, exists):
                 return f"Extend {self.expression(variable)} = EXISTS", [("", inner), ("exists", exists)]
-            case a.Drawn(inner, variable):
+            case a.Draw(inner, variable):
                 return f"Extend {self.expression(variable)} = what random terms are drawn from", [("", inner)]
             case a.Extend(inner, variable, expression):
                 return f"Extend {self.expression(variable)} = {self.outermost(expression)}", [("", inner)]
@@ -116,7 +116,7 @@ class _Words:
                 by = "" if keys is None else f" by {self._listed(keys)}"
                 said = "; ".join(f"{self.expression(one.result)} = {self.aggregate(one)}" for one in aggregates)
                 return f"Group{by}{f': {said}' if said else ''}", [("", inner)]
-            case a.Aggregated(inner, keys, aggregate):
+            case a.Aggregation(inner, keys, aggregate):
                 said = f"{self.expression(aggregate.result)} = {self.aggregate(aggregate)}"
                 return f"Aggregate over {self._listed(keys)}: {said}", [("", inner)]
             case a.OrderBy(inner, conditions):
@@ -131,7 +131,7 @@ class _Words:
                 return f"Slice {' '.join(cut)}".rstrip(), [("", inner)]
             case a.Static(inner):
                 return "Static: computed once, until the store changes", [("", inner)]
-            case a.Followed(inner, path, start):
+            case a.PathJoin(inner, path, start):
                 return f"Join, paths followed from {self.expression(start)}", [("", inner), ("", path)]
         return type(pattern).__name__, [("", operand) for operand in _operands(pattern)]
 
@@ -160,7 +160,7 @@ class _Words:
                 # Blank nodes and what the compiler adds are named anew at every parse.
                 kind = next((word for word in ("exists", "drawn") if name.startswith(f"_:{word}")), "")
                 return self.hidden.setdefault(name, f"_:{kind}{len(self.hidden)}")
-            case a.Term(text):
+            case a.Constant(text):
                 return term_text(text, self.namespaces)
             case a.Parameter(number):
                 told = number < len(self.parameters)

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field, replace
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.operands import conjunction
-from spark_backend.compiler.refusals import Refused, keyword
+from spark_backend.compiler.refusals import NotCompilable, keyword
 
 TIMESTAMP = "TIMESTAMP"
 """The function: of a variable or of three parts as it is written, and then of hidden variables."""
 TIME_IF = "TIME_IF"
 """A hidden variable where a condition is true, and nothing elsewhere; an argument of TIMESTAMP."""
-LATEST = "LATEST"
+LATEST_TIMESTAMP = "LATEST"
 """The aggregate for hidden variables: the greatest, and unbound if there is none."""
 
 _HIDDEN = "_:time "
@@ -110,7 +110,7 @@ class _Telling:
                 exists = tuple((variable, self._told(inside, seen)[0]) for variable, inside in asked)
                 asks = None if condition is None else _expression(condition, seen)
                 return a.LeftJoin(one, other, asks, exists), (*first, *second)
-            case a.Marked(inner, _, exists):
+            case a.MarkJoin(inner, _, exists):
                 told, found = self._told(inner, outer)
                 return replace(pattern, pattern=told, exists=self._told(exists, (*found, *outer))[0]), found
             case a.Project(inner):
@@ -153,7 +153,7 @@ class _Telling:
             times = [witness.time for witness in found if key in witness.of]
             if key in self.read and times:
                 kept.append(_Witness(self._hidden(), frozenset({key}), None))
-                latest = a.Aggregate(LATEST, a.Call(TIMESTAMP, tuple(times)), kept[-1].time)
+                latest = a.Aggregate(LATEST_TIMESTAMP, a.Call(TIMESTAMP, tuple(times)), kept[-1].time)
                 aggregates = (*aggregates, latest)
         return a.Group(inner, pattern.keys, aggregates), tuple(kept)
 
@@ -165,7 +165,7 @@ class _Telling:
 
     def _check(self, path: a.Closure) -> None:
         for variable in self.read.intersection(path.variables):
-            raise Refused(
+            raise NotCompilable(
                 f"timestamp(?{variable.name}) is not evaluated where the variable is the end of a path with *, + or ?: "
                 "write out the triple patterns",
                 keyword(TIMESTAMP),
@@ -188,7 +188,8 @@ def _is_sample(node: a.Extend) -> bool:
 def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> bool:
     """Whether two triple patterns can stand for the same triple."""
     return all(
-        not (isinstance(x, a.Term) and isinstance(y, a.Term)) or x == y for x, y in zip(parts, asked, strict=True)
+        not (isinstance(x, a.Constant) and isinstance(y, a.Constant)) or x == y
+        for x, y in zip(parts, asked, strict=True)
     )
 
 

@@ -28,7 +28,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def applied(query: Query, knowledge: Knowledge, passes: Sequence[Pass] = PASSES) -> tuple[Query, tuple[str, ...]]:
+def apply_passes(query: Query, knowledge: Knowledge, passes: Sequence[Pass] = PASSES) -> tuple[Query, tuple[str, ...]]:
     """The query after the passes, one after the other, and the names of those that changed it."""
     changed = []
     for one in passes:

@@ -18,7 +18,7 @@ _PASSES, _REACHED = 1 / 3, 10.0
 def of_triple(triple: a.TriplePattern, bound: frozenset[a.Variable], statistics: Statistics | None) -> float:
     """The triples that match, for each solution that binds some variables already."""
     known = None
-    if statistics is not None and isinstance(triple.predicate, a.Term):
+    if statistics is not None and isinstance(triple.predicate, a.Constant):
         known = statistics.predicates.get(triple.predicate.text)
     if known is not None:
         assert statistics is not None
@@ -47,7 +47,7 @@ def of_pattern(pattern: a.Pattern, bound: frozenset[a.Variable], statistics: Sta
             return 1.0 if all(given) else _REACHED * (1.0 if any(given) else _UNKNOWN)
         case a.Values(_, rows):
             return float(len(rows))
-        case a.Join(left, right) | a.Followed(left, right):
+        case a.Join(left, right) | a.PathJoin(left, right):
             return of(left) * of_pattern(right, bound | a.in_scope(left), statistics)
         case a.LeftJoin(left, right):
             return of(left) * max(1.0, of_pattern(right, bound | a.in_scope(left), statistics))
@@ -77,5 +77,5 @@ def of_triples(
     return count
 
 
-def _is_given(part: a.Variable | a.Term | a.Parameter, bound: frozenset[a.Variable]) -> bool:
+def _is_given(part: a.Variable | a.Constant | a.Parameter, bound: frozenset[a.Variable]) -> bool:
     return not isinstance(part, a.Variable) or part in bound

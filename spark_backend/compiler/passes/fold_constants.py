@@ -20,12 +20,12 @@ from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import bottom_up, changed
+from spark_backend.compiler.passes.traversal import bottom_up, with_parts
 from spark_backend.compiler.sql.values import FALSE, TRUE
 
 FAILURE = a.Call("COALESCE", ())
 """An expression that is an error, whatever is bound."""
-_TRUE, _FALSE = a.Term(TRUE), a.Term(FALSE)
+_TRUE, _FALSE = a.Constant(TRUE), a.Constant(FALSE)
 _OPPOSITES: Mapping[a.Expression, a.Expression] = {_TRUE: _FALSE, _FALSE: _TRUE, FAILURE: FAILURE}
 _VARYING = DRAWING | {BNODE_OF, TIMESTAMP, "NOW"}
 _STRICT = frozenset({"=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"})
@@ -33,11 +33,11 @@ _STRICT = frozenset({"=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"})
 
 
 def fold_constants(query: a.Query, knowledge: Knowledge) -> a.Query:
-    folding = _Folding(query.base or knowledge.base)
+    folding = _Folder(query.base or knowledge.base)
     return replace(query, pattern=bottom_up(query.pattern, folding.pattern))
 
 
-class _Folding:
+class _Folder:
     def __init__(self, base: str | None) -> None:
         self._base = base
 
@@ -45,16 +45,16 @@ class _Folding:
         match pattern:
             case a.Filter(inner, condition):
                 return filter_of(inner, self._conditions(condition))
-            case a.LeftJoin(_, _, a.Variable() | a.Term() | a.Parameter() | a.Call() as condition, asked):
+            case a.LeftJoin(_, _, a.Variable() | a.Constant() | a.Parameter() | a.Call() as condition, asked):
                 conditions = self._conditions(condition)
                 if not conditions and asked:
                     return replace(pattern, condition=_TRUE)
                 told = filter_of(a.BGP(()), conditions)
                 return replace(pattern, condition=told.condition if isinstance(told, a.Filter) else None)
             case a.Extend(_, _, expression):
-                return changed(pattern, expression=self._value(expression))
+                return with_parts(pattern, expression=self._value(expression))
             case a.Group(_, _, aggregates):
-                return changed(pattern, aggregates=tuple(map(self._aggregate, aggregates)))
+                return with_parts(pattern, aggregates=tuple(map(self._aggregate, aggregates)))
         return pattern
 
     def _aggregate(self, aggregate: a.Aggregate) -> a.Aggregate:
@@ -62,7 +62,7 @@ class _Folding:
         if not isinstance(aggregate.argument, a.Call):
             return aggregate
         value = self._value(aggregate.argument)
-        return replace(aggregate, argument=value) if isinstance(value, a.Term) else aggregate
+        return replace(aggregate, argument=value) if isinstance(value, a.Constant) else aggregate
 
     def _conditions(self, condition: a.Expression) -> list[a.Expression]:
         """What is left to be true: nothing if it surely is, FALSE alone if it cannot be."""
@@ -83,21 +83,21 @@ class _Folding:
                     return other if one == changes_nothing else one
                 if one == FAILURE and other == FAILURE:
                     return FAILURE
-                return changed(expression, arguments=(one, other))
+                return with_parts(expression, arguments=(one, other))
             case a.Call("!", (operand,)):
                 truth = self._truth(operand)
                 opposite = _OPPOSITES.get(truth)
-                return changed(expression, arguments=(truth,)) if opposite is None else opposite
+                return with_parts(expression, arguments=(truth,)) if opposite is None else opposite
             case a.Call("IF", (condition, yes, no)):
                 truth = self._truth(condition)
                 if truth in (_TRUE, _FALSE, FAILURE):
                     return FAILURE if truth == FAILURE else self._truth(yes if truth == _TRUE else no)
-                return changed(expression, arguments=(truth, self._value(yes), self._value(no)))
+                return with_parts(expression, arguments=(truth, self._value(yes), self._value(no)))
         value = self._value(expression)
-        if not isinstance(value, a.Term) or value in (_TRUE, _FALSE):
+        if not isinstance(value, a.Constant) or value in (_TRUE, _FALSE):
             return value
-        text = computed(f"!(!({value.text}))", self._base)
-        return FAILURE if text is None else a.Term(text)
+        text = constant_term(f"!(!({value.text}))", self._base)
+        return FAILURE if text is None else a.Constant(text)
 
     def _value(self, expression: a.Expression) -> a.Expression:
         """An expression of the same value: a term or FAILURE where that is known."""
@@ -110,20 +110,20 @@ class _Folding:
                     return FAILURE
                 if truth in (_TRUE, _FALSE):
                     return self._value(yes if truth == _TRUE else no)
-                return changed(expression, arguments=(truth, self._value(yes), self._value(no)))
+                return with_parts(expression, arguments=(truth, self._value(yes), self._value(no)))
             case a.Call("COALESCE", arguments):
                 return self._first(arguments)
         arguments = tuple(map(self._value, expression.arguments))
         if FAILURE in arguments and expression.name in _STRICT:
             return FAILURE
-        if all(isinstance(argument, a.Term) for argument in arguments):
-            text = computed(expression_text(a.Call(expression.name, arguments), {}), self._base)
-            return FAILURE if text is None else a.Term(text)
+        if all(isinstance(argument, a.Constant) for argument in arguments):
+            text = constant_term(expression_text(a.Call(expression.name, arguments), {}), self._base)
+            return FAILURE if text is None else a.Constant(text)
         if expression.name == "&&" and _FALSE in arguments:
             return _FALSE
         if expression.name == "||" and _TRUE in arguments:
             return _TRUE
-        return changed(expression, arguments=arguments)
+        return with_parts(expression, arguments=arguments)
 
     def _first(self, arguments: tuple[a.Expression, ...]) -> a.Expression:
         kept: list[a.Expression] = []
@@ -131,15 +131,15 @@ class _Folding:
             if argument == FAILURE:
                 continue
             kept.append(argument)
-            if isinstance(argument, a.Term):
+            if isinstance(argument, a.Constant):
                 break
         if not kept:
             return FAILURE
-        return kept[0] if isinstance(kept[0], a.Term) else a.Call("COALESCE", tuple(kept))
+        return kept[0] if isinstance(kept[0], a.Constant) else a.Call("COALESCE", tuple(kept))
 
 
 @lru_cache(maxsize=1024)
-def computed(expression: str, base: str | None) -> str | None:
+def constant_term(expression: str, base: str | None) -> str | None:
     """The term that an expression without variables gives, None if it fails."""
     query = f"SELECT ?result {{ BIND({expression} AS ?result) }}"
     answer: Any = pyoxigraph.Store().query(query, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)

@@ -69,7 +69,7 @@ def _is_unit(pattern: a.Pattern) -> bool:
 
 
 def _of_the_same_graph(pattern: a.Pattern, others: list[a.Pattern]) -> int | None:
-    if not (isinstance(pattern, a.Graph) and isinstance(pattern.name, a.Term)):
+    if not (isinstance(pattern, a.Graph) and isinstance(pattern.name, a.Constant)):
         return None
     for place, other in enumerate(others):
         if isinstance(other, a.Graph) and other.name == pattern.name and other.windows_only == pattern.windows_only:

@@ -18,28 +18,28 @@ from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.statistics import Statistics
 
-_NOT_PLAIN = a.Group | a.Slice | a.Drawn | a.Marked | a.LeftJoin | a.Minus | a.Union | a.Project | a.Aggregated
+_NOT_PLAIN = a.Group | a.Slice | a.Draw | a.MarkJoin | a.LeftJoin | a.Minus | a.Union | a.Project | a.Aggregation
 
 
 def order_joins(query: a.Query, knowledge: Knowledge) -> a.Query:
-    return replace(query, pattern=_Ordering(knowledge.statistics).pattern(query.pattern, False))
+    return replace(query, pattern=_Orderer(knowledge.statistics).pattern(query.pattern, False))
 
 
-class _Ordering:
+class _Orderer:
     def __init__(self, statistics: Statistics | None) -> None:
         self._statistics = statistics
 
     def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         if isinstance(pattern, a.Join):
             operands = [self.pattern(operand, inside) for operand in join_operands(pattern)]
-            return self._joined(operands)
+            return self._join(operands)
         pattern = with_operands(pattern, lambda operand, within: self.pattern(operand, inside or within), inside)
         match pattern:
             case a.BGP(triples):
                 return self._triples(triples)
             case a.LeftJoin(left, right) | a.Minus(left, right) if not inside:
                 return replace(pattern, right=_from(left, right))
-            case a.Marked(inner, _, exists) if not inside and _is_plain(inner) and not _may_be_empty(exists):
+            case a.MarkJoin(inner, _, exists) if not inside and _is_plain(inner) and not _may_be_empty(exists):
                 return replace(pattern, exists=_from(inner, exists))
         return pattern
 
@@ -66,12 +66,12 @@ class _Ordering:
                 connected.add(place)
         return a.BGP(tuple(ordered))
 
-    def _joined(self, operands: list[a.Pattern]) -> a.Pattern:
+    def _join(self, operands: list[a.Pattern]) -> a.Pattern:
         result: a.Pattern | None = None
         bound: frozenset[a.Variable] = frozenset()
         left = list(operands)
         while left:
-            connected = [operand for operand in left if bound & a.mentioned(operand)] or left
+            connected = [operand for operand in left if bound & a.mentioned_variables(operand)] or left
             # Paths between variables wait for what binds one of them.
             others = [operand for operand in connected if _path(operand) is None or _start(operand, bound)]
             following = min(others or connected, key=lambda one: of_pattern(one, bound, self._statistics))
@@ -89,7 +89,7 @@ def _beside(left: a.Pattern, right: a.Pattern, bound: frozenset[a.Variable]) -> 
     if isinstance(right, a.Filter):  # of the paths' ends alone
         return a.Filter(_beside(left, right.pattern, bound), right.condition)
     assert isinstance(right, a.Closure | a.Graph)
-    return a.Followed(left, right, start)
+    return a.PathJoin(left, right, start)
 
 
 def _from(left: a.Pattern, right: a.Pattern) -> a.Pattern:
@@ -113,7 +113,7 @@ def _may_be_empty(pattern: a.Pattern) -> bool:
 
 def _path(pattern: a.Pattern) -> a.Closure | None:
     """The path between two variables that a pattern is, be it in another graph, be it filtered."""
-    while (isinstance(pattern, a.Graph) and isinstance(pattern.name, a.Term)) or (
+    while (isinstance(pattern, a.Graph) and isinstance(pattern.name, a.Constant)) or (
         isinstance(pattern, a.Filter) and a.expression_variables(pattern.condition) <= certainly_bound(pattern.pattern)
     ):
         inner = pattern.pattern

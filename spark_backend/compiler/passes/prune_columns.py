@@ -16,59 +16,57 @@ _Needed = frozenset[a.Variable] | None
 
 
 def prune_columns(query: a.Query, _: object) -> a.Query:
-    return replace(query, pattern=_pruned(query.pattern, None))
+    return replace(query, pattern=_prune(query.pattern, None))
 
 
-def _pruned(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
+def _prune(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
     match pattern:
         case a.BGP() | a.Values() | a.Closure():
             return pattern
         case a.Project(inner, variables):
             kept = variables if needed is None else tuple(variable for variable in variables if variable in needed)
-            return a.Project(_pruned(inner, frozenset(kept)), kept)
+            return a.Project(_prune(inner, frozenset(kept)), kept)
         case a.Group(inner, keys, aggregates):
             if any(one.argument is None and one.distinct for one in aggregates):
-                return replace(pattern, pattern=_pruned(inner, None))
+                return replace(pattern, pattern=_prune(inner, None))
             arguments = [a.expression_variables(one.argument) for one in aggregates if one.argument is not None]
-            return replace(pattern, pattern=_pruned(inner, frozenset(keys or ()).union(*arguments)))
-        case a.Distinct() | a.Slice() | a.OrderBy() | a.Aggregated():
-            return replace(pattern, pattern=_pruned(pattern.pattern, None))
+            return replace(pattern, pattern=_prune(inner, frozenset(keys or ()).union(*arguments)))
+        case a.Distinct() | a.Slice() | a.OrderBy() | a.Aggregation():
+            return replace(pattern, pattern=_prune(pattern.pattern, None))
         case a.Extend(inner, variable, expression):
             if needed is not None and variable not in needed:
-                return _pruned(inner, needed)
-            return replace(pattern, pattern=_pruned(inner, _with(needed, a.expression_variables(expression), variable)))
-        case a.Marked(inner, variable, exists):
+                return _prune(inner, needed)
+            return replace(pattern, pattern=_prune(inner, _with(needed, a.expression_variables(expression), variable)))
+        case a.MarkJoin(inner, variable, exists):
             if needed is not None and variable not in needed:
-                return _pruned(inner, needed)
-            return replace(pattern, pattern=_pruned(inner, _with(needed, a.mentioned(exists), variable)))
-        case a.Drawn(inner, variable):
+                return _prune(inner, needed)
+            return replace(pattern, pattern=_prune(inner, _with(needed, a.mentioned_variables(exists), variable)))
+        case a.Draw(inner, variable):
             if needed is not None and variable not in needed:
-                return _pruned(inner, needed)
-            return replace(pattern, pattern=_pruned(inner, None))
+                return _prune(inner, needed)
+            return replace(pattern, pattern=_prune(inner, None))
         case a.Filter(inner, condition):
-            return replace(pattern, pattern=_pruned(inner, _with(needed, a.expression_variables(condition))))
+            return replace(pattern, pattern=_prune(inner, _with(needed, a.expression_variables(condition))))
         case a.Graph(name, inner):
             named = frozenset({name}) if isinstance(name, a.Variable) else frozenset()
-            return replace(pattern, pattern=_pruned(inner, _with(needed, named)))
+            return replace(pattern, pattern=_prune(inner, _with(needed, named)))
         case a.Static(inner):
-            return a.Static(_projected(inner, needed))
+            return a.Static(_project(inner, needed))
         case a.Union(left, right):
-            return a.Union(_projected(left, needed), _projected(right, needed))
-        case a.Followed(inner, path, start):
-            shared = a.mentioned(inner) & a.mentioned(path)
-            return replace(pattern, pattern=_projected(inner, _with(needed, shared | {start})))
+            return a.Union(_project(left, needed), _project(right, needed))
+        case a.PathJoin(inner, path, start):
+            shared = a.mentioned_variables(inner) & a.mentioned_variables(path)
+            return replace(pattern, pattern=_project(inner, _with(needed, shared | {start})))
         case a.Join(left, right):
-            shared = a.mentioned(left) & a.mentioned(right)
-            return a.Join(_pruned(left, _with(needed, shared)), _pruned(right, _with(needed, shared)))
+            shared = a.mentioned_variables(left) & a.mentioned_variables(right)
+            return a.Join(_prune(left, _with(needed, shared)), _prune(right, _with(needed, shared)))
         case a.Minus(left, right):
-            shared = a.mentioned(left) & a.mentioned(right)
-            return a.Minus(_pruned(left, _with(needed, shared)), _projected(right, shared))
+            shared = a.mentioned_variables(left) & a.mentioned_variables(right)
+            return a.Minus(_prune(left, _with(needed, shared)), _project(right, shared))
         case a.LeftJoin(left, right, condition, asked):
-            read = a.mentioned(left) & a.mentioned(right)
+            read = a.mentioned_variables(left) & a.mentioned_variables(right)
             read |= frozenset(node for node in a.nodes((condition, asked)) if isinstance(node, a.Variable))
-            return replace(
-                pattern, left=_pruned(left, _with(needed, read)), right=_projected(right, _with(needed, read))
-            )
+            return replace(pattern, left=_prune(left, _with(needed, read)), right=_project(right, _with(needed, read)))
     raise AssertionError(f"no pattern: {pattern!r}")
 
 
@@ -76,9 +74,9 @@ def _with(needed: _Needed, more: frozenset[a.Variable], less: a.Variable | None 
     return None if needed is None else needed - {less} | more
 
 
-def _projected(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
+def _project(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
     """The pattern pruned, with no other variables than those that are needed."""
-    pattern = _pruned(pattern, needed)
+    pattern = _prune(pattern, needed)
     if needed is None:
         return pattern
     exposed = _exposed(pattern)
@@ -96,13 +94,13 @@ def _exposed(pattern: a.Pattern) -> dict[a.Variable, None]:
             return dict.fromkeys(pattern.variables)
         case a.Group(_, keys, aggregates):
             return dict.fromkeys([*(keys or ()), *(one.result for one in aggregates)])
-        case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.Followed(left, right):
+        case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.PathJoin(left, right):
             return _exposed(left) | _exposed(right)
         case a.Minus(left):
             return _exposed(left)
-        case a.Extend(inner, variable) | a.Marked(inner, variable) | a.Drawn(inner, variable):
+        case a.Extend(inner, variable) | a.MarkJoin(inner, variable) | a.Draw(inner, variable):
             return _exposed(inner) | {variable: None}
-        case a.Aggregated(inner, _, aggregate):
+        case a.Aggregation(inner, _, aggregate):
             return _exposed(inner) | {aggregate.result: None}
         case a.Graph(name, inner):
             return _exposed(inner) | ({name: None} if isinstance(name, a.Variable) else {})

@@ -18,16 +18,16 @@ from spark_backend.compiler.passes.traversal import with_operands
 
 
 def push_filters(query: a.Query, _: object) -> a.Query:
-    return replace(query, pattern=_pushed(query.pattern, False))
+    return replace(query, pattern=_push(query.pattern, False))
 
 
-def _pushed(pattern: a.Pattern, inside: bool) -> a.Pattern:
+def _push(pattern: a.Pattern, inside: bool) -> a.Pattern:
     """The pattern with its filters pushed, outermost first."""
     if isinstance(pattern, a.Filter):
         return _filter(pattern.pattern, conjuncts(pattern.condition), inside)
     if isinstance(pattern, a.LeftJoin) and pattern.condition is not None and not pattern.asked:
         pattern = _optional(pattern, pattern.condition, inside)
-    return with_operands(pattern, lambda operand, within: _pushed(operand, inside or within), inside)
+    return with_operands(pattern, lambda operand, within: _push(operand, inside or within), inside)
 
 
 def _filter(pattern: a.Pattern, conditions: list[a.Expression], inside: bool) -> a.Pattern:
@@ -45,7 +45,7 @@ def _filter(pattern: a.Pattern, conditions: list[a.Expression], inside: bool) ->
     if operands:
         changed = {place: filter_of(getattr(pattern, place), pushed) for place, pushed in operands.items()}
         pattern = replace(pattern, **changed)  # type: ignore[arg-type]
-    return filter_of(_pushed(pattern, inside), stay)
+    return filter_of(_push(pattern, inside), stay)
 
 
 def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
             return ("left", "right")
         case a.Graph(name):
             return () if name in read else ("pattern",)
-        case a.Extend(_, variable, _) | a.Marked(_, variable, _):
+        case a.Extend(_, variable, _) | a.MarkJoin(_, variable, _):
             return () if variable in read else ("pattern",)
         case a.Group(_, keys, _):
             return ("pattern",) if keys is not None and read and read <= set(keys) else ()
@@ -77,7 +77,7 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
             return ("pattern",) if read <= set(variables) else ()
         case a.Distinct(_, latest):  # of these it is the greatest that counts, and not each
             return () if read & set(latest) else ("pattern",)
-        case a.Aggregated(_, keys, _):
+        case a.Aggregation(_, keys, _):
             return ("pattern",) if read and read <= set(keys) else ()
         case a.OrderBy():
             return ("pattern",)
@@ -90,7 +90,7 @@ def _decides(side: a.Pattern, other: a.Pattern, read: frozenset[a.Variable], ins
     Inside of EXISTS variables are bound from outside, too, and not in every operand to be seen.
     """
     undecided = read - certainly_bound(side)
-    return not undecided if inside else not undecided & a.mentioned(other)
+    return not undecided if inside else not undecided & a.mentioned_variables(other)
 
 
 def _optional(pattern: a.LeftJoin, condition: a.Expression, inside: bool) -> a.LeftJoin:

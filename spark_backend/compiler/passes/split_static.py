@@ -23,10 +23,10 @@ _BOUNDARIES = a.Group | a.Distinct | a.Slice
 
 
 def split_static(query: a.Query, knowledge: Knowledge) -> a.Query:
-    return replace(query, pattern=_Splitting(knowledge.dataset).below_modifiers(query.pattern))
+    return replace(query, pattern=_Splitter(knowledge.dataset).below_modifiers(query.pattern))
 
 
-class _Splitting:
+class _Splitter:
     def __init__(self, dataset: QueryDataset) -> None:
         self._dataset = dataset
 
@@ -48,7 +48,7 @@ class _Splitting:
                 return self._join(join_operands(pattern), graph)
             case a.Graph(name, inner):
                 return replace(pattern, pattern=self.pattern(inner, _active(name, pattern.windows_only)))
-            case a.Closure() | a.Followed():
+            case a.Closure() | a.PathJoin():
                 return pattern
         return with_operands(pattern, lambda operand, _: self.pattern(operand, graph), False)
 
@@ -108,14 +108,14 @@ class _Splitting:
         return static
 
 
-def _active(name: a.Variable | a.Term, windows_only: bool) -> ActiveGraph:
-    if isinstance(name, a.Term):
+def _active(name: a.Variable | a.Constant, windows_only: bool) -> ActiveGraph:
+    if isinstance(name, a.Constant):
         return ActiveGraph(iri=name.text[1:-1])
     return ActiveGraph(column="g", windows_only=windows_only)
 
 
 def _varies(node: object) -> bool:
-    return isinstance(node, a.Parameter | a.Drawn) or (isinstance(node, a.Call) and node.name == "NOW")
+    return isinstance(node, a.Parameter | a.Draw) or (isinstance(node, a.Call) and node.name == "NOW")
 
 
 def _weight(pattern: a.Pattern) -> int:

@@ -22,20 +22,20 @@ def with_operands(pattern: a.Pattern, change: Change, inside: bool) -> a.Pattern
         case a.BGP() | a.Values():
             return pattern
         case a.Closure(_, _, step):  # a step is matched alone, whatever is outside
-            return changed(pattern, step=change(step, False))
+            return with_parts(pattern, step=change(step, False))
         case a.Join(left, right) | a.Union(left, right) | a.Minus(left, right):
-            return changed(pattern, left=change(left, inside), right=change(right, inside))
+            return with_parts(pattern, left=change(left, inside), right=change(right, inside))
         case a.LeftJoin(left, right, _, asked):
             told = tuple((variable, change(exists, True)) for variable, exists in asked)
-            return changed(pattern, left=change(left, inside), right=change(right, inside), asked=told)
-        case a.Marked(inner, _, exists):
-            return changed(pattern, pattern=change(inner, inside), exists=change(exists, True))
-        case a.Followed(inner, path, _):
-            return changed(pattern, pattern=change(inner, inside), path=change(path, inside))
-    return changed(pattern, pattern=change(pattern.pattern, inside))
+            return with_parts(pattern, left=change(left, inside), right=change(right, inside), asked=told)
+        case a.MarkJoin(inner, _, exists):
+            return with_parts(pattern, pattern=change(inner, inside), exists=change(exists, True))
+        case a.PathJoin(inner, path, _):
+            return with_parts(pattern, pattern=change(inner, inside), path=change(path, inside))
+    return with_parts(pattern, pattern=change(pattern.pattern, inside))
 
 
-def changed(node: T, /, **parts: object) -> T:
+def with_parts(node: T, /, **parts: object) -> T:
     """A pattern or expression with some of its parts replaced; the same object where they are the same."""
     if all(_same(getattr(node, name), part) for name, part in parts.items()):
         return node

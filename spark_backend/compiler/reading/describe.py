@@ -17,12 +17,12 @@ RESOURCE, SUBJECT, PREDICATE, OBJECT = (
 TEMPLATE = ((SUBJECT, PREDICATE, OBJECT),)
 
 
-def described(pattern: a.Pattern | None, resources: Sequence[a.Variable | a.Term]) -> a.Query:
+def described(pattern: a.Pattern | None, resources: Sequence[a.Variable | a.Constant]) -> a.Query:
     """The query whose solutions are a resource and one triple of its description each.
 
     ``resources`` are IRIs and variables of the pattern; without one (None), IRIs.
     """
-    iris = tuple((resource.text,) for resource in resources if isinstance(resource, a.Term))
+    iris = tuple((resource.text,) for resource in resources if isinstance(resource, a.Constant))
     parts: list[a.Pattern] = [a.Values((RESOURCE,), iris)] if iris or pattern is None else []
     if pattern is not None:
         for variable in resources:

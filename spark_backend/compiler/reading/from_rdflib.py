@@ -19,10 +19,10 @@ from protocol.functions import FUNCTIONS
 from protocol.language.model import AGGREGATE_FUNCTION, TIMESTAMP_FUNCTION, WINDOW_VARIABLE_PREFIX, Form
 from protocol.terms import XSD
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.algebra.marks import marked, optional
+from spark_backend.compiler.algebra.marks import mark, optional
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
 from spark_backend.compiler.reading.property_paths import matched_by, path_of
-from spark_backend.compiler.refusals import Refused, call, keyword
+from spark_backend.compiler.refusals import NotCompilable, call, keyword
 
 _CASTS: tuple[str, ...] = ("boolean", "integer", "decimal", "float", "double", "string", "dateTime")
 _CASTS += ("date", "time", "duration", "dayTimeDuration", "yearMonthDuration")
@@ -44,7 +44,7 @@ def pattern_of(node: CompValue) -> a.Pattern:
     """The graph pattern of a node of rdflib's algebra. Raises UnsupportedFeature for what is not evaluated."""
     translate_node = _PATTERNS.get(node.name)
     if translate_node is None:
-        raise Refused(f"{node.name} is not evaluated over windows", keyword(*Form))
+        raise NotCompilable(f"{node.name} is not evaluated over windows", keyword(*Form))
     return translate_node(node)
 
 
@@ -90,21 +90,21 @@ def _aggregated(inner: a.Pattern, function: str, node: CompValue) -> a.Pattern:
     """C-SPARQL's AGGREGATE, as ``protocol.language.aggregate_clauses`` writes it."""
     variables = tuple(map(variable_of, _flat([node.expr.expr])))
     argument, keys = (None, variables) if function.endswith("-ALL") else (variables[0], variables[1:])
-    return a.Aggregated(inner, keys, a.Aggregate(function.removesuffix("-ALL"), argument, variable_of(node.var)))
+    return a.Aggregation(inner, keys, a.Aggregate(function.removesuffix("-ALL"), argument, variable_of(node.var)))
 
 
 def _extended(pattern: a.Pattern, variable: a.Variable, expression: a.Expression) -> a.Pattern:
-    pattern, (expression,) = marked(pattern, [expression])
+    pattern, (expression,) = mark(pattern, [expression])
     return a.Extend(pattern, variable, expression)
 
 
 def _filter(node: CompValue) -> a.Pattern:
-    pattern, (condition,) = marked(pattern_of(node.p), [_expression(node.expr)])
+    pattern, (condition,) = mark(pattern_of(node.p), [_expression(node.expr)])
     return a.Filter(pattern, condition)
 
 
 def _group_keys(pattern: a.Pattern) -> tuple[a.Variable, ...]:
-    while isinstance(pattern, a.Extend | a.Filter | a.Marked | a.Drawn):
+    while isinstance(pattern, a.Extend | a.Filter | a.MarkJoin | a.Draw):
         pattern = pattern.pattern
     return pattern.keys or () if isinstance(pattern, a.Group) else ()
 
@@ -150,7 +150,7 @@ def _aggregate_join(node: CompValue) -> a.Pattern:
                 keys.append(key)
     aggregates = tuple(map(_aggregate, node.A))
     with_arguments = [one for one in aggregates if one.argument is not None]
-    inner, arguments = marked(inner, [one.argument for one in with_arguments if one.argument is not None])
+    inner, arguments = mark(inner, [one.argument for one in with_arguments if one.argument is not None])
     told = dict(zip(with_arguments, arguments, strict=True))
     aggregates = tuple(replace(one, argument=told[one]) if one in told else one for one in aggregates)
     # rdflib writes a key that is used above the group as a SAMPLE of it: the key itself will do.
@@ -167,7 +167,7 @@ def _aggregate_join(node: CompValue) -> a.Pattern:
 def _aggregate(node: CompValue) -> a.Aggregate:
     function = node.name.removeprefix("Aggregate_")
     if function not in _AGGREGATES:
-        raise Refused(f"the aggregate {function} is not evaluated over windows", keyword(function.upper()))
+        raise NotCompilable(f"the aggregate {function} is not evaluated over windows", keyword(function.upper()))
     argument = None if isinstance(node.vars, str) and node.vars == "*" else _expression(node.vars)
     separator = value_under(node, "separator")
     return a.Aggregate(
@@ -180,7 +180,7 @@ def _aggregate(node: CompValue) -> a.Aggregate:
 
 
 def _order_by(node: CompValue) -> a.Pattern:
-    pattern, keys = marked(pattern_of(node.p), [_expression(condition.expr) for condition in node.expr])
+    pattern, keys = mark(pattern_of(node.p), [_expression(condition.expr) for condition in node.expr])
     descending = [condition.order == "DESC" for condition in node.expr]
     return a.OrderBy(pattern, tuple(map(a.OrderCondition, keys, descending)))
 
@@ -217,13 +217,13 @@ def variable_of(value: Any) -> a.Variable:
     return a.Variable(str(value))
 
 
-def part_of(value: Any) -> a.Variable | a.Term:
+def part_of(value: Any) -> a.Variable | a.Constant:
     """The part of a triple pattern, or of a template's."""
     if isinstance(value, rdflib.BNode):  # in a pattern, a variable nobody can see
         return a.Variable(f"_:{value}")
     if isinstance(value, rdflib.Variable):
         return variable_of(value)
-    return a.Term(_text(value))
+    return a.Constant(_text(value))
 
 
 def _text(value: Any) -> str:
@@ -236,7 +236,7 @@ def _text(value: Any) -> str:
         if value.datatype:
             return str(pyoxigraph.Literal(str(value), datatype=pyoxigraph.NamedNode(str(value.datatype))))
         return str(pyoxigraph.Literal(str(value)))
-    raise Refused(f"{value!r} cannot be used as a term here", keyword(*Form))
+    raise NotCompilable(f"{value!r} cannot be used as a term here", keyword(*Form))
 
 
 # --- expressions -----------------------------------------------------------------------------
@@ -246,9 +246,9 @@ def _expression(node: Any) -> a.Expression:
     if isinstance(node, rdflib.Variable):
         return variable_of(node)
     if isinstance(node, rdflib.term.Identifier):
-        return a.Term(_text(node))
+        return a.Constant(_text(node))
     if not isinstance(node, CompValue):
-        raise Refused(f"{node!r} is not an expression that is evaluated over windows", keyword(*Form))
+        raise NotCompilable(f"{node!r} is not an expression that is evaluated over windows", keyword(*Form))
     name = node.name
     if name == "RelationalExpression":
         return _relational(node)
@@ -270,7 +270,7 @@ def _expression(node: Any) -> a.Expression:
         # rdflib writes an empty list of arguments as rdf:nil, one of rdf:nil as a list.
         arguments = _flat(v for key, v in node.items() if key != "_vars" and (key != "arg" or v != rdflib.RDF.nil))
         return a.Call(function, tuple(map(_expression, arguments)))
-    raise Refused(f"{name} is not evaluated over windows", keyword(name.removeprefix("Builtin_").upper()))
+    raise NotCompilable(f"{name} is not evaluated over windows", keyword(name.removeprefix("Builtin_").upper()))
 
 
 def _function_call(node: CompValue) -> a.Expression:
@@ -281,10 +281,10 @@ def _function_call(node: CompValue) -> a.Expression:
     if wanted is None:
         near = [known for known in _ARGUMENTS if known.lower() == iri.lower()]
         known = f"do you mean <{near[0]}>?" if near else "known are casts to XML Schema's datatypes and XPath's math:"
-        raise Refused(f"the function <{iri}> is not known: {known}", call(iri))
+        raise NotCompilable(f"the function <{iri}> is not known: {known}", call(iri))
     if len(arguments) != wanted:
         detail = f"the function <{iri}> takes {wanted} argument{'s' * (wanted != 1)}, not {len(arguments)}"
-        raise Refused(detail, call(iri, len(arguments)))
+        raise NotCompilable(detail, call(iri, len(arguments)))
     return a.Call(f"<{iri}>", tuple(map(_expression, arguments)))
 
 

@@ -106,9 +106,9 @@ def _is_plain(before: Token | None, token: Token, after: Token, text: str) -> bo
 
 def _filled(node: Any, terms: dict[str, str]) -> Any:
     """The node with the terms that stand-ins stand for."""
-    if isinstance(node, a.Term):
+    if isinstance(node, a.Constant):
         text = terms.get(node.text)
-        return node if text is None else a.Term(text)
+        return node if text is None else a.Constant(text)
     if isinstance(node, a.Variable):
         return node
     if isinstance(node, tuple):

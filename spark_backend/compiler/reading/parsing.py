@@ -16,7 +16,7 @@ from rdflib.plugins.sparql.sparql import Prologue
 
 from protocol.errors import ProtocolError
 from protocol.sparql.tokens import tokenize
-from spark_backend.compiler.refusals import NotParsed, Refused, at, keyword, mentioned
+from spark_backend.compiler.refusals import NotCompilable, NotParsed, at, keyword, mention
 
 _SERVICE = "SERVICE is not evaluated over windows: load what it would give into the store, or ask it by itself"
 _RULES = frozenset(
@@ -89,7 +89,7 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
             if node.name == "DescribeQuery" and not node.var:  # DESCRIBE *
                 node["var"] = []
             if node.name == "ServiceGraphPattern":
-                raise Refused(_SERVICE, keyword("SERVICE"))
+                raise NotCompilable(_SERVICE, keyword("SERVICE"))
             if node.name == "Filter" and _is_literal(_innermost(node.expr)):
                 # rdflib leaves out a filter whose expression is a false value of Python: FILTER(false), FILTER(0).
                 node["expr"] = CompValue("Builtin_COALESCE", arg=[_innermost(node.expr)])
@@ -101,11 +101,11 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
     except Exception as error:  # rdflib raises pyparsing's, its own and bare exceptions
         # Its parser looks for it by searching the text, and does not always find it.
         if any(token.word == "SERVICE" for token in tokenize(text)):
-            raise Refused(_SERVICE, keyword("SERVICE")) from error
+            raise NotCompilable(_SERVICE, keyword("SERVICE")) from error
         if isinstance(error, ParseBaseException):
             said = "rdflib's parser, which reads standard SPARQL 1.1, stops here"
             raise NotParsed(said, at(text, error.loc)) from error
-        raise NotParsed(f"rdflib's parser refuses the query: {error}", mentioned(str(error))) from error
+        raise NotParsed(f"rdflib's parser refuses the query: {error}", mention(str(error))) from error
     finally:
         rdflib.NORMALIZE_LITERALS, parser.neg, algebra.reorderTriples = normalised, negated, reordered
         _algebra.Prologue = prologues

@@ -18,7 +18,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.operands import conjunction
 
-End = a.Variable | a.Term
+End = a.Variable | a.Constant
 """Of a path; constants are lifted later (``parameters``)."""
 
 
@@ -41,8 +41,8 @@ class Alternative:
 class Negated:
     """``!(:p | ^:q)``: triples of other predicates, ``inverse`` read from object to subject; None for no such part."""
 
-    forward: tuple[a.Term, ...] | None
-    inverse: tuple[a.Term, ...] | None
+    forward: tuple[a.Constant, ...] | None
+    inverse: tuple[a.Constant, ...] | None
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Repeated:
     many: bool
 
 
-PropertyPath = a.Term | Inverse | Sequence | Alternative | Negated | Repeated
+PropertyPath = a.Constant | Inverse | Sequence | Alternative | Negated | Repeated
 
 
 def path_of(path: Any) -> PropertyPath:
     """The path that rdflib parsed."""
     match path:
         case rdflib.URIRef():
-            return a.Term(f"<{path}>")
+            return a.Constant(f"<{path}>")
         case paths.InvPath():
             return Inverse(path_of(path.arg))
         case paths.SequencePath():
@@ -74,8 +74,8 @@ def path_of(path: Any) -> PropertyPath:
 
 
 def _negated(parts: list[Any]) -> Negated:
-    forward = tuple(a.Term(f"<{part}>") for part in parts if isinstance(part, rdflib.URIRef))
-    inverse = tuple(a.Term(f"<{part.part}>") for part in parts if isinstance(part, CompValue))
+    forward = tuple(a.Constant(f"<{part}>") for part in parts if isinstance(part, rdflib.URIRef))
+    inverse = tuple(a.Constant(f"<{part.part}>") for part in parts if isinstance(part, CompValue))
     return Negated(forward or None, inverse or None)
 
 
@@ -119,7 +119,7 @@ def _once(path: PropertyPath) -> PropertyPath:
 def matched_by(path: PropertyPath, subject: End, object: End) -> list[a.Pattern]:
     """The patterns whose join is ``subject path object``."""
     match path:
-        case a.Term():
+        case a.Constant():
             return [a.BGP((a.TriplePattern(subject, path, object),))]
         case Inverse(inner):
             return matched_by(inner, object, subject)

@@ -10,7 +10,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from protocol.language.model import Form
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.algebra.marks import numbered
+from spark_backend.compiler.algebra.marks import number_hidden
 from spark_backend.compiler.reading.describe import described
 from spark_backend.compiler.reading.from_rdflib import part_of, pattern_of, value_under, variable_of
 from spark_backend.compiler.reading.order_of_appearance import variables_in_order
@@ -30,7 +30,7 @@ def translate(text: str, form: Form, base: str | None = None) -> a.Query:
 def _translated(text: str, form: Form, parsed: Any, query: CompValue) -> a.Query:
     if form is Form.DESCRIBE:
         return _described(parsed[1], query.p)
-    pattern = numbered(pattern_of(query.p))
+    pattern = number_hidden(pattern_of(query.p))
     if form is Form.CONSTRUCT:
         template = query.template
         if getattr(parsed[1].where, "name", "") == "FakeGroupGraphPatten":  # CONSTRUCT WHERE {…} (16.2.4)
@@ -59,7 +59,7 @@ def _described(parsed: Any, node: CompValue | None) -> a.Query:
     resources = tuple(dict.fromkeys(map(part_of, parsed.var)))
     if node is None:
         return described(None, resources)
-    pattern = numbered(pattern_of(node))
+    pattern = number_hidden(pattern_of(node))
     names = tuple(sorted(a.in_scope(_projected(pattern)), key=lambda variable: variable.name))
     # rdflib makes it DISTINCT, under LIMIT and OFFSET: those are of the solutions as they are.
     cut = pattern if isinstance(pattern, a.Slice) else None

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from protocol.language.model import ContinuousQuery
-from spark_backend.compiler.algebra.nodes import Parameter, Term, TriplePattern, Variable
+from spark_backend.compiler.algebra.nodes import Constant, Parameter, TriplePattern, Variable
 from spark_backend.compiler.sql.relation import quoted
 
 
@@ -61,7 +61,7 @@ DEFAULT_GRAPH = ActiveGraph()
 
 
 @dataclass(frozen=True)
-class Source:
+class TripleSource:
     """Where one triple pattern is matched: a table under an alias, conditions on it, and its key columns.
 
     ``keys`` gives key columns in SQL; without ``instant``, the triples are there at every instant.
@@ -90,7 +90,7 @@ class QueryDataset:
     timed: bool = False
     """Whether the windows' tables need a column ``t``, the triples' times."""
 
-    joins: dict[str, None] = field(default_factory=dict)
+    static_joins: dict[str, None] = field(default_factory=dict)
     """The SELECTs of static patterns that are tables of their own."""
     at_all_instants: bool = False
     """Whether what is compiled is the same at all of them: one stands for them."""
@@ -106,8 +106,8 @@ class QueryDataset:
 
     def static_join(self, sql: str) -> str:
         """Placeholder for the table of what a SELECT over static tables gives."""
-        self.joins.setdefault(sql)
-        return f"joined_{list(self.joins).index(sql)}_{self.mark}"
+        self.static_joins.setdefault(sql)
+        return f"joined_{list(self.static_joins).index(sql)}_{self.mark}"
 
     @property
     def members(self) -> str:
@@ -141,14 +141,14 @@ class QueryDataset:
         """Whether no window's content is in an active graph, or in one of several."""
         return not self._windows(graph)
 
-    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> Source:
+    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
         """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
         windows = self._windows(graph)
         static = self._static(triple, graph)
         if static is not None and not windows:
             # What is static is there at every instant: it needs no column saying so.
             keys = {} if graph.column is None else {graph.column: f"{alias}.g"}
-            return Source(f"{static} {alias}", (), keys)
+            return TripleSource(f"{static} {alias}", (), keys)
         keys = {"instant": f"{alias}.instant"}
         timed = triple.time is not None and bool(windows)
         self.timed |= timed
@@ -156,7 +156,7 @@ class QueryDataset:
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quoted(f"<{self.query.windows[windows[0]].graph}>")
-            return Source(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
+            return TripleSource(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
         selects = [self._window_select(index, triple, graph) for index in windows]
@@ -172,9 +172,11 @@ class QueryDataset:
         if timed:
             by = "instant, g, s, p, o" if graph.column is not None else "instant, s, p, o"
             every = f"SELECT {by}, max(k) AS k, max(n) AS n, max(t) AS t"
-            return Source(f"({every} FROM ({' UNION ALL '.join(selects)}) x GROUP BY {by}) {alias}", (), keys, time)
+            return TripleSource(
+                f"({every} FROM ({' UNION ALL '.join(selects)}) x GROUP BY {by}) {alias}", (), keys, time
+            )
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
-        return Source(f"({' UNION '.join(selects)}) {alias}", (), keys)
+        return TripleSource(f"({' UNION '.join(selects)}) {alias}", (), keys)
 
     def has_graph(self, iri: str) -> str:
         """A condition: whether the dataset has this named graph, be it empty. "TRUE" where it surely has."""
@@ -254,14 +256,14 @@ class QueryDataset:
         return pattern.table if self.present(pattern) else None
 
 
-def _constant(part: Variable | Term | Parameter) -> str | None:
-    return part.text if isinstance(part, Term) else None
+def _constant(part: Variable | Constant | Parameter) -> str | None:
+    return part.text if isinstance(part, Constant) else None
 
 
 def _constants(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
-    parts: Sequence[tuple[str, Variable | Term | Parameter]] = (
+    parts: Sequence[tuple[str, Variable | Constant | Parameter]] = (
         ("s", triple.subject),
         ("p", triple.predicate),
         ("o", triple.object),
     )
-    return tuple(f"{prefix}{column} = {quoted(part.text)}" for column, part in parts if isinstance(part, Term))
+    return tuple(f"{prefix}{column} = {quoted(part.text)}" for column, part in parts if isinstance(part, Constant))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from protocol.terms import XSD, TermKind, facets
 from spark_backend.compiler.sql.relation import quoted
 
-RDF_LANG_STRING = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>"
 TRUE = f'"true"^^<{XSD}boolean>'
 FALSE = f'"false"^^<{XSD}boolean>'
 
@@ -74,6 +73,6 @@ def of_term(term: str) -> Value:
     return Value(term, f"facet_k({term})", f"facet_n({term})")
 
 
-def parts(value: Value) -> list[str]:
+def columns_of(value: Value) -> list[str]:
     """Term, kind and number."""
     return [value.term, value.kind, value.number]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.rows import encode_rows
-from spark_backend.log.format.stamp import Stamped, Totals
+from spark_backend.log.format.stamp import StampedRows, Totals
 
 ALIGNMENT = 64
 HEADER_BYTES = 128
@@ -32,7 +32,7 @@ Buffer = bytes | bytearray | memoryview
 """What a header can be read from."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame says. OPEN starts every segment and carries the totals of all before it."""
 
     OPEN = 1
@@ -40,7 +40,7 @@ class Kind(IntEnum):
     WATERMARK = 3
 
 
-_KINDS = {kind.value: kind for kind in Kind}
+_KINDS = {kind.value: kind for kind in FrameKind}
 
 
 class Header(NamedTuple):
@@ -49,7 +49,7 @@ class Header(NamedTuple):
     ``length``: bytes of the payload. ``text``: bytes of the terms of its rows, each at every place it has.
     """
 
-    kind: Kind
+    kind: FrameKind
     length: int
     text: int
     rows: int
@@ -66,12 +66,12 @@ class Header(NamedTuple):
         return HEADER_BYTES + self.length + -self.length % ALIGNMENT
 
 
-def encode_elements(stamped: Stamped, after: Totals) -> list[bytes | pa.Buffer]:
+def encode_elements(stamped: StampedRows, after: Totals) -> list[bytes | pa.Buffer]:
     """The parts of a frame of elements, to be written one behind the other."""
     payload = encode_rows(stamped.rows)
     length = sum(part.size for part in payload)
     header = Header(
-        Kind.ELEMENTS,
+        FrameKind.ELEMENTS,
         length,
         stamped.text,
         stamped.rows.num_rows,
@@ -85,7 +85,7 @@ def encode_elements(stamped: Stamped, after: Totals) -> list[bytes | pa.Buffer]:
     return [_encode(header, payload), *payload, _PADDING[: -length % ALIGNMENT]]
 
 
-def encode_mark(kind: Kind, after: Totals) -> bytes:
+def encode_mark(kind: FrameKind, after: Totals) -> bytes:
     """A frame without payload: OPEN, or WATERMARK for an advance or the end of the stream."""
     return _encode(Header(kind, 0, 0, 0, 0, 0, 0, BEFORE_ALL, BEFORE_ALL, after), [])
 

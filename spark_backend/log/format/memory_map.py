@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from protocol.errors import Unavailable
-from spark_backend.log.format.frame import HEADER_BYTES, Header, Kind, walk
+from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Header, walk
 from spark_backend.log.format.rows import decode_rows
 from spark_backend.log.format.segment import segment_path
 
@@ -38,7 +38,7 @@ class MappedSegment:
         """Offsets and headers of the frames of elements in [start, end), which must be committed."""
         self._reach(end)
         for offset, header in walk(self._view, start, end):
-            if header.kind is Kind.ELEMENTS:
+            if header.kind is FrameKind.ELEMENTS:
                 yield offset, header
 
     def read(self, start: int, end: int) -> Iterator[tuple[Header, pa.RecordBatch]]:

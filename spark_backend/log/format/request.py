@@ -14,7 +14,7 @@ from spark_backend.log.format.rows import text_bytes
 
 
 @dataclass(frozen=True)
-class Request:
+class AppendRequest:
     """``rows`` in the columns of REQUEST; ``times`` (int64, ms) one per element, None where the log stamps them.
 
     ``text``: bytes of the terms of all rows, as ``text_bytes`` counts them.
@@ -27,7 +27,7 @@ class Request:
     text: int
 
 
-def check_request(batch: pa.RecordBatch, time: TimeKind) -> Request:
+def check_request(batch: pa.RecordBatch, time: TimeKind) -> AppendRequest:
     """Check a batch from the ingest.
 
     Raises InvalidMessage for an element of an event stream without a (representable) time, ValueError for
@@ -35,7 +35,7 @@ def check_request(batch: pa.RecordBatch, time: TimeKind) -> Request:
     """
     rows = _in_columns(batch)
     if not rows.num_rows:
-        return Request(rows, pa.array([], pa.int64()) if time is TimeKind.EVENT else None, 0, 0, 0)
+        return AppendRequest(rows, pa.array([], pa.int64()) if time is TimeKind.EVENT else None, 0, 0, 0)
     element = rows["element"]
     # First of all: the rest counts on ordinals that neither fall nor skip.
     if not _counts_from_zero(element):
@@ -49,7 +49,7 @@ def check_request(batch: pa.RecordBatch, time: TimeKind) -> Request:
         raise ValueError("an empty message is one row: no other row may have its ordinal")
     elements = element[-1].as_py() + 1
     times = _times(rows, elements) if time is TimeKind.EVENT else None
-    return Request(rows, times, elements, rows.num_rows - subject.null_count, text_bytes(rows))
+    return AppendRequest(rows, times, elements, rows.num_rows - subject.null_count, text_bytes(rows))
 
 
 def element_starts(element: pa.Array) -> pa.Array:

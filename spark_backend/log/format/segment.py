@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from protocol.errors import Unavailable
-from spark_backend.log.format.frame import HEADER_BYTES, Kind, decode_header, encode_mark, verify
+from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, decode_header, encode_mark, verify
 from spark_backend.log.format.stamp import Totals
 
 _SUFFIX = ".segment"
@@ -66,7 +66,7 @@ class ActiveSegment:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         segment = cls(directory, number, descriptor, 0)
         try:
-            segment.append([encode_mark(Kind.OPEN, before), *parts])
+            segment.append([encode_mark(FrameKind.OPEN, before), *parts])
             sync_directory(directory)
         except BaseException:
             segment.close()
@@ -133,14 +133,14 @@ class ActiveSegment:
         self._clean = True
 
 
-class Recovered(NamedTuple):
+class RecoveredSegment(NamedTuple):
     """The whole frames at the start of a segment: ``committed`` bytes, and the totals after them."""
 
     committed: int
     after: Totals
 
 
-def recover(path: Path) -> Recovered | None:
+def recover(path: Path) -> RecoveredSegment | None:
     """Scan a segment and check every frame. None if not even its first is whole."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -170,21 +170,21 @@ def opening_totals(path: Path) -> Totals:
     with path.open("rb") as file:
         data = file.read(HEADER_BYTES)
     header = decode_header(data, 0)
-    if header is None or header.kind is not Kind.OPEN or not verify(memoryview(data), 0, header):
+    if header is None or header.kind is not FrameKind.OPEN or not verify(memoryview(data), 0, header):
         raise Unavailable(f"the stream log is damaged: {path.name} does not begin as a segment does")
     return header.after
 
 
-def _scan(data: memoryview) -> Recovered | None:
+def _scan(data: memoryview) -> RecoveredSegment | None:
     header = decode_header(data, 0)
-    if header is None or header.kind is not Kind.OPEN or not verify(data, 0, header):
+    if header is None or header.kind is not FrameKind.OPEN or not verify(data, 0, header):
         return None
     offset, after = header.size, header.after
     while True:
         header = decode_header(data, offset)
         # The sequence number tells a frame of this log from one left over by an earlier use of the bytes.
         if header is None or header.after.frames != after.frames + 1 or not verify(data, offset, header):
-            return Recovered(offset, after)
+            return RecoveredSegment(offset, after)
         offset, after = offset + header.size, header.after
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from spark_backend.log.format.columns import LATEST, STORED, TERMS
-from spark_backend.log.format.request import Request
+from spark_backend.log.format.request import AppendRequest
 
 
 class Totals(NamedTuple):
@@ -34,7 +34,7 @@ class Totals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stamped:
+class StampedRows:
     """Rows in the columns of STORED, their bounds, and the totals after them (``frames`` unchanged).
 
     ``text``: see Request.
@@ -50,7 +50,7 @@ class Stamped:
     after: Totals
 
 
-def stamp_event(request: Request, settings: StreamSettings, before: Totals) -> Stamped:
+def stamp_event(request: AppendRequest, settings: StreamSettings, before: Totals) -> StampedRows:
     """The elements of a request at their own times, each seen at the watermark the ones before it left.
 
     An element at t moves the watermark W to max(W, t - lateness - 1); it is late if t <= W when it comes.
@@ -70,10 +70,10 @@ def stamp_event(request: Request, settings: StreamSettings, before: Totals) -> S
     if request.elements != rows.num_rows:
         times, seen = times.take(ordinal), seen.take(ordinal)
     after = _after(request, late, takes_part, bounds["max"], watermarks[-1].as_py(), before)
-    return _stamped(request, (times, seen, number), late, (bounds["min"], bounds["max"]), after)
+    return _stamp(request, (times, seen, number), late, (bounds["min"], bounds["max"]), after)
 
 
-def stamp_arrival(request: Request, time: Instant, before: Totals) -> Stamped:
+def stamp_arrival(request: AppendRequest, time: Instant, before: Totals) -> StampedRows:
     """The elements of a request at one time, given by the log's clock and later than the watermark."""
     if request.elements == 1:
         return _stamped_single(request, time, 0, before)
@@ -84,32 +84,32 @@ def stamp_arrival(request: Request, time: Instant, before: Totals) -> Stamped:
         pc.if_else(pc.equal(ordinal, 0), _scalar(before.watermark), _scalar(watermark)),
         pc.add(ordinal.cast(pa.int64()), before.elements),
     )
-    return _stamped(request, columns, 0, (time, time), _after(request, 0, time, time, watermark, before))
+    return _stamp(request, columns, 0, (time, time), _after(request, 0, time, time, watermark, before))
 
 
-def _stamped_single(request: Request, time: Instant, lateness: Milliseconds, before: Totals) -> Stamped:
+def _stamped_single(request: AppendRequest, time: Instant, lateness: Milliseconds, before: Totals) -> StampedRows:
     """A request of one element: by far the most frequent where messages come one by one."""
     seen, rows = before.watermark, request.rows.num_rows
     late = int(time <= seen)
     columns = (_constant(time, rows), _constant(seen, rows), _constant(before.elements, rows))
     after = _after(request, late, max(time, seen + 1), time, max(seen, time - lateness - 1), before)
-    return _stamped(request, columns, late, (time, time), after)
+    return _stamp(request, columns, late, (time, time), after)
 
 
-def _stamped(
-    request: Request,
+def _stamp(
+    request: AppendRequest,
     columns: tuple[pa.Int64Array, pa.Int64Array, pa.Int64Array],
     late: int,
     bounds: tuple[Instant, Instant],
     after: Totals,
-) -> Stamped:
+) -> StampedRows:
     terms = (request.rows[name] for name in TERMS)
     rows = pa.RecordBatch.from_arrays([*columns, *terms], schema=STORED)
-    return Stamped(rows, request.elements, request.triples, request.text, late, *bounds, after)
+    return StampedRows(rows, request.elements, request.triples, request.text, late, *bounds, after)
 
 
 def _after(
-    request: Request, late: int, takes_part: Instant, latest: Instant, watermark: Instant, before: Totals
+    request: AppendRequest, late: int, takes_part: Instant, latest: Instant, watermark: Instant, before: Totals
 ) -> Totals:
     return Totals(
         before.frames,

@@ -17,13 +17,13 @@ _TRIES: dict[type[exp.Expr], str] = {exp.Add: "try_add", exp.Sub: "try_subtract"
 _BYTES_FROM_THE_LAST = " || ".join(f"substring(md5(x), {place}, 2)" for place in range(31, 16, -2))
 
 
-def translated(tree: exp.Expr) -> exp.Expr:
+def translate(tree: exp.Expr) -> exp.Expr:
     """The tree with each expression in it translated, innermost first. What has no translation is refused."""
     for node in reversed(list(tree.walk(bfs=True))):
-        translate = _TRANSLATIONS.get(type(node))
-        if translate is None:
+        translation = _TRANSLATIONS.get(type(node))
+        if translation is None:
             continue
-        other = translate(node)
+        other = translation(node)
         if node is tree:
             tree = other
         elif other is not node:
@@ -31,7 +31,7 @@ def translated(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def refused(node: exp.Expr) -> UnsupportedFeature:
+def no_translation(node: exp.Expr) -> UnsupportedFeature:
     """The error for what Spark SQL cannot say."""
     text = node.sql("duckdb")
     return UnsupportedFeature(f"this has no translation to Spark SQL: {text if len(text) < 200 else text[:200] + '…'}")
@@ -44,7 +44,7 @@ def _substring(node: exp.Expr) -> exp.Expr:
             return spark("substring(x, 2, length(x) - 2)", x=node.this)
         case [exp.Literal() as place] if place.name == "0":  # sqlglot counts from 0
             return spark("substring(x, 1, 1)", x=node.this)
-    raise refused(node)
+    raise no_translation(node)
 
 
 def _division(node: exp.Expr) -> exp.Expr:
@@ -86,7 +86,7 @@ def _replace(node: exp.Expr) -> exp.Expr:
     """``regexp_replace``, which replaces the first match: where that reaches to the end there is no other."""
     pattern, replacement = node.expression, node.args.get("replacement")
     if not (_constant(pattern) and _constant(replacement)) or not pattern.name.endswith("$"):
-        raise refused(node)
+        raise no_translation(node)
     assert replacement is not None
     # The end, and not that before a last line break; Java writes groups $1.
     text = re.sub(r"\\(\d)|\$", lambda found: f"${found[1]}" if found[1] else r"\$", replacement.name)
@@ -97,7 +97,7 @@ def _replace(node: exp.Expr) -> exp.Expr:
 def _extract(node: exp.Expr) -> exp.Expr:
     pattern, group = node.expression, node.args.get("group")
     if not _constant(pattern) or not pattern.name.endswith("$") or not isinstance(group, exp.Literal):
-        raise refused(node)
+        raise no_translation(node)
     end = exp.Literal.string(pattern.name[:-1] + "\\z")
     return exp.Anonymous(this="regexp_extract", expressions=[node.this.copy(), end, group.copy()])
 
@@ -110,7 +110,7 @@ def _shift(node: exp.Expr) -> exp.Expr:
     """Of the second half of a digest, an unsigned number in the order of DuckDB's bytes, the leading bits."""
     number = node.this
     if not (isinstance(number, exp.Anonymous) and number.name == "md5_number_lower"):
-        raise refused(node)
+        raise no_translation(node)
     return spark(
         f"shiftrightunsigned(CAST(conv({_BYTES_FROM_THE_LAST}, 16, -10) AS BIGINT), bits)",
         x=number.expressions[0],
@@ -139,7 +139,7 @@ def _sum(node: exp.Expr) -> exp.Expr:
             cast.replace(spark("TRY_CAST(x AS DECIMAL(38, 0))", x=cast))
         exact |= cast.to.this in (exp.DType.BIGINT, exp.DType.DECIMAL)
     if not exact:
-        raise refused(node)
+        raise no_translation(node)
     return exp.Sum(this=summed)
 
 
@@ -147,7 +147,7 @@ def _ordered_sum(ordered: exp.Expr, where: exp.Expr | None) -> exp.Expr:
     """A sum of doubles, taken in ascending order, one after the other, from 0; of none, NULL."""
     (by,) = ordered.expressions
     if by.this != ordered.this or by.args.get("desc"):
-        raise refused(ordered)
+        raise no_translation(ordered)
     collected: exp.Expr = exp.ArrayAgg(this=ordered.this.copy())
     if where is not None:
         collected = exp.Filter(this=collected, expression=where.copy())
@@ -172,7 +172,7 @@ def _extreme(node: exp.Expr) -> exp.Expr:
 def _window(node: exp.Expr) -> exp.Expr:
     """``row_number``; Spark wants an order. What is read of rows that only a partition tells apart is the same."""
     if not isinstance(node.this, exp.RowNumber):
-        raise refused(node)
+        raise no_translation(node)
     partition = node.args.get("partition_by") or []
     if node.args.get("order") is None:
         if not partition:
@@ -189,7 +189,7 @@ def _anonymous(node: exp.Expr) -> exp.Expr:
     if node.name.lower() == "row":
         return exp.Anonymous(this="struct", expressions=[part.copy() for part in node.expressions])
     if node.name == "md5_number_lower" and not isinstance(node.parent, exp.BitwiseRightShift):
-        raise refused(node)
+        raise no_translation(node)
     return node
 
 

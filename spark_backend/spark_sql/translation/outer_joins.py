@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from spark_backend.spark_sql.translation.expressions import refused
+from spark_backend.spark_sql.translation.expressions import no_translation
 
 
 def without_calls_in_on(tree: exp.Expr, is_call: Callable[[exp.Expr], bool]) -> None:
@@ -22,7 +22,7 @@ def without_calls_in_on(tree: exp.Expr, is_call: Callable[[exp.Expr], bool]) -> 
                 continue
             before = joins[place - 1] if place else select.args["from_"]
             if join.side != "LEFT" or (place and before.args.get("on") is not None):
-                raise refused(join)
+                raise no_translation(join)
             _rewrite(select, before, join)
 
 

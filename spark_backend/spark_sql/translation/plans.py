@@ -7,9 +7,9 @@ from functools import lru_cache
 from protocol.errors import UnsupportedFeature
 from protocol.language.model import ContinuousQuery, Form
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.refusals import Refused, keyword, placed
+from spark_backend.compiler.refusals import NotCompilable, keyword, with_place
 from spark_backend.evaluation.statement import statement
-from spark_backend.spark_sql.translation.translation import translation
+from spark_backend.spark_sql.translation.translation import translate_statement
 
 
 def plan_statement(plan: Plan, windows: int, prefix: str = "") -> str:
@@ -32,13 +32,13 @@ def require_translation(plan: Plan, query: ContinuousQuery, base: str | None) ->
     """Raises UnsupportedFeature, at the query's form in its text, if its plan has no translation."""
     reason = refusal(plan, len(query.windows))
     if reason is not None:
-        raise placed(Refused(reason, keyword(*Form)), query.text, base)
+        raise with_place(NotCompilable(reason, keyword(*Form)), query.text, base)
 
 
 @lru_cache(maxsize=256)
 def _refusal(sql: str) -> str | None:
     try:
-        translation(sql, "")
+        translate_statement(sql, "")
     except UnsupportedFeature as error:
         return error.detail
     return None

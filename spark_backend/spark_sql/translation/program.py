@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spark_backend.spark_sql.translation.slices import Slice
+from spark_backend.spark_sql.translation.slices import WindowSlice
 
 
 @dataclass(frozen=True)
@@ -33,35 +33,35 @@ class Fixpoint:
     longer: str
 
 
-Step = Table | Fixpoint
+ProgramStep = Table | Fixpoint
 
 
 @dataclass(frozen=True)
 class Program:
     """Steps, and the SELECT that gives the statement's rows in its order.
 
-    Names of tables begin with ``prefix``, which nothing else in the texts has: see ``renamed``. ``slices`` are the
+    Names of tables begin with ``prefix``, which nothing else in the texts has: see ``with_prefix``. ``slices`` are the
     parts of windows that it reads as tables of their own.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     select: str
     prefix: str
-    slices: tuple[Slice, ...] = ()
+    slices: tuple[WindowSlice, ...] = ()
 
 
-def renamed(program: Program, prefix: str) -> Program:
+def with_prefix(program: Program, prefix: str) -> Program:
     """The program with another prefix to its tables' names."""
 
     def own(text: str) -> str:
         return text.replace(program.prefix, prefix)
 
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     for step in program.steps:
         match step:
             case Table(name, sql):
                 steps.append(replace(step, name=own(name), sql=own(sql)))
             case Fixpoint(name, latest, first, longer):
                 steps.append(Fixpoint(own(name), own(latest), own(first), own(longer)))
-    slices = tuple(part.renamed(program.prefix, prefix) for part in program.slices)
+    slices = tuple(part.with_prefix(program.prefix, prefix) for part in program.slices)
     return replace(program, steps=tuple(steps), select=own(program.select), prefix=prefix, slices=slices)

@@ -17,31 +17,31 @@ _TERMS = ("s", "p", "o")
 
 
 @dataclass(frozen=True)
-class Slice:
+class WindowSlice:
     """The table ``name``: those triples of the table ``window`` that have these terms, by column."""
 
     name: str
     window: str
     terms: tuple[tuple[str, str], ...]
 
-    def renamed(self, before: str, after: str) -> Slice:
+    def with_prefix(self, before: str, after: str) -> WindowSlice:
         """The slice with another prefix to its tables' names."""
         name, window = (after + table.removeprefix(before) for table in (self.name, self.window))
         return replace(self, name=name, window=window)
 
 
-def take_slices(queries: Iterable[exp.Expr], windows: str) -> tuple[Slice, ...]:
+def take_slices(queries: Iterable[exp.Expr], windows: str) -> tuple[WindowSlice, ...]:
     """Let queries read slices of windows, tables whose names begin with ``windows``, wherever they name terms.
 
     The conditions stay: what a query means does not change with what a slice leaves out.
     """
-    found: dict[str, Slice] = {}
+    found: dict[str, WindowSlice] = {}
     for query in queries:
         for table in list(query.find_all(exp.Table)):
             terms = tuple(sorted(_terms(table))) if table.name.startswith(windows) else ()
             if terms:
                 digest = hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:12]
-                part = Slice(f"{table.name}_{digest}", table.name, terms)
+                part = WindowSlice(f"{table.name}_{digest}", table.name, terms)
                 found[part.name] = part
                 if not table.alias:
                     table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))

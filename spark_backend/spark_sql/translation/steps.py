@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_backend.spark_sql.translation.expressions import refused
+from spark_backend.spark_sql.translation.expressions import no_translation
 
 
 @dataclass(frozen=True)
-class Lifted:
+class LiftedTable:
     """A common table expression: its query, or, if it reads itself, what it begins with and how it goes on."""
 
     name: str
@@ -21,15 +21,15 @@ class Lifted:
     longer: exp.Query | None = None
 
 
-def lifted(tree: exp.Expr) -> list[Lifted]:
+def lift_tables(tree: exp.Expr) -> list[LiftedTable]:
     """Take all WITH clauses out of the tree. Names are unique in a statement."""
     found = list(_lifted(tree))
     if len({one.name for one in found}) < len(found):
-        raise refused(tree)
+        raise no_translation(tree)
     return found
 
 
-def _lifted(node: exp.Expr) -> Iterator[Lifted]:
+def _lifted(node: exp.Expr) -> Iterator[LiftedTable]:
     clause = node.args.get("with_")
     if clause is not None:
         node.set("with_", None)
@@ -40,17 +40,17 @@ def _lifted(node: exp.Expr) -> Iterator[Lifted]:
         yield from _lifted(child)
 
 
-def _of(table: exp.CTE) -> Lifted:
+def _of(table: exp.CTE) -> LiftedTable:
     name, query = table.alias, table.this
     readers = [read for read in query.find_all(exp.Table) if read.name == name]
     if not readers:
-        return Lifted(name, query)
+        return LiftedTable(name, query)
     if not (isinstance(query, exp.Union) and query.args.get("distinct") and len(readers) == 1):
-        raise refused(query)
+        raise no_translation(query)
     first, longer = query.this, query.expression
     if first.find(exp.Table) is readers[0] or any(read.name == name for read in first.find_all(exp.Table)):
-        raise refused(query)
-    return Lifted(name, first.copy(), tuple(table.alias_column_names), longer.copy())
+        raise no_translation(query)
+    return LiftedTable(name, first.copy(), tuple(table.alias_column_names), longer.copy())
 
 
 def readings(trees: list[exp.Expr]) -> Counter[str]:
@@ -58,7 +58,7 @@ def readings(trees: list[exp.Expr]) -> Counter[str]:
     return Counter(table.name for tree in trees for table in tree.find_all(exp.Table))
 
 
-def renamed(tree: exp.Expr, names: dict[str, str]) -> None:
+def rename_tables(tree: exp.Expr, names: dict[str, str]) -> None:
     """Give tables other names; where they had no alias, the old one is that."""
     for table in tree.find_all(exp.Table):
         other = names.get(table.name)

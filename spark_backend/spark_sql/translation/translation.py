@@ -13,15 +13,15 @@ from protocol.errors import UnsupportedFeature
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.spark_sql.translation.constructs import is_call, is_known
 from spark_backend.spark_sql.translation.dialect import SparkSite
-from spark_backend.spark_sql.translation.expressions import refused, translated
+from spark_backend.spark_sql.translation.expressions import no_translation, translate
 from spark_backend.spark_sql.translation.outer_joins import without_calls_in_on
-from spark_backend.spark_sql.translation.program import Fixpoint, Program, Step, Table
+from spark_backend.spark_sql.translation.program import Fixpoint, Program, ProgramStep, Table
 from spark_backend.spark_sql.translation.sets import as_set, is_facet, with_sets
 from spark_backend.spark_sql.translation.slices import take_slices
-from spark_backend.spark_sql.translation.steps import Lifted, lifted, numbers_rows, readings, renamed
+from spark_backend.spark_sql.translation.steps import LiftedTable, lift_tables, numbers_rows, readings, rename_tables
 
 
-def translation(statement: str, prefix: str) -> Program:
+def translate_statement(statement: str, prefix: str) -> Program:
     """The program of a filled-in statement (``evaluation.statement``); its tables' names begin with ``prefix``.
 
     Raises UnsupportedFeature, naming it, for what has no translation.
@@ -38,27 +38,27 @@ def _translation(statement: str, prefix: str) -> Program:
         ) from error
     for node in tree.walk():
         if not is_known(node):
-            raise refused(node)
+            raise no_translation(node)
     without_calls_in_on(tree, is_call)
-    tables = lifted(tree)
+    tables = lift_tables(tree)
     select = _with_order_outside(tree)
     names = {table.name: f"{prefix}{table.name}" for table in tables}
     followed = [table.longer for table in tables if table.longer is not None]
     slices = take_slices([select, *(table.query for table in tables), *followed], f"{prefix}window_")
     read = readings([select, *(table.query for table in tables), *followed])
     looping = readings(list(followed))
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     for table in tables:
         kept = numbers_rows(table.query) or read[table.name] > 1 or looping[table.name] > 0
         steps.append(_table(table, names, kept) if table.longer is None else _fixpoint(table, table.longer, names))
     return Program(tuple(steps), _written(select, names), prefix, slices)
 
 
-def _table(table: Lifted, names: dict[str, str], kept: bool) -> Table:
+def _table(table: LiftedTable, names: dict[str, str], kept: bool) -> Table:
     return Table(names[table.name], _written(table.query, names), kept)
 
 
-def _fixpoint(table: Lifted, longer: exp.Query, names: dict[str, str]) -> Fixpoint:
+def _fixpoint(table: LiftedTable, longer: exp.Query, names: dict[str, str]) -> Fixpoint:
     name, latest = names[table.name], f"{names[table.name]}_latest"
     identity = [column for column in table.columns if not is_facet(column)]
     same = " AND ".join(f"d.{column} <=> known.{column}" for column in identity)
@@ -74,7 +74,7 @@ def _fixpoint(table: Lifted, longer: exp.Query, names: dict[str, str]) -> Fixpoi
 def _named(query: exp.Query, columns: tuple[str, ...]) -> exp.Query:
     """A SELECT whose columns have these names."""
     if not isinstance(query, exp.Select) or len(query.selects) != len(columns):
-        raise refused(query)
+        raise no_translation(query)
     listed = [column.unalias().as_(name) for column, name in zip(query.selects, columns, strict=True)]
     return query.select(*listed, append=False)
 
@@ -82,7 +82,7 @@ def _named(query: exp.Query, columns: tuple[str, ...]) -> exp.Query:
 def _with_order_outside(tree: exp.Expr) -> exp.Query:
     """The SELECT with its ORDER BY over columns of it: each has a name of its own, and so has each sort key."""
     if not isinstance(tree, exp.Select):
-        raise refused(tree)
+        raise no_translation(tree)
     order = tree.args.get("order")
     columns = [column.unalias() for column in tree.selects]
     listed = [exp.column(name) for name in tree.named_selects]
@@ -97,7 +97,7 @@ def _with_order_outside(tree: exp.Expr) -> exp.Query:
         elif key.this in columns:
             place = columns.index(key.this)
         elif tree.args.get("distinct") is not None:
-            raise refused(key)
+            raise no_translation(key)
         else:
             place = len(columns)
             columns.append(key.this)
@@ -109,5 +109,5 @@ def _with_order_outside(tree: exp.Expr) -> exp.Query:
 
 def _written(query: exp.Expr, names: dict[str, str]) -> str:
     query = query.copy()
-    renamed(query, names)
-    return translated(with_sets(query)).sql(dialect=SparkSite)
+    rename_tables(query, names)
+    return translate(with_sets(query)).sql(dialect=SparkSite)

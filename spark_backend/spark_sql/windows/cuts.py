@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, WindowSpec
-from spark_backend.evaluation.membership import Bounds, following, instants_of_rows
+from spark_backend.evaluation.membership import InstantBounds, instants_after, instants_of_rows
 from spark_backend.evaluation.window_contents import bounds_of_last
 from spark_backend.log.reader import LogReader, Stretch
 
@@ -41,7 +41,7 @@ class Cut(Protocol):
 class IntervalCut:
     """Of a window that holds an interval: (instant, open, closed] of each instant."""
 
-    bounds: tuple[Bounds, ...]
+    bounds: tuple[InstantBounds, ...]
 
     def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
         return instants_of_rows(rows, self.bounds)
@@ -62,7 +62,7 @@ class CountCut:
             later = (element > of) | ((element == of) & (triple >= which))
             reached += (time > at) | ((time == at) & later)
         instants = np.array(self.instants, np.int64)
-        return following(instants, np.searchsorted(instants, time, side="left"), reached, seen)
+        return instants_after(instants, np.searchsorted(instants, time, side="left"), reached, seen)
 
 
 def cut_of(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from protocol.time import Instant
 from protocol.windows.spec import WindowSpec
-from spark_backend.spark_sql.windows.source import FORMAT, StreamLogWindow, source_options
+from spark_backend.spark_sql.windows.source import WINDOW_FORMAT, StreamLogWindow, source_options
 
 _knowing: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 """The sessions that know the source."""
@@ -38,7 +38,7 @@ def window_frame(
         _knowing.add(session)
     # When a window reports is no matter of its content.
     options = source_options(root, log, replace(window, report=None), instants, terms)
-    rows = session.read.format(FORMAT).options(**options).load()
+    rows = session.read.format(WINDOW_FORMAT).options(**options).load()
     # Facets are functions of the object.
     facets = (f.first("k").alias("k"), f.first("n").alias("n"))
     return rows.groupBy("instant", "s", "p", "o").agg(*facets, f.max("t").alias("t"))

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from protocol.time import Instant
 from protocol.windows.spec import WindowSpec
 
-FORMAT = "stream_log"
+WINDOW_FORMAT = "stream_log"
 WINDOW_ROWS = "instant bigint, s string, p string, o string, k smallint, n double, t bigint"
 """One row: a triple that is in the window at an instant, its object's facets (``n`` null for NaN), its time."""
 
@@ -55,7 +55,7 @@ class StreamLogWindow(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return FORMAT
+        return WINDOW_FORMAT
 
     def schema(self) -> str:
         return WINDOW_ROWS

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 from spark_backend.answers.answer import Answer
-from spark_backend.answers.documents import Bounds, ResultWriter
-from spark_backend.answers.r2s import streamed
+from spark_backend.answers.documents import DocumentWriter, WindowBounds
+from spark_backend.answers.r2s import relation_to_stream
 
 WINDOW = TimeWindow(5000, 1000, 0)
 
@@ -24,7 +24,7 @@ def query(form: Form = Form.SELECT, operator: R2S = R2S.RSTREAM, *graphs: str | 
     return ContinuousQuery("text", "text", form, operator, members)
 
 
-def written(writer: ResultWriter, instant: int, *solutions: str, triples: tuple[str, ...] = ()) -> tuple[bytes, int]:
+def written(writer: DocumentWriter, instant: int, *solutions: str, triples: tuple[str, ...] = ()) -> tuple[bytes, int]:
     return writer.write(Answer(instant, list(solutions), list(triples)))
 
 
@@ -32,7 +32,7 @@ A, B = '{"x":{"type":"literal","value":"a"}}', '{"x":{"type":"literal","value":"
 
 
 def test_a_select_is_a_results_document_with_its_evaluation() -> None:
-    data, count = written(ResultWriter(query(), ("x", "名")), 8000, A, B)
+    data, count = written(DocumentWriter(query(), ("x", "名")), 8000, A, B)
     assert count == 2
     assert json.loads(data) == {
         "head": {"vars": ["x", "名"]},
@@ -47,13 +47,13 @@ def test_a_select_is_a_results_document_with_its_evaluation() -> None:
 
 
 def test_an_empty_answer_is_a_document_too() -> None:
-    data, count = written(ResultWriter(query(), ("x",)), 8000)
+    data, count = written(DocumentWriter(query(), ("x",)), 8000)
     assert (json.loads(data)["results"], count) == ({"bindings": []}, 0)
 
 
 @pytest.mark.parametrize("solutions", [(), ("{}",)])
 def test_an_ask_is_whether_there_is_a_solution(solutions: tuple[str, ...]) -> None:
-    data, _ = written(ResultWriter(query(Form.ASK), ()), 8000, *solutions)
+    data, _ = written(DocumentWriter(query(Form.ASK), ()), 8000, *solutions)
     document = json.loads(data)
     assert document["boolean"] is bool(solutions)
     assert document["head"] == {}
@@ -61,7 +61,7 @@ def test_an_ask_is_whether_there_is_a_solution(solutions: tuple[str, ...]) -> No
 
 
 def test_a_construct_is_a_set_of_triples() -> None:
-    writer = ResultWriter(query(Form.CONSTRUCT), ("x",))
+    writer = DocumentWriter(query(Form.CONSTRUCT), ("x",))
     data, count = written(writer, 8000, A, B, triples=("<a> <b> <c> .\n<a> <b> <d> .", "<a> <b> <c> ."))
     assert data == b"<a> <b> <c> .\n<a> <b> <d> .\n"
     assert count == 2
@@ -69,7 +69,7 @@ def test_a_construct_is_a_set_of_triples() -> None:
 
 
 def test_windows_in_the_default_graph_are_named_after_their_streams() -> None:
-    data, _ = written(ResultWriter(query(Form.SELECT, R2S.RSTREAM, None, None), ()), 8000)
+    data, _ = written(DocumentWriter(query(Form.SELECT, R2S.RSTREAM, None, None), ()), 8000)
     assert len(json.loads(data)["evaluation"]["windows"]) == 2
 
 
@@ -78,8 +78,8 @@ def values(data: bytes) -> list[str]:
 
 
 def test_istream_gives_what_is_new_and_dstream_what_is_gone() -> None:
-    new = ResultWriter(query(Form.SELECT, R2S.ISTREAM), ("x",))
-    gone = ResultWriter(query(Form.SELECT, R2S.DSTREAM), ("x",))
+    new = DocumentWriter(query(Form.SELECT, R2S.ISTREAM), ("x",))
+    gone = DocumentWriter(query(Form.SELECT, R2S.DSTREAM), ("x",))
     steps = [((A,), ["a"], []), ((A, B, B), ["b é", "b é"], []), ((B,), [], ["a"]), ((), [], ["b é"]), ((), [], [])]
     for instant, (solutions, inserted, deleted) in enumerate(steps):
         assert values(written(new, instant * 1000, *solutions)[0]) == inserted
@@ -87,7 +87,7 @@ def test_istream_gives_what_is_new_and_dstream_what_is_gone() -> None:
 
 
 def test_a_construct_of_what_is_gone_gives_the_earlier_triples() -> None:
-    writer = ResultWriter(query(Form.CONSTRUCT, R2S.DSTREAM), ("x",))
+    writer = DocumentWriter(query(Form.CONSTRUCT, R2S.DSTREAM), ("x",))
     written(writer, 1000, A, triples=("<a> <b> <c> .",))
     assert written(writer, 2000, B, triples=("<a> <b> <d> .",)) == (b"<a> <b> <c> .\n", 1)
 
@@ -97,7 +97,7 @@ def test_operators_go_by_membership_and_keep_multiplicities(current: list[str], 
     """Definitions 20 to 22."""
 
     def given_out(operator: R2S) -> list[str]:
-        places, of_previous = streamed(operator, current, previous)
+        places, of_previous = relation_to_stream(operator, current, previous)
         return [(previous if of_previous else current)[place] for place in places]
 
     assert given_out(R2S.RSTREAM) == current
@@ -105,9 +105,9 @@ def test_operators_go_by_membership_and_keep_multiplicities(current: list[str], 
     assert given_out(R2S.DSTREAM) == [one for one in previous if one not in current]
 
 
-def told_bounds(window: WindowSpec, bounds: Bounds | None = None) -> list[str]:
+def told_bounds(window: WindowSpec, bounds: WindowBounds | None = None) -> list[str]:
     member = StreamWindow("http://ex/s", window, None, False)
-    writer = ResultWriter(ContinuousQuery("text", "text", Form.SELECT, R2S.RSTREAM, (member,)), (), bounds=bounds)
+    writer = DocumentWriter(ContinuousQuery("text", "text", Form.SELECT, R2S.RSTREAM, (member,)), (), bounds=bounds)
     data, _ = written(writer, 8000)
     (told,) = json.loads(data)["evaluation"]["windows"].values()
     return list(told)

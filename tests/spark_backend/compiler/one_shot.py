@@ -20,7 +20,7 @@ from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.solutions import instantiate
-from spark_backend.answers.sums import finished
+from spark_backend.answers.sums import finish_sums
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.prelude import install, install_function
@@ -163,7 +163,7 @@ def _rows(
         alone=alone,
     )
     found: dict[tuple[int, int], list[Row]] = {}
-    for instant, member, *row in finished(plan, connection().execute(sql).fetchall()):
+    for instant, member, *row in finish_sums(plan, connection().execute(sql).fetchall()):
         found.setdefault((instant, member), []).append(tuple(row))
     return found
 

@@ -8,7 +8,7 @@ from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import compile_query
-from spark_backend.compiler.refusals import Refused, deepest, keyword, placed
+from spark_backend.compiler.refusals import NotCompilable, deepest, keyword, with_place
 
 # Comments, strings, IRIs and names that spell what is refused, before it is there.
 BEFORE = """# SERVICE MINUS RAND() EXISTS math:sqrt(1) ex:custom(?v)
@@ -90,12 +90,14 @@ def test_what_only_rdflib_cannot_read_has_its_place_too() -> None:
 
 def test_what_nests_too_deeply_is_pointed_at_where_it_does() -> None:
     text = "SELECT * {\n  FILTER(?v)\n  FILTER(1 + (2 * (3 - - ?v))) }"
-    error = placed(Refused("too deep", deepest), text, None)
+    error = with_place(NotCompilable("too deep", deepest), text, None)
     assert (error.line, error.column) == (3, 24)
 
 
 def test_what_has_no_place_of_its_own_is_the_query_form_s() -> None:
-    error = placed(Refused("nowhere", keyword("SERVICE")), "# SELECT\nPREFIX select: <http://ex/>\n  select * {}", None)
+    error = with_place(
+        NotCompilable("nowhere", keyword("SERVICE")), "# SELECT\nPREFIX select: <http://ex/>\n  select * {}", None
+    )
     assert (error.line, error.column) == (3, 3)
 
 

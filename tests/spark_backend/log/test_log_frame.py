@@ -10,7 +10,7 @@ from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import (
     ALIGNMENT,
     HEADER_BYTES,
-    Kind,
+    FrameKind,
     decode_header,
     encode_elements,
     encode_mark,
@@ -33,7 +33,7 @@ def test_a_frame_says_what_is_in_it() -> None:
     data = frame((7, [triple("a"), triple("b")]), (3, []))
     header = decode_header(data, 0)
     assert header is not None
-    assert (header.kind, header.rows, header.elements, header.triples, header.late) == (Kind.ELEMENTS, 3, 2, 2, 1)
+    assert (header.kind, header.rows, header.elements, header.triples, header.late) == (FrameKind.ELEMENTS, 3, 2, 2, 1)
     assert (header.earliest, header.latest) == (3, 7)
     assert header.after == Totals(frames=1, elements=2, triples=2, late=1, first=7, last=7, watermark=6, empty=1)
     assert header.size == len(data)
@@ -41,9 +41,9 @@ def test_a_frame_says_what_is_in_it() -> None:
 
 def test_frames_are_aligned_and_read_back() -> None:
     first, second = frame((7, [triple("a")])), frame((8, [triple("b" * 100, 1.5)]))
-    data = first + encode_mark(Kind.WATERMARK, Totals(frames=1)) + second
+    data = first + encode_mark(FrameKind.WATERMARK, Totals(frames=1)) + second
     found = list(walk_frames(data, 0, len(data)))
-    assert [header.kind for _, header in found] == [Kind.ELEMENTS, Kind.WATERMARK, Kind.ELEMENTS]
+    assert [header.kind for _, header in found] == [FrameKind.ELEMENTS, FrameKind.WATERMARK, FrameKind.ELEMENTS]
     assert all(offset % ALIGNMENT == 0 for offset, _ in found)
     offset, header = found[2]
     payload = pa.py_buffer(data).slice(offset + HEADER_BYTES, header.length)
@@ -51,7 +51,7 @@ def test_frames_are_aligned_and_read_back() -> None:
     assert rows["n"].to_pylist() == [1.5]
 
 
-@pytest.mark.parametrize("data", [frame((7, [triple("ü")])), encode_mark(Kind.OPEN, Totals(3, 2, 1))])
+@pytest.mark.parametrize("data", [frame((7, [triple("ü")])), encode_mark(FrameKind.OPEN, Totals(3, 2, 1))])
 def test_every_changed_byte_is_noticed(data: bytes) -> None:
     for position in range(len(data)):
         changed = bytearray(data)

@@ -17,8 +17,8 @@ from spark_backend.answers.answer import Answer
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.site import Site, SiteChoice
-from spark_backend.spark.task import _batch, received
-from spark_backend.spark_sql.deferred import apart, completed
+from spark_backend.spark.task import _batch, read_answers
+from spark_backend.spark_sql.deferred import complete, split_deferred
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 SPARK = SiteChoice(Site.SPARK)
@@ -148,8 +148,8 @@ def test_what_fails_at_spark_sql_is_an_error_and_takes_no_other_query_down(tmp_p
 def test_what_the_tasks_have_answered_goes_out_before_spark_sql_is_asked() -> None:
     here, later = Answer(5, [], []), Answer(10, [], [], site=Site.SPARK, read=7, deferred="file")
     batch = [("a", here), ("a", later), ("b", here), ("c", later)]
-    assert apart(batch) == [[("b", here)], [("a", here), ("a", later)], [("c", later)]]
-    assert apart([]) == [[]]
+    assert split_deferred(batch) == [[("b", here)], [("a", here), ("a", later)], [("c", later)]]
+    assert split_deferred([]) == [[]]
 
 
 class Counting:
@@ -170,7 +170,7 @@ def test_small_windows_are_evaluated_together_large_ones_alone_and_all_keep_thei
         deferred(1, 600_000), deferred(2, 300_000), deferred(3, 200_000), ("q", Answer(4, ["here"], [])),
         deferred(5, 9_000_000), deferred(6, 1), deferred(7, 1, "two"),
     ]  # fmt: skip
-    answers = list(completed(batch, spark))
+    answers = list(complete(batch, spark))
     assert spark.asked == [("one", (1, 2)), ("one", (3,)), ("one", (5,)), ("one", (6,)), ("two", (7,))]
     assert [answer.instant for _, answer in answers] == [1, 2, 3, 4, 5, 6, 7]
     assert [answer.read for _, answer in answers] == [600_000, 300_000, 200_000, 0, 9_000_000, 1, 1]
@@ -200,7 +200,7 @@ def test_an_answer_passes_from_the_task_to_the_driver_whole() -> None:
         ("a", Answer(10, [], [], None, Site.SPARK, 10**10, 0.0, "file")),
         ("b", Answer(7, [], [], "it failed")),
     ]
-    passed = received(_batch(answers))
+    passed = read_answers(_batch(answers))
     assert passed == answers
     told = [(one.site, one.read, one.seconds, one.deferred) for _, one in passed]
     assert told == [(one.site, one.read, one.seconds, one.deferred) for _, one in answers]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import UnsupportedFeature
-from spark_backend.spark_sql.translation.program import Fixpoint, Program, Table, renamed
-from spark_backend.spark_sql.translation.translation import translation
+from spark_backend.spark_sql.translation.program import Fixpoint, Program, Table, with_prefix
+from spark_backend.spark_sql.translation.translation import translate_statement
 
 
 def expression(text: str) -> str:
     """The Spark SQL of one expression."""
-    program = translation(f"SELECT {text} FROM t", "run_")
+    program = translate_statement(f"SELECT {text} FROM t", "run_")
     assert program.steps == ()
     return program.select.removeprefix("SELECT ").removesuffix(" AS c0 FROM t")
 
@@ -94,16 +94,18 @@ def test_a_division_has_a_result_for_a_zero() -> None:
 )
 def test_what_has_no_translation_is_refused(text: str) -> None:
     with pytest.raises(UnsupportedFeature, match="this has no translation to Spark SQL: "):
-        translation(text, "run_")
+        translate_statement(text, "run_")
 
 
 def test_what_cannot_be_read_is_refused_too() -> None:
     with pytest.raises(UnsupportedFeature, match="sqlglot, which translates to Spark SQL, does not read"):
-        translation("SELECT a FROM (SELECT", "run_")
+        translate_statement("SELECT a FROM (SELECT", "run_")
 
 
 def test_distinct_carries_numbers_along_since_spark_would_make_a_negative_zero_positive() -> None:
-    program = translation("SELECT a FROM (SELECT DISTINCT t.o AS v1, t.k AS v1_k, t.n AS v1_n FROM t) q", "run_")
+    program = translate_statement(
+        "SELECT a FROM (SELECT DISTINCT t.o AS v1, t.k AS v1_k, t.n AS v1_n FROM t) q", "run_"
+    )
     assert program.select == (
         "SELECT a AS c0 FROM (SELECT v1, v1_k, ANY_VALUE(v1_n) AS v1_n FROM (SELECT t.o AS v1, t.k AS v1_k, "
         "t.n AS v1_n FROM t) AS d GROUP BY v1, v1_k) AS q"
@@ -112,21 +114,23 @@ def test_distinct_carries_numbers_along_since_spark_would_make_a_negative_zero_p
 
 def test_a_union_is_a_set_of_terms() -> None:
     sources = "SELECT i, s, p, o, k, n FROM a UNION SELECT i, s, p, o, k, n FROM b"
-    assert translation(f"SELECT x.s FROM ({sources}) x", "run_").select == (
+    assert translate_statement(f"SELECT x.s FROM ({sources}) x", "run_").select == (
         "SELECT x.s AS c0 FROM (SELECT i, s, p, o, k, ANY_VALUE(n) AS n FROM (SELECT i, s, p, o, k, n FROM a "
         "UNION ALL SELECT i, s, p, o, k, n FROM b) AS d GROUP BY i, s, p, o, k) AS x"
     )
 
 
 def test_the_order_is_over_named_columns() -> None:
-    program = translation("SELECT t.i, t.s AS v0 FROM t ORDER BY t.i, t.s DESC NULLS LAST, t.o NULLS FIRST", "run_")
+    program = translate_statement(
+        "SELECT t.i, t.s AS v0 FROM t ORDER BY t.i, t.s DESC NULLS LAST, t.o NULLS FIRST", "run_"
+    )
     assert program.select == (
         "SELECT c0, c1 FROM (SELECT t.i AS c0, t.s AS c1, t.o AS c2 FROM t) AS z ORDER BY c0 NULLS LAST, c1 DESC, c2"
     )
 
 
 def test_common_table_expressions_are_steps_in_order_and_kept_where_rows_are_numbered_or_read_twice() -> None:
-    program = translation(
+    program = translate_statement(
         "SELECT q.x FROM (WITH w AS MATERIALIZED (SELECT o AS x, row_number() OVER () AS d FROM t) SELECT w.x, w.d IN "
         "(SELECT y.d FROM (WITH v AS MATERIALIZED (SELECT w.d FROM w) SELECT v.d FROM v) y) AS f FROM w) q",
         "run_",
@@ -142,7 +146,7 @@ def test_common_table_expressions_are_steps_in_order_and_kept_where_rows_are_num
 
 
 def test_a_recursive_union_is_a_fixpoint() -> None:
-    program = translation(
+    program = translate_statement(
         "SELECT q.n FROM (WITH RECURSIVE e AS MATERIALIZED (SELECT DISTINCT t.s AS x, t.o AS n, t.k AS n_k FROM t), "
         "r(x, n, n_k) AS (SELECT x, n, n_k FROM e UNION SELECT r.x, e.n, e.n_k FROM r, e WHERE e.x = r.n) "
         "SELECT * FROM r) q",
@@ -163,7 +167,7 @@ def test_a_recursive_union_is_a_fixpoint() -> None:
 
 
 def test_an_outer_join_on_a_prelude_call_is_one_on_the_rows_that_pass() -> None:
-    program = translation(
+    program = translate_statement(
         "SELECT a.x FROM (SELECT x FROM t) a LEFT JOIN (SELECT y FROM u) b ON a.x = b.y AND lexical(b.y) = 's'", "run_"
     )
     assert program.steps == (
@@ -185,7 +189,7 @@ def test_a_program_is_renamed_whole() -> None:
         "SELECT * FROM run_r",
         "run_",
     )
-    assert renamed(program, "my") == Program(
+    assert with_prefix(program, "my") == Program(
         (Table("mya", "SELECT * FROM myw", True), Fixpoint("myr", "myl", "FROM mya", "FROM myl")),
         "SELECT * FROM myr",
         "my",

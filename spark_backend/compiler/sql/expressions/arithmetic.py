@@ -26,7 +26,7 @@ def arithmetic(
     """
     leaves = _leaves(expression)
     if not any(isinstance(leaf, a.Variable) for leaf in leaves) or not all(
-        isinstance(leaf, a.Variable) or (isinstance(leaf, a.Term) and value(leaf).is_number) for leaf in leaves
+        isinstance(leaf, a.Variable) or (isinstance(leaf, a.Constant) and value(leaf).is_number) for leaf in leaves
     ):
         return None
     operands = [value(leaf) for leaf in leaves]

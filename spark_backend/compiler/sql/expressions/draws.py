@@ -28,7 +28,7 @@ def is_drawn(expression: a.Expression) -> bool:
     return isinstance(expression, a.Call) and expression.name in _DRAWN
 
 
-def drawn(call: a.Call, value: Callable[[a.Expression], Value]) -> Value:
+def draw(call: a.Call, value: Callable[[a.Expression], Value]) -> Value:
     """The term that a call draws, given the value of each of its arguments: the solution's, and its place or label."""
     solution, of = map(value, call.arguments)
     digest = f"md5({solution.term} || {of.term})"

@@ -18,7 +18,7 @@ from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS
 from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
 from spark_backend.compiler.sql.expressions.comparison import ORDERINGS, equality, ordering, string_equality
-from spark_backend.compiler.sql.expressions.draws import drawn, is_drawn
+from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.values import FALSE, TRUE, UNBOUND, Value, constant, of_term, of_truth
 
@@ -76,7 +76,7 @@ class ExpressionCompiler:
     """Compiles expressions over one relation.
 
     ``bindings`` gives the Value of each variable in scope. ``columns`` names the columns, if there are
-    any, that already hold the result of a prelude call (see ``computed``); ``calls`` records all calls.
+    any, that already hold the result of a prelude call (see ``compute``); ``calls`` records all calls.
     """
 
     bindings: Mapping[a.Variable, Value]
@@ -135,7 +135,7 @@ class ExpressionCompiler:
         match expression:
             case a.Variable():
                 return self.bindings.get(expression) or UNBOUND
-            case a.Term(text):
+            case a.Constant(text):
                 return constant(text)
             case a.Parameter():
                 return self.parameters[expression]
@@ -144,7 +144,7 @@ class ExpressionCompiler:
             case a.Call("TIMESTAMP", times):
                 return self._latest(times)
             case a.Call() if is_drawn(expression):
-                return drawn(expression, self.value)
+                return draw(expression, self.value)
             case a.Call("BOUND", (variable,)):
                 return of_truth(f"({self.value(variable).term} IS NOT NULL)")
             case a.Call("SAMETERM", (left, right)):
@@ -200,16 +200,16 @@ class ExpressionCompiler:
     def _membership(self, name: str, subject: a.Expression, members: list[a.Expression]) -> str:
         """IN is a disjunction of ``=`` (17.4.1.9), NOT IN its negation."""
         value = self.value(subject)
-        constants = [constant(member.text) for member in members if isinstance(member, a.Term)]
+        constants = [constant(member.text) for member in members if isinstance(member, a.Constant)]
         iris = [one for one in constants if one.constant_kind == TermKind.IRI]
         strings = [one for one in constants if one.constant_kind == TermKind.STRING]
         together = {one.constant for one in (*iris, *strings)}
-        rest = [member for member in members if not (isinstance(member, a.Term) and member.text in together)]
+        rest = [member for member in members if not (isinstance(member, a.Constant) and member.text in together)]
         equal = [self.truth(a.Call("=", (subject, member))) for member in rest]
         if iris:
             equal.append(f"({value.term} IN ({', '.join(one.term for one in iris)}))")
         if strings:
-            terms = tuple(a.Term(one.constant or "") for one in strings)
+            terms = tuple(a.Constant(one.constant or "") for one in strings)
             equal.append(string_equality(value, strings, lambda: self._slow_truth(a.Call("IN", (subject, *terms)))))
         disjunction = f"({' OR '.join(equal)})"
         return f"(NOT {disjunction})" if name == "NOT IN" else disjunction
@@ -236,22 +236,22 @@ class ExpressionCompiler:
     def _call(self, expression: a.Expression) -> str:
         """A call of the prelude; what it must see as it was written is computed before, and NOW() is given."""
         taken: dict[a.Variable, str] = {}
-        expression = self._abstracted(expression, taken)
+        expression = self._abstract(expression, taken)
         variables = tuple(sorted(a.expression_variables(expression), key=lambda variable: variable.name))
         arguments = [taken.get(variable) or (self.bindings.get(variable) or UNBOUND).term for variable in variables]
         if not variables:  # a constant: DuckDB wants at least one argument to vary over
             arguments.append("''")
         return f"{self.prelude.function(expression, variables)}({', '.join(arguments)})"
 
-    def _abstracted(self, expression: a.Expression, taken: dict[a.Variable, str]) -> a.Expression:
+    def _abstract(self, expression: a.Expression, taken: dict[a.Variable, str]) -> a.Expression:
         match expression:
             case a.Call("NOW", ()):
                 taken[NOW] = self._now
                 return NOW
             case a.Call() if is_drawn(expression) or expression.name == "TIMESTAMP":
-                draw = a.Variable(f"__draw {len(taken)}")
-                taken[draw] = self.value(expression).term
-                return draw
+                drawn = a.Variable(f"__draw {len(taken)}")
+                taken[drawn] = self.value(expression).term
+                return drawn
             case a.Call("STR" | "LANG" | "DATATYPE" as name, (a.Variable() as variable,)):
                 taken[a.Variable(f"__{name} {variable.name}")] = self.value(expression).term
                 return a.Variable(f"__{name} {variable.name}")
@@ -259,7 +259,7 @@ class ExpressionCompiler:
                 taken[a.Variable(f"__parameter {number}")] = self.parameters[expression].term
                 return a.Variable(f"__parameter {number}")
             case a.Call(name, arguments):
-                return a.Call(name, tuple(self._abstracted(argument, taken) for argument in arguments))
+                return a.Call(name, tuple(self._abstract(argument, taken) for argument in arguments))
         return expression
 
     def _slow(self, expression: a.Expression, unless: str | None = None) -> Value:
@@ -301,7 +301,7 @@ def _operands(expression: a.Expression, name: str) -> list[a.Expression]:
     return found
 
 
-def computed(
+def compute(
     relation: Relation,
     names: Names,
     prelude: Prelude,

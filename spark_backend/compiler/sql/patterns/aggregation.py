@@ -11,7 +11,7 @@ from spark_backend.compiler.sql.relation import Names, Relation
 
 
 def aggregate_groups(
-    pattern: a.Aggregated, relation: Relation, unit: Relation, names: Names, prelude: Prelude
+    pattern: a.Aggregation, relation: Relation, unit: Relation, names: Names, prelude: Prelude
 ) -> Relation:
     """The solutions of a relation, each with the aggregate of its group. ``unit`` has one empty solution for each key.
 

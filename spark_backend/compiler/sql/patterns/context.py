@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
-from spark_backend.compiler.sql.expressions.expressions import Prelude, computed, parameter_columns
+from spark_backend.compiler.sql.expressions.expressions import Prelude, compute, parameter_columns
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import MEMBER, Names, Relation
 
 
 @dataclass(frozen=True)
-class Scope:
+class PatternScope:
     """Where a pattern is evaluated: its active graph, the key columns its relation carries, what EXISTS is asked of."""
 
     graph: ActiveGraph = DEFAULT_GRAPH
@@ -22,9 +22,9 @@ class Scope:
     outer: Outer | None = None
 
     @property
-    def leaf(self) -> Scope:
+    def leaf(self) -> PatternScope:
         """The scope of a pattern that is matched in the active graph, and nothing else."""
-        return Scope(self.graph, ("instant",) if self.graph.column is None else ("instant", self.graph.column))
+        return PatternScope(self.graph, ("instant",) if self.graph.column is None else ("instant", self.graph.column))
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Context:
     dataset: QueryDataset
     names: Names
     prelude: Prelude
-    operators: Callable[[a.Pattern, Context, Scope], Relation]
+    operators: Callable[[a.Pattern, Context, PatternScope], Relation]
     sums: PartialSums = field(default_factory=PartialSums)
 
-    def compile(self, pattern: a.Pattern, scope: Scope) -> Relation:
+    def compile(self, pattern: a.Pattern, scope: PatternScope) -> Relation:
         """The relation of a pattern in a scope."""
         return self.operators(pattern, self, scope)
 
@@ -71,7 +71,7 @@ class Context:
         tables = (*relation.tables, f"{self.dataset.members} {alias}")
         return replace(relation, columns=columns, tables=tables, conditions=conditions), alias
 
-    def unit(self, scope: Scope) -> Relation:
+    def unit(self, scope: PatternScope) -> Relation:
         """One empty solution for each key."""
         alias = self.names.fresh("u")
         table = self.dataset.instants if scope.graph.column is None else f"({self.dataset.graph_names(scope.graph)})"
@@ -80,11 +80,11 @@ class Context:
             return unit
         return scope.outer.seeing(()).with_solutions(unit, self.names).within(self.names.fresh("q"))
 
-    def inside(self, relation: Relation, scope: Scope) -> Relation:
+    def inside(self, relation: Relation, scope: PatternScope) -> Relation:
         """What is matched in the active graph, inside of EXISTS for each of the solutions it is asked of."""
         return relation if scope.outer is None else scope.outer.with_solutions(relation, self.names)
 
-    def seeing(self, relation: Relation, read: frozenset[a.Variable], scope: Scope) -> Relation:
+    def seeing(self, relation: Relation, read: frozenset[a.Variable], scope: PatternScope) -> Relation:
         """The relation with the variables outside of EXISTS that are read and that a sub-select has hidden (18.6)."""
         if scope.outer is None:
             return relation
@@ -99,7 +99,7 @@ class Context:
             relation, members = self.members(relation)
             given = {column: f"{members}.{self.dataset.parameter(column)}" for column in read}
             relation = replace(relation, columns={**relation.columns, **given})
-        relation, (truth,) = computed(
+        relation, (truth,) = compute(
             relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)], parameters
         )
         kept = {column: sql for column, sql in relation.columns.items() if column not in read}

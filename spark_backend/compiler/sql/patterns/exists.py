@@ -7,19 +7,23 @@ from dataclasses import replace
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import joins_alike
 from spark_backend.compiler.algebra.operands import conjunction
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import minus, semi_join
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import Relation, facet_type
-from spark_backend.compiler.sql.values import of_truth, parts
+from spark_backend.compiler.sql.values import columns_of, of_truth
 
 
-def filter_solutions(context: Context, inner: a.Pattern, conditions: list[a.Expression], scope: Scope) -> Relation:
+def filter_solutions(
+    context: Context, inner: a.Pattern, conditions: list[a.Expression], scope: PatternScope
+) -> Relation:
     """Filters on EXISTS alone are joins; the others come before."""
-    if isinstance(inner, a.Marked):
+    if isinstance(inner, a.MarkJoin):
         negated = a.Call("!", (inner.variable,))
         others = [condition for condition in conditions if condition not in (inner.variable, negated)]
-        if len(others) + 1 == len(conditions) and not any(inner.variable in a.mentioned(one) for one in others):
+        if len(others) + 1 == len(conditions) and not any(
+            inner.variable in a.mentioned_variables(one) for one in others
+        ):
             relation = filter_solutions(context, inner.pattern, others, scope)
             return _keep_existing(context, relation, inner.exists, scope, exist=negated not in conditions)
     relation = context.compile(inner, scope)
@@ -29,8 +33,10 @@ def filter_solutions(context: Context, inner: a.Pattern, conditions: list[a.Expr
     return context.filter(context.seeing(relation, a.expression_variables(condition), scope), condition)
 
 
-def _keep_existing(context: Context, relation: Relation, exists: a.Pattern, scope: Scope, *, exist: bool) -> Relation:
-    relation = context.seeing(relation, a.mentioned(exists), scope)
+def _keep_existing(
+    context: Context, relation: Relation, exists: a.Pattern, scope: PatternScope, *, exist: bool
+) -> Relation:
+    relation = context.seeing(relation, a.mentioned_variables(exists), scope)
     if joins_alike(exists, frozenset(relation.variables)):
         one, other = context.alike(relation, context.compile(exists, scope))
         return semi_join(one, other, scope.keys, context.names, exist=exist)
@@ -39,10 +45,10 @@ def _keep_existing(context: Context, relation: Relation, exists: a.Pattern, scop
 
 
 def mark_existence(
-    context: Context, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: Scope
+    context: Context, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: PatternScope
 ) -> Relation:
-    relation, found = _ask(context, context.seeing(relation, a.mentioned(exists), scope), exists, scope)
-    columns = dict(zip(context.names.columns(variable), parts(of_truth(found)), strict=False))
+    relation, found = _ask(context, context.seeing(relation, a.mentioned_variables(exists), scope), exists, scope)
+    columns = dict(zip(context.names.columns(variable), columns_of(of_truth(found)), strict=False))
     columns = {name: f"({column})::{facet_type(name)}" for name, column in columns.items()}
     return replace(
         relation,
@@ -52,21 +58,21 @@ def mark_existence(
     ).within(context.names.fresh("q"))
 
 
-def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Scope) -> tuple[Relation, str]:
+def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: PatternScope) -> tuple[Relation, str]:
     """A relation, and whether the pattern has a solution with the terms of each of its solutions (18.6)."""
     names = context.names
     if any(isinstance(node, a.Parameter) for node in a.nodes(exists)):
         relation = context.of_members(relation)
     relation = relation.within(names.fresh("q"))
     row, table = names.fresh("d"), names.fresh("w")
-    shared = tuple(variable for variable in relation.variables if variable in a.mentioned(exists))
+    shared = tuple(variable for variable in relation.variables if variable in a.mentioned_variables(exists))
     columns = (*relation.keys(scope.keys), row)
     outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
     numbered = replace(relation, columns={**relation.columns, row: "row_number() OVER ()"})
     if joins_alike(exists, frozenset(relation.variables)):
         inner = outer.with_solutions(context.compile(exists, scope), names)
     else:
-        inner = context.compile(exists, Scope(scope.graph, (*scope.keys, row), outer))
+        inner = context.compile(exists, PatternScope(scope.graph, (*scope.keys, row), outer))
     inner = inner.within(names.fresh("q"))
     found = replace(inner, columns={row: inner.columns[row]})
     listed = ", ".join(f"{table}.{name}" for name in relation.columns)
@@ -77,7 +83,7 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Scope) 
     return replace(relation, columns=told, tables=(sql,)), f"{alias}.{flag}"
 
 
-def left_join_asking(context: Context, pattern: a.LeftJoin, scope: Scope) -> Relation:
+def left_join_asking(context: Context, pattern: a.LeftJoin, scope: PatternScope) -> Relation:
     """LeftJoin with EXISTS in its condition: the merges that pass, by the row of the left side they are of."""
     names = context.names
     left, right = context.alike(context.compile(pattern.left, scope), context.compile(pattern.right, scope))
@@ -108,7 +114,7 @@ def left_join_asking(context: Context, pattern: a.LeftJoin, scope: Scope) -> Rel
     return replace(joined, columns=told, tables=(f"(WITH {table} AS MATERIALIZED ({numbered}) {joined.sql}) {alias}",))
 
 
-def minus_in_scope(context: Context, left: Relation, right: Relation, scope: Scope) -> Relation:
+def minus_in_scope(context: Context, left: Relation, right: Relation, scope: PatternScope) -> Relation:
     """Minus(l, r), where terms may be substituted: a variable that stands for one is not shared (18.6)."""
     outer, names = scope.outer, context.names
     if outer is None:

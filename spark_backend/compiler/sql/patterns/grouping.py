@@ -13,7 +13,7 @@ from spark_backend.compiler.sql.expressions.aggregates import (
     compile_aggregate,
     count_solutions,
 )
-from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, computed, selects_a_term
+from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute, selects_a_term
 from spark_backend.compiler.sql.relation import Names, Relation, unbound_column
 from spark_backend.compiler.sql.values import Value
 
@@ -36,7 +36,7 @@ def group(
     certain = relation.certain
     relation, operands = _arguments(pattern.aggregates, relation, names, prelude, certain)
     by = [*scope_keys, *(column for key in keys if key in relation.variables for column in names.columns(key))]
-    relation, flags = _flagged(pattern.aggregates, relation, operands, by, names)
+    relation, flags = _flag(pattern.aggregates, relation, operands, by, names)
     if flags:
         relation, operands = _arguments(pattern.aggregates, relation, names, prelude, certain)
     known: dict[a.Aggregate, CompiledAggregate] = {}
@@ -45,7 +45,7 @@ def group(
         same = replace(aggregate, result=_ANY)  # rdflib writes an aggregate as often as the query mentions it
         if same not in known:
             once = relation.columns.get(flags.get(number, ""))
-            known[same] = _compiled(aggregate, operand, once, names.fresh("a"), relation, names)
+            known[same] = _compile(aggregate, operand, once, names.fresh("a"), relation, names)
         compiled.append(known[same])
     raw = {name: sql for one in compiled for name, sql in one.raw.items()}
     results = _results(pattern, compiled, names, partial)
@@ -114,13 +114,13 @@ def _arguments(
                 found += ["", "", "", ""]
                 continue
             value = compiler.value(expression)
-            never = isinstance(expression, a.Term) or expression in certain
+            never = isinstance(expression, a.Constant) or expression in certain
             left_out = aggregate.function == "COUNT" and selects_a_term(expression)
             failure = "FALSE" if never or left_out else f"{value.term} IS NULL"
             found += [value.term, value.kind, value.number, failure]
         return found
 
-    relation, written = computed(relation, names, prelude, texts)
+    relation, written = compute(relation, names, prelude, texts)
     operands: list[_Operand | None] = []
     for place, aggregate in enumerate(aggregates):
         term, kind, number, failure = written[4 * place : 4 * place + 4]
@@ -128,7 +128,7 @@ def _arguments(
     return relation, operands
 
 
-def _flagged(
+def _flag(
     aggregates: Sequence[a.Aggregate],
     relation: Relation,
     operands: Sequence[_Operand | None],
@@ -151,7 +151,7 @@ def _flagged(
     return flagged, flags
 
 
-def _compiled(
+def _compile(
     aggregate: a.Aggregate, operand: _Operand | None, once: str | None, name: str, relation: Relation, names: Names
 ) -> CompiledAggregate:
     if operand is None:

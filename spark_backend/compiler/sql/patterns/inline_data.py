@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from protocol.terms import facets
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.relation import Relation, quoted, unbound_column
 from spark_backend.compiler.sql.values import number_sql
 
 
 def compile_values(
-    context: Context, variables: tuple[a.Variable, ...], rows: Sequence[Sequence[str | None]], scope: Scope
+    context: Context, variables: tuple[a.Variable, ...], rows: Sequence[Sequence[str | None]], scope: PatternScope
 ) -> Relation:
     unit = context.unit(scope)
     names = context.names.all_columns(variables)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.timestamps import is_time
-from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, computed
+from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute
 from spark_backend.compiler.sql.expressions.order import direction, sort_key, sort_keys
 from spark_backend.compiler.sql.relation import RANK, Names, Relation, unbound_column
 from spark_backend.compiler.sql.values import integer_term
@@ -25,7 +25,7 @@ def order_by(
             for key in dict.fromkeys(sort_keys(compiler.value(condition.expression)))
         ]
 
-    relation, order = computed(relation, names, prelude, texts)
+    relation, order = compute(relation, names, prelude, texts)
     ordered_by = {key.removesuffix(" ASC NULLS FIRST") for key in order}
     rest = [key for key in _by_terms(relation, names) if key.removesuffix(" NULLS FIRST") not in ordered_by]
     return replace(relation, order=tuple(dict.fromkeys((*order, *rest))))
@@ -34,7 +34,7 @@ def order_by(
 def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Sequence[a.Variable] = ()) -> Relation:
     """Each solution once, at its first place; solutions that differ in ``latest`` only, with the greatest of each."""
     if relation.order:
-        relation = _ranked(relation, relation.order, keys, names)
+        relation = _rank(relation, relation.order, keys, names)
     if not relation.ranked and not latest:
         if relation.distinct or relation.tail:
             relation = relation.within(names.fresh("q"))
@@ -82,7 +82,7 @@ def cut(
     order: Sequence[str] = relation.order or by_rank or _by_terms(relation, names)
     if limit is not None and keys == ("instant",):
         relation, order = _first(relation, order, offset + limit, keys, names, alone)
-    ranked = _ranked(relation, order, keys, names).within(names.fresh("q"))
+    ranked = _rank(relation, order, keys, names).within(names.fresh("q"))
     conditions = [f"{ranked.columns[RANK]} > {offset}"] if offset else []
     if limit is not None:
         conditions.append(f"{ranked.columns[RANK]} <= {offset + limit}")
@@ -128,7 +128,7 @@ def _by_terms(relation: Relation, names: Names) -> list[str]:
     return [f"{relation.columns[names.column(variable)]} NULLS FIRST" for variable in variables]
 
 
-def _ranked(relation: Relation, order: Sequence[str], keys: tuple[str, ...], names: Names) -> Relation:
+def _rank(relation: Relation, order: Sequence[str], keys: tuple[str, ...], names: Names) -> Relation:
     by = f" ORDER BY {', '.join(order)}" if order else ""
     partition = ", ".join(relation.columns[key] for key in relation.keys(keys))
     columns = _listed(relation, keys, names)

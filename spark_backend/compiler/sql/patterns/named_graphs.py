@@ -7,24 +7,24 @@ from dataclasses import replace
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join
 from spark_backend.compiler.sql.relation import Relation
 
 
 def compile_graph(
-    context: Context, name: a.Variable | a.Term, inner: a.Pattern, windows_only: bool, scope: Scope
+    context: Context, name: a.Variable | a.Constant, inner: a.Pattern, windows_only: bool, scope: PatternScope
 ) -> Relation:
-    if isinstance(name, a.Term):
+    if isinstance(name, a.Constant):
         active = ActiveGraph(iri=name.text[1:-1])
         if scope.outer is not None:
             return _if_there(context, context.compile(inner, replace(scope, graph=active)), name, inner)
-        relation = _if_there(context, context.compile(inner, Scope(active)), name, inner)
+        relation = _if_there(context, context.compile(inner, PatternScope(active)), name, inner)
         # Inside GRAPH ?g another graph is active: its solutions go with every graph that ?g ranges over.
         return relation if scope.keys == ("instant",) else _for_each_key(context, relation, scope)
     column = context.names.fresh("g")
     keys = ("instant",) if scope.outer is None else scope.keys
-    ranging = Scope(ActiveGraph(column=column, windows_only=windows_only), (*keys, column), scope.outer)
+    ranging = PatternScope(ActiveGraph(column=column, windows_only=windows_only), (*keys, column), scope.outer)
     unit = context.unit(ranging)
     target = context.names.column(name)
     facet_columns = {f"{target}_k": f"{TermKind.IRI:d}::UTINYINT", f"{target}_n": "NULL::DOUBLE"}
@@ -58,13 +58,13 @@ def compile_graph(
     return relation if scope.keys == keys else _for_each_key(context, relation, scope)
 
 
-def _if_there(context: Context, relation: Relation, name: a.Term, inner: a.Pattern) -> Relation:
+def _if_there(context: Context, relation: Relation, name: a.Constant, inner: a.Pattern) -> Relation:
     """Nothing is in a graph that the dataset does not have (18.6), not even the solution of the empty pattern."""
     there = "TRUE" if a.needs_a_triple(inner) else context.dataset.has_graph(name.text[1:-1])
     return relation if there == "TRUE" else context.names.opened(relation).where(there)
 
 
-def _for_each_key(context: Context, relation: Relation, scope: Scope) -> Relation:
+def _for_each_key(context: Context, relation: Relation, scope: PatternScope) -> Relation:
     relation, unit = context.names.opened(relation), context.unit(scope)
     columns = {**{k: v for k, v in relation.columns.items() if k != "instant"}, **unit.columns}
     condition = f"{relation.columns['instant']} = {unit.columns['instant']}"

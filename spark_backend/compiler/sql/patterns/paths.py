@@ -9,23 +9,23 @@ from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.closures import BEGIN, END, Starts, node_columns, paths_from
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join
 from spark_backend.compiler.sql.relation import Relation, facet_type, quoted
-from spark_backend.compiler.sql.values import constant, parts
+from spark_backend.compiler.sql.values import columns_of, constant
 
 
-def compile_path(context: Context, pattern: a.Closure, scope: Scope) -> Relation:
+def compile_path(context: Context, pattern: a.Closure, scope: PatternScope) -> Relation:
     """The solutions of a path, from the end that is given, or else from everywhere."""
     substituted = frozenset() if scope.outer is None else scope.outer.certain
     free = frozenset(pattern.variables) - substituted
     backwards = pattern.subject in free and pattern.object not in free
     start = pattern.object if backwards else pattern.subject
     starts = _starts(context, pattern, start, scope, known=start not in free)
-    return _found(context, pattern, scope, starts, free, backwards=backwards)
+    return _follow(context, pattern, scope, starts, free, backwards=backwards)
 
 
-def follow_path(context: Context, pattern: a.Followed, scope: Scope) -> Relation:
+def follow_path(context: Context, pattern: a.PathJoin, scope: PatternScope) -> Relation:
     """The join of a pattern and a path, the path from what the pattern binds its start to, each node once."""
     names, path = context.names, pattern.path
     if scope.outer is not None or (isinstance(path, a.Graph) and scope.keys != ("instant",)):
@@ -33,8 +33,8 @@ def follow_path(context: Context, pattern: a.Followed, scope: Scope) -> Relation
     within = scope
     closure: a.Pattern = path
     if isinstance(path, a.Graph):
-        assert isinstance(path.name, a.Term)
-        within, closure = Scope(ActiveGraph(iri=path.name.text[1:-1])), path.pattern
+        assert isinstance(path.name, a.Constant)
+        within, closure = PatternScope(ActiveGraph(iri=path.name.text[1:-1])), path.pattern
     assert isinstance(closure, a.Closure)
     inner = context.compile(pattern.pattern, scope)
     table, alias = names.fresh("w"), names.fresh("q")
@@ -42,14 +42,14 @@ def follow_path(context: Context, pattern: a.Followed, scope: Scope) -> Relation
     left = Relation(columns, (table,), inner.variables, inner.certain)
     starts = _nodes_of(context, left, pattern.start, closure, within)
     backwards = closure.subject != pattern.start
-    right = _found(context, closure, within, starts, frozenset(closure.variables), backwards=backwards)
+    right = _follow(context, closure, within, starts, frozenset(closure.variables), backwards=backwards)
     joined = join(left, right, scope.keys, names)
     told = {name: f"{alias}.{name}" for name in joined.columns}
     sql = f"(WITH {table} AS MATERIALIZED ({inner.sql}) {joined.sql}) {alias}"
     return Relation(told, (sql,), joined.variables, joined.certain)
 
 
-def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.Closure, scope: Scope) -> Starts:
+def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.Closure, scope: PatternScope) -> Starts:
     """What a relation binds a variable to; where paths may be of length zero, if it is a node of the active graph."""
     names, keys = context.names, scope.leaf.keys
     node = _with_facets([relation.columns[name] for name in names.columns(start)])
@@ -65,10 +65,10 @@ def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.C
     return Starts(Relation(columns, tables, conditions=conditions), everywhere=False)
 
 
-def _found(
+def _follow(
     context: Context,
     pattern: a.Closure,
-    scope: Scope,
+    scope: PatternScope,
     starts: Starts | None,
     free: frozenset[a.Variable],
     *,
@@ -79,7 +79,7 @@ def _found(
     start, end = (pattern.object, pattern.subject) if backwards else (pattern.subject, pattern.object)
     step = context.compile(pattern.step, scope.leaf)
     found = paths_from(starts, pattern, step, scope.leaf.keys, names, backwards=backwards)
-    if isinstance(end, a.Term):
+    if isinstance(end, a.Constant):
         found = found.where(f"{found.columns[END]} = {quoted(end.text)}")
     elif isinstance(end, a.Parameter):
         found, members = context.members(found)
@@ -98,7 +98,9 @@ def _found(
     return replace(found, columns=kept, variables=tuple(ends), certain=frozenset(ends))
 
 
-def _starts(context: Context, pattern: a.Closure, start: a.PathEnd, scope: Scope, *, known: bool) -> Starts | None:
+def _starts(
+    context: Context, pattern: a.Closure, start: a.PathEnd, scope: PatternScope, *, known: bool
+) -> Starts | None:
     """The nodes that paths begin at; None where they begin at all nodes that a step goes from."""
     names = context.names
     ends = node_columns(END, pattern.source, names)
@@ -126,7 +128,9 @@ def _with_facets(columns: Sequence[str]) -> list[str]:
     return [term, *(known or (f"facet_k({term})", f"facet_n({term})"))]
 
 
-def _constant_node(context: Context, node: a.Term | a.Parameter, columns: Sequence[str], scope: Scope) -> Relation:
+def _constant_node(
+    context: Context, node: a.Constant | a.Parameter, columns: Sequence[str], scope: PatternScope
+) -> Relation:
     """The node for each key, also where it is not in the graph (18.4, ZeroLengthPath)."""
     relation = context.unit(scope)
     if isinstance(node, a.Parameter):
@@ -134,6 +138,6 @@ def _constant_node(context: Context, node: a.Term | a.Parameter, columns: Sequen
         term, number = (f"{members}.{context.dataset.parameter(column)}" for column in parameter_columns(node))
         value = [term, str(node.kind), number]
     else:
-        value = parts(constant(node.text))
+        value = columns_of(constant(node.text))
     typed = {name: f"({part})::{facet_type(name)}" for name, part in zip(columns, value, strict=False)}
     return replace(relation, columns={**relation.columns, **typed})

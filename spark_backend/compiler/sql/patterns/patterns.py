@@ -13,13 +13,13 @@ from spark_backend.compiler.sql.expressions.draws import with_draws
 from spark_backend.compiler.sql.expressions.expressions import (
     ExpressionCompiler,
     Prelude,
-    computed,
+    compute,
     parameter_columns,
     value_of,
 )
 from spark_backend.compiler.sql.patterns import modifiers
 from spark_backend.compiler.sql.patterns.aggregation import aggregate_groups
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.exists import (
     filter_solutions,
     left_join_asking,
@@ -34,7 +34,7 @@ from spark_backend.compiler.sql.patterns.paths import compile_path, follow_path
 from spark_backend.compiler.sql.patterns.static_tables import compile_join, compile_static
 from spark_backend.compiler.sql.patterns.triples import match_triples
 from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, facet_type, unbound_column
-from spark_backend.compiler.sql.values import parts
+from spark_backend.compiler.sql.values import columns_of
 
 
 def compile_pattern(
@@ -42,10 +42,10 @@ def compile_pattern(
 ) -> Relation:
     """The relation of a query's pattern, with the key MEMBER."""
     context = Context(dataset, names, prelude, _compile, sums)
-    return context.of_members(context.compile(pattern, Scope()))
+    return context.of_members(context.compile(pattern, PatternScope()))
 
 
-def _compile(pattern: a.Pattern, context: Context, scope: Scope) -> Relation:
+def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relation:
     keys, names = scope.keys, context.names
     match pattern:
         case a.BGP(triples):
@@ -56,7 +56,7 @@ def _compile(pattern: a.Pattern, context: Context, scope: Scope) -> Relation:
             return compile_join(context, pattern, scope)
         case a.Static():
             return compile_static(context, pattern, scope)
-        case a.Followed():
+        case a.PathJoin():
             return follow_path(context, pattern, scope)
         case a.LeftJoin() if pattern.asked:
             return left_join_asking(context, pattern, scope)
@@ -74,9 +74,9 @@ def _compile(pattern: a.Pattern, context: Context, scope: Scope) -> Relation:
             return minus_in_scope(context, one, other, scope)
         case a.Filter(inner, condition):
             return filter_solutions(context, inner, conjuncts(condition), scope)
-        case a.Marked(inner, variable, exists):
+        case a.MarkJoin(inner, variable, exists):
             return mark_existence(context, context.compile(inner, scope), variable, exists, scope)
-        case a.Drawn(inner, variable, identity):
+        case a.Draw(inner, variable, identity):
             assert identity is not None, "lifted"
             relation, members = context.members(context.compile(inner, scope))
             drawn_from = f"{members}.{context.dataset.parameter(parameter_columns(identity)[0])}"
@@ -88,7 +88,7 @@ def _compile(pattern: a.Pattern, context: Context, scope: Scope) -> Relation:
             return compile_graph(context, name, inner, windows_only, scope)
         case a.Values(variables, rows):
             return context.inside(compile_values(context, variables, rows, scope.leaf), scope)
-        case a.Group(inner) | a.Aggregated(inner):
+        case a.Group(inner) | a.Aggregation(inner):
             relation, unit = context.compile(inner, scope), context.unit(scope)
             if MEMBER in relation.columns:
                 unit = context.of_members(unit).within(names.fresh("q"))
@@ -134,14 +134,14 @@ def _extend(context: Context, relation: Relation, variable: a.Variable, expressi
         if expression in relation.parts:
             relation = replace(relation, parts=relation.parts | {variable})
     else:
-        relation, written = computed(
+        relation, written = compute(
             relation,
             context.names,
             context.prelude,
-            lambda compiler: parts(compiler.value(expression))[: len(names)],
+            lambda compiler: columns_of(compiler.value(expression))[: len(names)],
         )
         written = [f"({part})::{facet_type(name)}" for part, name in zip(written, names, strict=True)]
-        certain = isinstance(expression, a.Term)
+        certain = isinstance(expression, a.Constant)
     kept = {name: sql for name, sql in relation.columns.items() if name not in names}
     return replace(
         relation,

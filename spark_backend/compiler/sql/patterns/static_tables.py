@@ -6,19 +6,19 @@ from dataclasses import replace
 
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join, join_across_keys
 from spark_backend.compiler.sql.relation import Relation
 
 
-def compile_static(context: Context, pattern: a.Static, scope: Scope) -> Relation:
+def compile_static(context: Context, pattern: a.Static, scope: PatternScope) -> Relation:
     """The solutions at each instant: the same ones."""
     if not _is_apart(scope):
         return context.compile(pattern.pattern, scope)
     return join_across_keys(context.unit(scope), _table(context, pattern, scope), context.names)
 
 
-def compile_join(context: Context, pattern: a.Join, scope: Scope) -> Relation:
+def compile_join(context: Context, pattern: a.Join, scope: PatternScope) -> Relation:
     """Join(l, r), without the instants where one of them is static: it goes with whatever the other's are."""
     left, right = pattern.left, pattern.right
     if _is_apart(scope) and isinstance(right, a.Static):
@@ -28,15 +28,15 @@ def compile_join(context: Context, pattern: a.Join, scope: Scope) -> Relation:
     return join(context.compile(left, scope), context.compile(right, scope), scope.keys, context.names)
 
 
-def _is_apart(scope: Scope) -> bool:
+def _is_apart(scope: PatternScope) -> bool:
     """Whether what is static is the same for all that is evaluated: not inside of EXISTS, nor graph by graph."""
     return scope.outer is None and scope.keys == ("instant",)
 
 
-def _table(context: Context, pattern: a.Static, scope: Scope) -> Relation:
+def _table(context: Context, pattern: a.Static, scope: PatternScope) -> Relation:
     names = context.names
     once = replace(context, dataset=context.dataset.once(), sums=PartialSums())
-    found = once.compile(pattern.pattern, Scope(scope.graph))
+    found = once.compile(pattern.pattern, PatternScope(scope.graph))
     if found.distinct:
         found = found.within(names.fresh("q"))
     listed = names.all_columns(found.variables)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
-from spark_backend.compiler.sql.patterns.context import Context, Scope
+from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join
 from spark_backend.compiler.sql.relation import MEMBER, Relation
 from spark_backend.compiler.sql.values import integer_term
 
 
-def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope) -> Relation:
     if len(triples) <= MOST_TABLES:
         return _match_together(context, triples, scope)
     relation: Relation | None = None
@@ -24,7 +24,7 @@ def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: S
     return relation
 
 
-def _match_together(context: Context, triples: Sequence[a.TriplePattern], scope: Scope) -> Relation:
+def _match_together(context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope) -> Relation:
     keys: dict[str, str] = {}
     tables: list[str] = []
     conditions: list[str] = []

@@ -116,7 +116,7 @@ def test_many_rows_and_long_filters_are_cut() -> None:
 
 
 def test_an_estimate_stands_beside_its_triple_pattern() -> None:
-    triple = a.TriplePattern(a.Variable("s"), a.Term("<http://ex/p>"), a.Variable("o"))
+    triple = a.TriplePattern(a.Variable("s"), a.Constant("<http://ex/p>"), a.Variable("o"))
     query = a.Query(a.BGP((triple,)), ())
     assert algebra_text(query, estimate=lambda asked: "about 3" if asked is triple else "") == [
         "BGP",

@@ -87,7 +87,7 @@ def _below_a_limit(query: a.Query, _: object) -> a.Query:
 
 def _errors_are_true(query: a.Query, _: object) -> a.Query:
     def folded(pattern: a.Pattern, _: bool) -> a.Pattern:
-        failing = a.Call("/", (a.Term(_INTEGER.format(1)), a.Term(_INTEGER.format(0))))
+        failing = a.Call("/", (a.Constant(_INTEGER.format(1)), a.Constant(_INTEGER.format(0))))
         match pattern:
             case a.Filter(inner, condition) if failing in a.nodes(condition):
                 return inner

@@ -7,7 +7,7 @@ import pytest
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.compiler.algebra import nodes as a
-from spark_backend.compiler.passes import PASSES, Pass, applied
+from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normalise
@@ -31,13 +31,13 @@ def after(text: str, *passes: Pass, statistics: Statistics | None = None) -> a.P
     window = StreamWindow("http://stream", TimeWindow(1000, 1000, 0), "http://ex/w", True)
     continuous = ContinuousQuery(text, text, Form.SELECT, R2S.RSTREAM, (window,), (), ())
     knowledge = Knowledge(QueryDataset(continuous, lambda _: True), None, statistics)
-    query, _ = applied(query, knowledge, passes)
+    query, _ = apply_passes(query, knowledge, passes)
     assert isinstance(query.pattern, a.Project)
     return query.pattern.pattern
 
 
 def triple(subject: a.Variable, name: str, object: a.Variable) -> a.TriplePattern:
-    return a.TriplePattern(subject, a.Term(f"<http://ex/{name}>"), object)
+    return a.TriplePattern(subject, a.Constant(f"<http://ex/{name}>"), object)
 
 
 def matched(*triples: a.TriplePattern) -> a.BGP:
@@ -149,7 +149,7 @@ def test_filters_stay_where_pushing_them_would_mean_something_else(written: str)
 
 def test_static_patterns_that_are_joined_are_one_part() -> None:
     pattern = after("SELECT * {?s :in ?r GRAPH :w {?s :p ?v} ?r :label ?l}", normalise, split_static)
-    window = a.Graph(a.Term("<http://ex/w>"), matched(triple(S, "p", V)))
+    window = a.Graph(a.Constant("<http://ex/w>"), matched(triple(S, "p", V)))
     assert pattern == a.Join(window, a.Static(matched(triple(S, "in", R), triple(R, "label", L))))
 
 
@@ -177,32 +177,32 @@ def test_what_reads_the_time_is_not_static() -> None:
 
 def test_a_path_is_followed_from_what_is_joined_with_it() -> None:
     pattern = after("SELECT * {?y :q+ ?z . ?x :p ?y}", normalise, order_joins)
-    assert isinstance(pattern, a.Followed)
+    assert isinstance(pattern, a.PathJoin)
     assert (pattern.pattern, pattern.start) == (matched(triple(X, "p", Y)), Y)
 
 
 def test_a_path_is_followed_backwards_from_its_end() -> None:
     pattern = after("SELECT * {?z :q+ ?y . ?x :p ?y}", normalise, order_joins)
-    assert isinstance(pattern, a.Followed)
+    assert isinstance(pattern, a.PathJoin)
     assert (pattern.start, pattern.path.object) == (Y, Y)  # type: ignore[union-attr]
 
 
 def test_an_optional_path_is_followed_from_the_left_side() -> None:
     pattern = after("SELECT * {?x :p ?y OPTIONAL {?y :q* ?z}}", normalise, order_joins)
     assert isinstance(pattern, a.LeftJoin)
-    assert isinstance(pattern.right, a.Followed)
+    assert isinstance(pattern.right, a.PathJoin)
     assert pattern.right.pattern == a.Distinct(a.Project(matched(triple(X, "p", Y)), (Y,)))
 
 
 def test_a_path_that_is_to_exist_is_followed_from_the_solutions() -> None:
     pattern = after("SELECT * {?x :p ?y FILTER EXISTS {?y :q+ ?z}}", normalise, order_joins)
-    assert [node.start for node in a.nodes(pattern) if isinstance(node, a.Followed)] == [Y]
+    assert [node.start for node in a.nodes(pattern) if isinstance(node, a.PathJoin)] == [Y]
 
 
 @pytest.mark.parametrize("path", ["?y :q+ :c", ":c :q+ ?y"])
 def test_a_path_with_a_constant_end_begins_there(path: str) -> None:
     pattern = after(f"SELECT * {{?x :p ?y . {path}}}", normalise, order_joins)
-    assert not any(isinstance(node, a.Followed) for node in a.nodes(pattern))
+    assert not any(isinstance(node, a.PathJoin) for node in a.nodes(pattern))
 
 
 def test_triple_patterns_are_ordered_by_how_many_there_are() -> None:

@@ -20,7 +20,7 @@ def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[R
     known = set()
     for name, passes in VARIANTS.items():
         plan = compile_query(continuous(text, content), passes=passes)
-        statement = tuple(sql.replace(plan.mark, "") for sql in (plan.sql, *plan.joined))
+        statement = tuple(sql.replace(plan.mark, "") for sql in (plan.sql, *plan.static_joins))
         if statement not in known:
             known.add(statement)
             plan, rows = evaluated(text, content, passes=passes)
@@ -31,4 +31,4 @@ def assert_passes_keep(text: str, content: Content) -> None:
     """The same rows in the same order, whichever passes are applied."""
     (_, plan, expected), *others = answers(text, content)
     for name, other, rows in others:
-        assert rows == expected, f"{text}\n{name}\n{plan.sql}\n{plan.joined}\n{other.sql}\n{other.joined}"
+        assert rows == expected, f"{text}\n{name}\n{plan.sql}\n{plan.static_joins}\n{other.sql}\n{other.static_joins}"
