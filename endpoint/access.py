@@ -16,6 +16,7 @@ from endpoint.settings import Settings
 from protocol import access
 from protocol.access import PARAMETER, Granted, MalformedCredentials, Tokens, granted, required_scope
 from protocol.errors import ProtocolError
+from protocol.formats.negotiation import accept_header
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class AccessControl:
             return
         # Several headers of one kind are one with commas, which no token has (RFC 9110 section 5.3).
         authorization = ", ".join(request.headers.getlist("authorization")) or None
-        accept = ", ".join(request.headers.getlist("accept")) or None
+        accept = accept_header(request.headers.getlist("accept"))
         if parameters and not access.parameter_is_taken(method, accept):
             raise MalformedCredentials(
                 f"{PARAMETER} in the URL is for a GET of an event stream only: send Authorization: Bearer TOKEN"

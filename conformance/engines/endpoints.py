@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from protocol.formats.negotiation import media_type_of
+
 TIMEOUT_SECONDS = 60.0
 
 
@@ -20,7 +22,7 @@ class Exchanged:
 
     @property
     def media_type(self) -> str:
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return media_type_of(self.headers.get("content-type"))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from conformance.engines.engine import Contents, EngineFailure, Language
 from conformance.engines.services import Services, StandIns
 from protocol.errors import QuerySyntaxError, UpdateSyntaxError
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
+from protocol.formats.negotiation import media_type_of
 
 SOLUTIONS_TYPES = ("application/sparql-results+json", "application/sparql-results+xml", "text/tab-separated-values")
 GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/rdf+xml", "application/ld+json")
@@ -144,7 +145,7 @@ class HttpEngine:
         if response.status_code != 200:
             raise EngineFailure(f"GET of the graph {name or 'default'}: {_shown(response)}")
         try:
-            return graph(response.content, _media_type(response))
+            return graph(response.content, media_type_of(response.headers.get("content-type")))
         except UnreadableAnswer as error:
             raise EngineFailure(f"GET of the graph {name or 'default'}: {error}") from None
 
@@ -171,7 +172,7 @@ class HttpEngine:
             response = self._send("POST", self.endpoint.sparql, parameters, headers=headers, content=sent.encode())
         if response.status_code != 200:
             raise EngineFailure(_shown(response))
-        media_type = _media_type(response)
+        media_type = media_type_of(response.headers.get("content-type"))
         if media_type not in (first, second):
             raise EngineFailure(f"asked for {first} or {second}, the answer is {media_type}")
         content = response.content if mock is None else mock.original(response.content)
@@ -260,11 +261,6 @@ def _with_base(document: Document, mock: StandIns | None = None) -> tuple[bytes,
         triples = [quad.triple for quad in document.quads()]
         content, syntax = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", ox.RdfFormat.N_TRIPLES
     return (content if mock is None else mock.rewritten(content.decode()).encode()), syntax.media_type
-
-
-def _media_type(response: httpx.Response) -> str:
-    said: str = response.headers.get("content-type", "")
-    return said.partition(";")[0].strip().lower()
 
 
 def _shown(response: httpx.Response) -> str:

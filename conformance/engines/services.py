@@ -12,6 +12,7 @@ import pyoxigraph as ox
 
 from conformance.answers.cases import Document
 from protocol.formats.media_types import FORM
+from protocol.formats.negotiation import media_type_of
 
 ADDRESS = "127.0.0.1"
 _POLL_SECONDS = 0.05
@@ -85,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-        form = self.headers.get("Content-Type", "").partition(";")[0] == FORM
+        form = media_type_of(self.headers.get("Content-Type")) == FORM
         self._answer(parse_qs(body).get("query", [""])[0] if form else body)
 
     def do_GET(self) -> None:

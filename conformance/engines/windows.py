@@ -23,6 +23,7 @@ from conformance.engines.engine import Contents, EngineFailure, Language
 from conformance.engines.http import GRAPH_TYPES, SOLUTIONS_TYPES
 from conformance.engines.windowed_queries import windowed
 from protocol.formats.media_types import SolutionsFormat
+from protocol.formats.negotiation import media_type_of
 
 WINDOW = "[RANGE 1h TUMBLING REPORT ON_WINDOW_CLOSE]"
 _POSTED, _CLOSED = "2020-01-01T00:30:00Z", "2020-01-01T01:00:00Z"
@@ -87,7 +88,7 @@ class WindowsEngine:
         headers = {"Accept": f"{first}, {second};q=0.9", "Content-Type": "application/sparql-query"}
         response = self._send("POST", "sparql?since=beginning", headers=headers, content=text.encode())
         self._done(response, "the query")
-        media_type = response.headers["content-type"].partition(";")[0].strip()
+        media_type = media_type_of(response.headers["content-type"])
         content = response.content
         if media_type == SolutionsFormat.JSON:
             # The member that tells of the evaluation is ours; pyoxigraph's reader knows the standard's alone.

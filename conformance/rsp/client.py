@@ -17,6 +17,8 @@ from conformance.rsp.evaluations import evaluation_of, evaluation_of_graph, mill
 from conformance.rsp.expected import Evaluation
 from conformance.rsp.script import Await, Close, Listen, Request, Resume
 from endpoint.client.event_stream import events
+from protocol.formats.media_types import PROBLEM
+from protocol.formats.negotiation import media_type_of
 
 _TIMEOUT_SECONDS = 60.0
 _QUERY = {"Content-Type": "application/sparql-query"}
@@ -84,7 +86,7 @@ class Played:
         )
         if response.is_success:
             raise EngineFailure("the query was accepted")
-        if response.headers.get("content-type", "").partition(";")[0] != "application/problem+json":
+        if media_type_of(response.headers.get("content-type")) != PROBLEM:
             raise EngineFailure(f"refused with {response.status_code}, and no problem document")
         problem = response.json()
         return Refusal(response.status_code, problem.get("line"), problem.get("column"))

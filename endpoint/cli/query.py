@@ -10,6 +10,7 @@ from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import query_text
 from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
 from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, RdfSyntax, SolutionsFormat
+from protocol.formats.negotiation import media_type_of
 
 FORMATS: dict[str, str] = {
     "json": SolutionsFormat.JSON.value,
@@ -41,7 +42,7 @@ def query(query: str | None, server: str | None, format_: str | None) -> None:
     with client_to(server) as client:
         headers = {"Content-Type": SPARQL_QUERY, "Accept": accept}
         response = client.request("POST", client.url("sparql"), content=text.encode(), headers=headers)
-    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media_type = media_type_of(response.headers.get("content-type"))
     if format_ is not None or media_type != SolutionsFormat.JSON:
         if format_ is None and media_type in GRAPH_OFFERS and not for_a_person():
             for line in response.text.splitlines():

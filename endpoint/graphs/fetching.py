@@ -14,6 +14,7 @@ from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
+from protocol.formats.negotiation import media_type_of
 from protocol.sparql.load import loads
 from protocol.sparql.syntax import require_update
 
@@ -129,7 +130,7 @@ class Fetching:
                 if self.clock() > deadline:
                     raise LoadFailed(f"<{address}> was not there whole within {self.seconds:g} s")
                 chunks.append(chunk)
-            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            media_type = media_type_of(response.headers.get("content-type"))
             return media_type, b"".join(chunks)
 
 

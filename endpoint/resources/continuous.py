@@ -15,15 +15,14 @@ from endpoint.live.hub import Hub
 from endpoint.live.registration import located, register_query, standing_query
 from endpoint.live.result_stream import result_stream
 from endpoint.live.subscription import RequestedStart, Subscription
-from endpoint.resources.parameters import accept_header, mounted_at, read_requested_start, read_since
+from endpoint.resources.accept import answer_response, answer_type
+from endpoint.resources.parameters import mounted_at, read_requested_start, read_since
 from endpoint.resources.query_document import query_document
 from endpoint.services import Services
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError, Unavailable
-from protocol.formats.answers import graph_as, solutions_as
-from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
-from protocol.formats.negotiation import choose
-from protocol.language.model import ContinuousQuery, Form
+from protocol.formats.media_types import EVENT_STREAM
+from protocol.language.model import ContinuousQuery
 from protocol.sparql.request import MethodNotAllowed, QueryRequest
 from protocol.time import Instant
 
@@ -49,7 +48,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     if query.registration is not None:
         return await _register(request, hub, query, read_since(sent.since))
-    media_type = choose(accept_header(request), offers(query.form))
+    media_type = answer_type(request, query.form)
     start = read_requested_start(request, last_event_id=sent.last_event_id, since=sent.since)
     if media_type == EVENT_STREAM:
         return result_stream(services.listeners, lambda: services.unregistered.listening(query, start))
@@ -57,21 +56,6 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     with services.listeners.one_more():
         evaluation = await _next_answer(request, services, query, start, timeout)
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
-
-
-def offers(form: Form) -> list[str]:
-    """The media types a continuous query of this form is answered in, the preferred one first."""
-    return [*(GRAPH_OFFERS if form in (Form.CONSTRUCT, Form.DESCRIBE) else SOLUTIONS_OFFERS), EVENT_STREAM]
-
-
-def answer_response(evaluation: Evaluation, form: Form, media_type: str) -> Response:
-    """One evaluation as an ordinary SPARQL response, in one of the types of ``offers`` but the last."""
-    if form in (Form.CONSTRUCT, Form.DESCRIBE):
-        written = graph_as(evaluation.data, GRAPH_OFFERS[media_type])
-    else:
-        written = solutions_as(evaluation.data, SOLUTIONS_OFFERS[media_type])
-    headers = {"Content-Type": content_type(media_type), "Vary": "Accept", "Cache-Control": "no-store"}
-    return Response(written, headers=headers)
 
 
 async def _register(request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None) -> Response:

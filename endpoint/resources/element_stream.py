@@ -7,7 +7,6 @@ the numbers of elements, so that a client can go on after any of them while the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 
@@ -17,7 +16,7 @@ from starlette.requests import Request
 from endpoint.backend import StreamFollower
 from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
-from endpoint.resources.parameters import instant_parameter
+from endpoint.resources.parameters import requested_elements
 from endpoint.services import services_of
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats import sse
@@ -25,14 +24,12 @@ from protocol.streams import StreamElement, StreamGap
 from protocol.time import Instant
 
 _LOOKED_EVERY = 0.05
-_DIGITS = 16
-_ID = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
 
 
 def element_stream(request: Request, name: str) -> EventStreamResponse:
     """The response to a request for a stream as events. Raises InvalidResumePoint or InvalidTime."""
     services = services_of(request.app)
-    after, since = _starting_point(request)
+    after, since = requested_elements(request)
 
     @asynccontextmanager
     async def opened() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
@@ -45,22 +42,6 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
             follower.close()
 
     return EventStreamResponse(services.listeners, opened)
-
-
-def _starting_point(request: Request) -> tuple[int | None, Instant | None]:
-    """The element after which to start (-1: with the first that is held; None: with the next), and the time."""
-    token = request.headers.get("last-event-id", "").strip() or request.query_params.get("lastEventId", "").strip()
-    if token:
-        if not _ID.match(token):
-            raise sse.InvalidResumePoint(
-                f"{token!r} is not the id of an element of this stream: send the id of the last event received, "
-                "or leave it out to start with the next element"
-            )
-        return int(token), None
-    if request.query_params.get("since", "").strip().lower() == "beginning":
-        return -1, None
-    since = instant_parameter(request, "since", also="beginning")
-    return None if since is None else -1, since
 
 
 async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> AsyncGenerator[bytes, None]:
@@ -89,5 +70,6 @@ async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> 
 def _encoded(one: StreamElement | StreamGap, watermark: Instant) -> bytes:
     if isinstance(one, StreamGap):
         return sse.reset_event(one.time)
-    identifier = f"{one.number:0{_DIGITS}d}"
-    return sse.event(one.data.rstrip(b"\n"), identifier=identifier) + sse.progress_event(one.time, watermark)
+    return sse.event(one.data.rstrip(b"\n"), identifier=sse.element_id(one.number)) + sse.progress_event(
+        one.time, watermark
+    )

@@ -15,14 +15,14 @@ from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse
+from endpoint.resources.accept import accepted_of
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
-from endpoint.resources.parameters import accept_header
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, NotFound, ProtocolError
 from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import GRAPH_BODY_TYPES, RdfSyntax
-from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
+from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
 from protocol.sparql.dataset import require_absolute
 from protocol.sparql.request import decode_form
 
@@ -68,13 +68,13 @@ async def graphs(request: Request) -> Response:
     url = f"{services.settings.base_url}/graphs"
     graph = _named_by(request, url)
     if request.method in ("GET", "HEAD"):
-        question = GraphQuestion(_required(graph).iri, accept_header(request))
+        question = GraphQuestion(_required(graph).iri, accepted_of(request))
         return AnswerResponse(services.readers, question, services.query_limits)
     if request.method == "DELETE":
         return await services.threads.run(_delete, store, backend, _required(graph))
     put = request.method == "PUT"
     content_type = request.headers.get("content-type")
-    if put or _media_type(content_type) != FORM_DATA:
+    if put or media_type_of(content_type) != FORM_DATA:
         _syntax(content_type)  # before the body is read
     body = await read_body(request, services.settings.max_request_bytes)
     if graph is None and request.method == "POST":
@@ -115,13 +115,9 @@ def _required(graph: GraphName | None) -> GraphName:
     return graph
 
 
-def _media_type(header: str | None) -> str:
-    return (header or "").partition(";")[0].strip().lower()
-
-
 def _syntax(header: str | None, of: str = "the request") -> RdfSyntax:
     expected = f"send one of {', '.join(member.value for member in RdfSyntax)}"
-    media_type = _media_type(header)
+    media_type = media_type_of(header)
     if media_type == FORM_DATA:
         raise UnsupportedMediaType(f"{FORM_DATA} is read with POST only (Graph Store section 5.5): {expected}")
     if media_type not in GRAPH_BODY_TYPES:
@@ -178,7 +174,7 @@ def _write(
 
 def _documents(content_type: str | None, body: bytes) -> list[tuple[RdfSyntax, bytes]]:
     """The body, or each of its parts, with its syntax. A part that is no RDF refuses them all."""
-    if _media_type(content_type) != FORM_DATA:
+    if media_type_of(content_type) != FORM_DATA:
         return [(_syntax(content_type), body)]
     found = parts(content_type or "", body)
     return [(_syntax(header, f"part {number}"), content) for number, (header, content) in enumerate(found, 1)]

@@ -1,4 +1,4 @@
-"""What requests say beside their bodies: accepted media types, times, and where a result stream is to begin."""
+"""What requests say in parameters: times, and where a stream of events is to begin."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
+_BEGINNING = "beginning"
 _OFFSET_WITHOUT_PLUS = re.compile(r" (?=\d\d:\d\d\Z)")
 
 
@@ -23,11 +24,6 @@ class InvalidTime(ProtocolError):
 def mounted_at(request: Request) -> str:
     """The path the application is mounted at, with which links begin; "" for the root."""
     return str(request.scope.get("root_path", ""))
-
-
-def accept_header(request: Request) -> str | None:
-    """The ``Accept`` headers as one; a list may be sent in several (RFC 9110 section 5.3)."""
-    return ", ".join(request.headers.getlist("accept")) or None
 
 
 def requested_start(request: Request) -> RequestedStart:
@@ -43,8 +39,27 @@ def requested_start(request: Request) -> RequestedStart:
 
 def read_requested_start(request: Request, *, last_event_id: str, since: str) -> RequestedStart:
     """The same, with the parameters as they came: those of a query may be in a form (SPARQL 1.1 Protocol 2.1.2)."""
-    token = request.headers.get("last-event-id", "").strip() or last_event_id.strip()
+    token = _last_event_id(request, last_event_id)
     return RequestedStart(sse.parse_resume_token(token) if token else None, read_since(since))
+
+
+def requested_elements(request: Request) -> tuple[int | None, Instant | None]:
+    """The same for a stream's own elements: the number of the one after which to start, and the time.
+
+    -1 is with the first that is held, None with the next that comes. Raises InvalidResumePoint or InvalidTime.
+    """
+    token = _last_event_id(request, request.query_params.get("lastEventId", ""))
+    if token:
+        return sse.parse_element_id(token), None
+    if request.query_params.get("since", "").strip().lower() == _BEGINNING:
+        return -1, None
+    since = instant_parameter(request, "since", also=_BEGINNING)
+    return None if since is None else -1, since
+
+
+def _last_event_id(request: Request, parameter: str) -> str:
+    """The id of the last event the client had: the header's, else the parameter's; "" for none."""
+    return request.headers.get("last-event-id", "").strip() or parameter.strip()
 
 
 def since_parameter(request: Request) -> Instant | None:
@@ -54,7 +69,7 @@ def since_parameter(request: Request) -> Instant | None:
 
 def read_since(text: str) -> Instant | None:
     """Where to start: ``beginning`` is before all instants; None if ``text`` is empty. Raises InvalidTime."""
-    return BEFORE_ALL if text.strip().lower() == "beginning" else _instant_or_none(text, "since", also="beginning")
+    return BEFORE_ALL if text.strip().lower() == _BEGINNING else _instant_or_none(text, "since", also=_BEGINNING)
 
 
 def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:

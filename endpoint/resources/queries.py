@@ -9,14 +9,14 @@ from starlette.routing import BaseRoute, Route
 
 from endpoint.live.registration import delete_query, located, put_query, standing_query
 from endpoint.live.result_stream import result_stream, subscribed
-from endpoint.resources.continuous import answer_response, offers
-from endpoint.resources.parameters import accept_header, mounted_at, requested_start, since_parameter
+from endpoint.resources.accept import answer_response, answer_type
+from endpoint.resources.parameters import mounted_at, requested_start, since_parameter
 from endpoint.resources.query_document import query_document
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
-from protocol.formats.negotiation import UnsupportedMediaType, choose
+from protocol.formats.negotiation import UnsupportedMediaType, media_type_of
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import checked_name
@@ -84,7 +84,7 @@ async def results(request: Request) -> Response:
     hub = services.hub
     description = await standing_query(hub, name)
     form = description.query.form
-    media_type = choose(accept_header(request), offers(form))
+    media_type = answer_type(request, form)
     if media_type == EVENT_STREAM:
         start = requested_start(request).point
         return result_stream(services.listeners, lambda: subscribed(hub, name, start))
@@ -113,7 +113,7 @@ async def _described(request: Request, name: str, *, status: int = 200) -> Respo
 
 
 def _text(declared: str, body: bytes) -> str:
-    media_type = declared.partition(";")[0].strip().lower()
+    media_type = media_type_of(declared)
     if media_type not in ("", SPARQL_QUERY, "text/plain"):
         raise UnsupportedMediaType(f"a query is sent as {SPARQL_QUERY}, not {media_type}")
     try:

@@ -13,8 +13,9 @@ from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.response import AnswerResponse
+from endpoint.resources.accept import accepted_of, chosen_type
 from endpoint.resources.continuous import answer as answer_continuous
-from endpoint.resources.parameters import accept_header, mounted_at
+from endpoint.resources.parameters import mounted_at
 from endpoint.resources.request_body import read_body, too_large
 from endpoint.resources.service_description import service_description
 from endpoint.services import Services, services_of
@@ -22,7 +23,7 @@ from endpoint.threads import WorkerThreads
 from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, content_type
-from protocol.formats.negotiation import choose
+from protocol.formats.negotiation import media_type_of
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
@@ -61,7 +62,7 @@ async def sparql(request: Request) -> Response:
 
 async def _body(request: Request, limit: int) -> bytes:
     """An update may be as long as any body, a query as ``MAXIMUM_TEXT``; what a form is, it tells itself."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media_type = media_type_of(request.headers.get("content-type"))
     return await read_body(request, min(limit, MAXIMUM_TEXT) if media_type == SPARQL_QUERY else limit)
 
 
@@ -82,7 +83,7 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
 def _answer(request: Request, services: Services, asked: QueryRequest, base: str) -> Response:
     question = QueryQuestion(
         asked.text,
-        accept_header(request),
+        accepted_of(request),
         base,
         asked.default_graphs,
         asked.named_graphs,
@@ -99,7 +100,7 @@ def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str
 
 
 async def _description(request: Request, services: Services, endpoint: str) -> Response:
-    media_type = choose(accept_header(request), [*GRAPH_OFFERS, "text/html"])
+    media_type = chosen_type(request, [*GRAPH_OFFERS, "text/html"])
     if media_type == "text/html":
         return RedirectResponse(f"{mounted_at(request)}/", status_code=303, headers=_VARY)
     written = await services.threads.run(service_description, services.store, endpoint, GRAPH_OFFERS[media_type])

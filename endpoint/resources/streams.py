@@ -10,14 +10,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.live.hub import Hub
+from endpoint.resources.accept import chosen_type
 from endpoint.resources.element_stream import element_stream
-from endpoint.resources.parameters import InvalidTime, accept_header, instant_parameter, mounted_at, read_instant
+from endpoint.resources.parameters import InvalidTime, instant_parameter, mounted_at, read_instant
 from endpoint.resources.query_document import shown
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import NotFound
 from protocol.formats.media_types import EVENT_STREAM
-from protocol.formats.negotiation import UnsupportedMediaType, choose
+from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
 from protocol.names import checked_name
 from protocol.streams import StreamDescription
@@ -62,7 +63,7 @@ class Stream(HTTPEndpoint):
         """One stream: described, or its elements as events."""
         hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
         stream = await hub.threads.run(hub.backend.stream, name)
-        if choose(accept_header(request), ["application/json", EVENT_STREAM]) == EVENT_STREAM:
+        if chosen_type(request, ["application/json", EVENT_STREAM]) == EVENT_STREAM:
             return element_stream(request, name)
         return _described(request, stream)
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from werkzeug.http import parse_list_header, parse_options_header
+
 from protocol.errors import ProtocolError
 
 
@@ -24,7 +26,6 @@ class UnsupportedMediaType(ProtocolError):
 
 
 _UTF8 = frozenset({"utf-8", "utf8", "us-ascii"})
-_QUOTED_OR_SEPARATOR = re.compile(r'"(?:[^"\\]|\\.)*"|[,;]')
 _QUALITY = re.compile(r"(?:0(?:\.\d*)?|1(?:\.0*)?|\.\d+)\Z")
 
 
@@ -46,16 +47,6 @@ class MediaRange:
         return (self.type != "*") + (self.subtype != "*")
 
 
-def _split(text: str, separator: str) -> list[str]:
-    """Split at the separator, but not inside quoted strings."""
-    parts, start = [], 0
-    for match in _QUOTED_OR_SEPARATOR.finditer(text):
-        if match.group() == separator:
-            parts.append(text[start : match.start()])
-            start = match.end()
-    return [*parts, text[start:]]
-
-
 def media_ranges(accept: str | None) -> list[MediaRange]:
     """The ranges of an ``Accept`` header; none, or an empty one, accepts everything.
 
@@ -65,30 +56,31 @@ def media_ranges(accept: str | None) -> list[MediaRange]:
     if accept is None or not accept.strip():
         return [MediaRange("*", "*", 1.0, 0)]
     ranges = []
-    for position, member in enumerate(_split(accept, ",")):
-        name, *parameters = (part.strip() for part in _split(member, ";"))
-        main, slash, sub = name.lower().partition("/")
+    for position, member in enumerate(parse_list_header(accept)):
+        name, parameters = parse_options_header(member)
         # Some clients (Java's URLConnection) write "*" for "*/*".
-        if name == "*":
-            main, slash, sub = "*", "/", "*"
-        if not slash or not main or not sub or (main == "*" and sub != "*"):
-            continue
-        quality = 1.0
-        for parameter in parameters:
-            key, _, value = parameter.partition("=")
-            if key.strip().lower() == "q":
-                quality = float(value) if _QUALITY.match(value.strip()) else -1.0
-        if quality >= 0:
-            ranges.append(MediaRange(main, sub, quality, position))
+        main, _, sub = ("*/*" if name == "*" else name.lower()).partition("/")
+        quality = parameters.get("q", "1")
+        if main and sub and (main != "*" or sub == "*") and _QUALITY.match(quality):
+            ranges.append(MediaRange(main, sub, float(quality), position))
     return ranges
+
+
+def accept_header(values: Iterable[str]) -> str | None:
+    """The ``Accept`` headers of a request as one; a list may be sent in several (RFC 9110 section 5.3)."""
+    return ", ".join(values) or None
+
+
+def media_type_of(content_type: str | None) -> str:
+    """The media type in a Content-Type, without parameters; "" if there is none."""
+    return parse_options_header(content_type)[0].lower()
 
 
 def require_utf8(content_type: str | None) -> None:
     """Raise UnsupportedMediaType if a Content-Type names another encoding: SPARQL and RDF are sent as UTF-8."""
-    for parameter in _split(content_type or "", ";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in _UTF8:
-            raise UnsupportedMediaType(f"{parameter.strip()} is not read here: send UTF-8")
+    charset = parse_options_header(content_type)[1].get("charset", "utf-8")
+    if charset.lower() not in _UTF8:
+        raise UnsupportedMediaType(f"charset={charset} is not read here: send UTF-8")
 
 
 def quality(accept: str | None, media_type: str) -> float:

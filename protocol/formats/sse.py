@@ -16,8 +16,8 @@ HEARTBEAT = b": heartbeat\n\n"
 """A comment: clients skip it, proxies see that the connection lives."""
 
 _TOKEN_SHIFT = 2**52
-_TOKEN_DIGITS = 16
-_TOKEN = re.compile(rf"[0-9]{{{_TOKEN_DIGITS}}}\Z", re.ASCII)
+_DIGITS = 16
+_TOKEN = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -35,7 +35,7 @@ def resume_token(instant: Instant) -> str:
     """
     if not FIRST_INSTANT <= instant <= LAST_INSTANT:
         raise ValueError(f"{instant} ms is outside the years 1 to 9999")
-    return f"{instant + _TOKEN_SHIFT:0{_TOKEN_DIGITS}d}"
+    return f"{instant + _TOKEN_SHIFT:0{_DIGITS}d}"
 
 
 def parse_resume_token(token: str) -> Instant:
@@ -48,6 +48,21 @@ def parse_resume_token(token: str) -> Instant:
         f"{token!r} is not the id of an event of this endpoint: send the id of the last event received, "
         "or leave it out to start with the next evaluation"
     )
+
+
+def element_id(number: int) -> str:
+    """The id of an element in a stream's own events, by its number in the stream."""
+    return f"{number:0{_DIGITS}d}"
+
+
+def parse_element_id(token: str) -> int:
+    """The number of the element with this id. Raises InvalidResumePoint for anything ``element_id`` never wrote."""
+    if not _TOKEN.match(token):
+        raise InvalidResumePoint(
+            f"{token!r} is not the id of an element of this stream: send the id of the last event received, "
+            "or leave it out to start with the next element"
+        )
+    return int(token)
 
 
 def event(data: bytes, *, name: str | None = None, identifier: str | None = None) -> bytes:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
-from protocol.formats.negotiation import UnsupportedMediaType, require_utf8
+from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
 from protocol.sparql.dataset import DatasetConflict, require_absolute
 
 
@@ -134,7 +134,7 @@ def _media_type(content_type: str | None) -> str:
     expected = f"send {SPARQL_QUERY}, {SPARQL_UPDATE} or {FORM}"
     if not content_type:
         raise UnsupportedMediaType(f"the request has no Content-Type: {expected}")
-    media_type = content_type.partition(";")[0].strip().lower()
+    media_type = media_type_of(content_type)
     if media_type not in (SPARQL_QUERY, SPARQL_UPDATE, FORM):
         raise UnsupportedMediaType(f"{media_type} is not read here: {expected}")
     require_utf8(content_type)
