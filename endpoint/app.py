@@ -15,7 +15,7 @@ from endpoint.backend import Backend
 from endpoint.life import EnsureStarted, Life, spark_backend
 from endpoint.page import routes as page_routes
 from endpoint.problems import exception_handlers
-from endpoint.resources import graphs, health, queries, sparql, streams
+from endpoint.resources import graphs, health, metrics, queries, sparql, streams
 from endpoint.settings import Settings
 
 ANSWER_TIMEOUT = 300.0
@@ -43,12 +43,12 @@ def create_app(
             await life.stop()
 
     routes: list[BaseRoute] = [
-        *sparql.routes, *graphs.routes, *streams.routes, *queries.routes, *health.routes, *page_routes,
+        *sparql.routes, *graphs.routes, *streams.routes, *queries.routes, *health.routes, *metrics.routes, *page_routes,
     ]  # fmt: skip
     return Starlette(
         routes=routes,
         middleware=[
-            Middleware(health.RequestCounter, counts=life.requests),
+            Middleware(metrics.RequestCounter, counts=life.requests),
             # Outside of what asks for tokens: a preflight carries none, and a page has to see why it was refused.
             # Credentials are left out: a token is sent by the page itself, never by the browser.
             Middleware(

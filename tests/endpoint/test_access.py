@@ -233,7 +233,7 @@ def test_refusals_are_counted_by_reason(client: TestClient) -> None:
         ("no_token", 1), ("invalid_token", 1), ("insufficient_scope", 1), ("fetch", 1),
         ("too_large", 0), ("listeners", 0),
     ):  # fmt: skip
-        assert f'sparql_streams_refused_total{{reason="{reason}"}} {count}' in metrics
+        assert f'sparql_streams_refused_total{{reason="{reason}"}} {count:.1f}' in metrics
 
 
 @pytest.mark.parametrize(

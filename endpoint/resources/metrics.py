@@ -1,0 +1,144 @@
+"""The resource ``/metrics``: counters and gauges of requests, streams and queries, for Prometheus."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from endpoint.backend import QueryDescription
+from endpoint.services import Services, services_of
+from protocol.streams import StreamDescription
+
+Family = CounterMetricFamily | GaugeMetricFamily
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "QUERY"})
+
+
+class RequestCounter:
+    """ASGI middleware that counts the responses begun, by method and status, in ``counts``."""
+
+    def __init__(self, app: ASGIApp, counts: Counter[tuple[str, int]]) -> None:
+        self._app = app
+        self._counts = counts
+        self._lock = threading.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+
+        async def counting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                with self._lock:
+                    self._counts[method, message["status"]] += 1
+            await send(message)
+
+        await self._app(scope, receive, counting)
+
+
+_REASONS = (
+    "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
+    "malformed_credentials", "no_token",
+    "query_timeout", "readers", "result_too_large", "too_complex", "too_large",
+)  # fmt: skip
+"""Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
+
+
+class ServicesCollector(Collector):
+    """The metrics of one application, which are what its services say whenever they are collected."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def collect(self) -> Iterator[Family]:
+        """Every metric with its samples; where there is no value yet, there is no sample."""
+        services = self._services
+        backend = services.backend
+        streams, queries, health = backend.streams(), backend.queries(), backend.health()
+        requests, refusals = dict(services.requests), dict(services.refusals)
+        yield _family(
+            CounterMetricFamily, "requests_total", "HTTP responses begun.", ("method", "status"),
+            (((method, str(status)), count) for (method, status), count in sorted(requests.items())),
+        )  # fmt: skip
+        yield _family(
+            CounterMetricFamily, "refused_total", "Requests refused by a rule or a limit, by which one.", ("reason",),
+            (((reason,), refusals.get(reason, 0)) for reason in sorted({*_REASONS, *refusals})),
+        )  # fmt: skip
+        yield _gauge("listeners", "Open result streams, and clients that wait for a next answer.",
+                     services.listeners.count)  # fmt: skip
+        yield _gauge("ready", "1 while continuous queries are evaluated.", health.state == "running")
+        yield _gauge("store_version", "Changes of the endpoint's graphs.", services.store.version)
+        yield _gauge("streams", "Streams.", len(streams))
+        for kind, name, explained, of_stream in _OF_STREAMS:
+            samples = (((one.name,), of_stream(one)) for one in streams)
+            yield _family(kind, f"stream_{name}", explained, ("stream",), samples)
+        states = Counter(one.state for one in queries)
+        yield _family(
+            GaugeMetricFamily, "queries", "Continuous queries, by state.", ("state",),
+            (((state,), count) for state, count in sorted(states.items())),
+        )  # fmt: skip
+        for kind, name, explained, of_query in _OF_QUERIES:
+            samples = (((one.name,), of_query(one)) for one in queries)
+            yield _family(kind, f"query_{name}", explained, ("query",), samples)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+_OF_STREAMS: tuple[tuple[type[Family], str, str, Callable[[StreamDescription], float | None]], ...] = (
+    (CounterMetricFamily, "elements_total", "Elements appended.", lambda stream: stream.elements),
+    (CounterMetricFamily, "triples_total", "Triples appended.", lambda stream: stream.triples),
+    (CounterMetricFamily, "late_total", "Elements that came at or below the watermark.", lambda stream: stream.late),
+    (GaugeMetricFamily, "bytes", "Size of the stream's log.", lambda stream: stream.bytes),
+    (GaugeMetricFamily, "watermark_seconds", "The stream's watermark, in seconds since 1970.",
+     lambda stream: _seconds(stream.watermark)),
+)  # fmt: skip
+_OF_QUERIES: tuple[tuple[type[Family], str, str, Callable[[QueryDescription], float | None]], ...] = (
+    (CounterMetricFamily, "evaluations_total", "Evaluations whose answer is out.", lambda query: query.evaluations),
+    (CounterMetricFamily, "solutions_total", "Solutions given out.", lambda query: query.solutions),
+    (GaugeMetricFamily, "watermark_seconds", "The least watermark of the query's streams, in seconds since 1970.",
+     lambda query: _seconds(query.watermark)),
+    (GaugeMetricFamily, "evaluated_seconds", "The latest instant whose answer is out, in seconds since 1970.",
+     lambda query: _seconds(query.evaluated)),
+)  # fmt: skip
+
+
+def _family(
+    kind: type[Family],
+    name: str,
+    explained: str,
+    labels: Sequence[str],
+    samples: Iterable[tuple[Sequence[str], float | None]],
+) -> Family:
+    family = kind(f"sparql_streams_{name}", explained, labels=labels)
+    for values, value in samples:
+        if value is not None:
+            family.add_metric(values, value)
+    return family
+
+
+def _gauge(name: str, explained: str, value: float) -> Family:
+    return _family(GaugeMetricFamily, name, explained, (), [((), value)])
+
+
+async def metrics(request: Request) -> Response:
+    """All metrics in Prometheus' text format."""
+    services = services_of(request.app)
+    registry = CollectorRegistry()
+    registry.register(ServicesCollector(services))
+    text = await services.threads.run(generate_latest, registry)
+    return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4, "Cache-Control": "no-store"})
+
+
+routes: list[BaseRoute] = [Route("/metrics", metrics)]

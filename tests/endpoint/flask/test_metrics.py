@@ -1,0 +1,18 @@
+"""The tests of ``test_metrics.py``, asked of the Flask extension under a WSGI server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.flask.wsgi_server import client_of_flask
+from tests.endpoint.resources.test_metrics import *  # noqa: F403
+
+
+@pytest.fixture
+def client(backend: FakeBackend) -> Iterator[httpx.Client]:
+    with client_of_flask(backend) as client:
+        yield client

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from endpoint.app import create_app
+from endpoint.settings import Settings
+from protocol.streams import StreamSettings
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+def test_metrics_count_requests_and_streams(client: TestClient, backend: FakeBackend) -> None:
+    backend.create_stream('a"b\\', StreamSettings("http://ex/s"))
+    backend.append('a"b\\', b"<a> <b> <c> .\n", "application/n-triples", 2001)
+    client.get("/nowhere")
+    response = client.get("/metrics")
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    lines = response.text.splitlines()
+    assert 'sparql_streams_requests_total{method="GET",status="404"} 1.0' in lines
+    assert 'sparql_streams_stream_elements_total{stream="a\\"b\\\\"} 1.0' in lines
+    assert 'sparql_streams_stream_watermark_seconds{stream="a\\"b\\\\"} 2.0' in lines
+    assert "sparql_streams_streams 1.0" in lines
+    assert "sparql_streams_ready 1.0" in lines
+    assert "# TYPE sparql_streams_stream_elements_total counter" in lines
+    assert "# HELP sparql_streams_stream_elements_total Elements appended." in lines
+    assert "# TYPE sparql_streams_stream_bytes gauge" in lines
+
+
+def test_what_has_no_value_yet_has_no_sample(client: TestClient, backend: FakeBackend) -> None:
+    backend.create_stream("s", StreamSettings("http://ex/s"))
+    lines = client.get("/metrics").text.splitlines()
+    assert 'sparql_streams_stream_elements_total{stream="s"} 0.0' in lines
+    assert not [line for line in lines if line.startswith("sparql_streams_stream_watermark_seconds{")]
+
+
+def test_applications_in_one_process_have_metrics_of_their_own(client: TestClient, backend: FakeBackend) -> None:
+    client.get("/nowhere")
+    with TestClient(create_app(Settings(threads=2), backend=FakeBackend())) as other:
+        assert 'status="404"' not in other.get("/metrics").text
+
+
+def test_every_metric_says_what_it_is_once(client: TestClient) -> None:
+    lines = client.get("/metrics").text.splitlines()
+    helped = [line.split()[2] for line in lines if line.startswith("# HELP")]
+    typed = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert helped == typed
+    assert len(set(helped)) == len(helped)
+    assert {line.partition("{")[0].split()[0] for line in lines if not line.startswith("#")} <= set(helped)
