@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,10 @@ _PATH = re.compile(
     r"((?:endpoint|protocol|spark_backend|conformance|tests|docs|\.ci)/[\w./-]*|[A-Z]+\.md|Makefile|pyproject\.toml)"
     r"(?::([A-Za-z_][\w.]*))?"
 )
+_NAME = re.compile(r"_?[A-Z][a-z]+[A-Z]\w+|_?[a-z]+(?:_[a-z]+)+")
+_WORD = re.compile(r"\w+")
+_MAKE = re.compile(r"^make ([a-z-]+)", re.MULTILINE)
+_TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 _FILE_OF_QUOTE = re.compile(r"# ([\w/]+\.py)")
 _CITATION = re.compile(r'docs/([\w/-]+\.md)((?:(?:,|\s+and)?[\s#/]+"[^"]+")*)')
 _CODE = ("endpoint", "protocol", "spark_backend", "conformance", "tests")
@@ -28,6 +33,12 @@ def sources() -> Iterator[Path]:
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".py", ".js", ".toml") and "node_modules" not in path.parts and path != Path(__file__):
                 yield path
+
+
+@cache
+def words() -> frozenset[str]:
+    """All words of the code."""
+    return frozenset(word for path in sources() for word in _WORD.findall(path.read_text("utf-8")))
 
 
 @every_page
@@ -74,6 +85,21 @@ def test_paths_are_recognised() -> None:
     assert len(named_paths) > 100
     assert "StreamLog.append" in symbols(ROOT / "spark_backend/log/writer.py")
     assert "StreamLog.prepend" not in symbols(ROOT / "spark_backend/log/writer.py")
+
+
+@every_page
+def test_every_name_of_the_code_is_there(path: Path) -> None:
+    """Names of classes and functions that stand without a path: somewhere they have to be."""
+    names = {code for code in page(path).code if _NAME.fullmatch(code)}
+    assert names <= words()
+
+
+@every_page
+def test_every_make_target_is_there(path: Path) -> None:
+    targets = set(_TARGET.findall((ROOT / "Makefile").read_text("utf-8")))
+    said = {target for code in page(path).code for target in _MAKE.findall(code)}
+    said |= {target for block in page(path).blocks_of("sh") for target in _MAKE.findall(block.text)}
+    assert said <= targets
 
 
 QUOTES = [block for path in PAGES for block in page(path).blocks_of("python") if block.text.startswith("# ")]
