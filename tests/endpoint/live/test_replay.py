@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import anyio
+import pytest
+
+from endpoint.backend import Evaluation
+from endpoint.live.backend_threads import BackendThreads
+from endpoint.live.replay import CHUNK, CHUNK_BYTES, CHUNK_SECONDS, RETRY_SECONDS, History
+from protocol.errors import Unavailable
+from protocol.streams import StreamSettings
+from protocol.time import BEFORE_ALL, Instant
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import STREAM, continuous, run
+
+
+@dataclass
+class Log(FakeBackend):
+    """A backend whose replays take ``seconds`` an evaluation, and fail where ``broken`` says so."""
+
+    seconds: float = 0
+    now: float = 0
+    broken: dict[Instant, Exception] = field(default_factory=dict)
+    """Errors to raise, once each, in place of the evaluation at this instant."""
+    asked: list[tuple[Instant | None, Instant]] = field(default_factory=list)
+    closed: int = 0
+
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+        self.asked.append((after, upto))
+        return self._replayed(super().replay(name, after, upto))
+
+    def _replayed(self, evaluations: Iterator[Evaluation]) -> Iterator[Evaluation]:
+        try:
+            for evaluation in evaluations:
+                failure = self.broken.pop(evaluation.instant, None)
+                if failure is not None:
+                    raise failure
+                self.now += self.seconds
+                yield evaluation
+        finally:
+            self.closed += 1
+
+
+def log(count: int, size: int = 2) -> Log:
+    """A log with the evaluations of ``q`` at 1, 2, …"""
+    backend = Log()
+    backend.create_stream("s", StreamSettings(STREAM))
+    backend.register("q", continuous(), standing=True)
+    for instant in range(1, count + 1):
+        backend.evaluate("q", instant, b"x" * size)
+    return backend
+
+
+def history(backend: Log, naps: list[float] | None = None) -> History:
+    """The history of ``q``, by the log's own clock; where it would sleep, the backend starts."""
+
+    async def sleep(seconds: float) -> None:
+        if naps is not None:
+            naps.append(seconds)
+        backend.state = "running"
+
+    return History(backend, BackendThreads(), "q", clock=lambda: backend.now, sleep=sleep)
+
+
+async def chunks(backend: Log, after: Instant = 0, upto: Instant = 10**6) -> list[list[int]]:
+    """The instants of a replay, chunk by chunk."""
+    replay = history(backend).replay(after, upto)
+    found: list[list[int]] = []
+    while chunk := await replay.chunk():
+        found.append([evaluation.instant for evaluation in chunk])
+    await replay.close()
+    return found
+
+
+@pytest.mark.parametrize(("after", "upto", "expected"), [(0, 10, range(1, 6)), (2, 4, (3, 4)), (5, 10, ())])
+def test_it_gives_what_was_after_one_instant_and_up_to_another(after: int, upto: int, expected: range) -> None:
+    async def check() -> None:
+        assert [one for chunk in await chunks(log(5), after, upto) for one in chunk] == list(expected)
+
+    run(check())
+
+
+def test_before_all_instants_is_the_backends_beginning() -> None:
+    async def check() -> None:
+        backend = log(3)
+        assert await chunks(backend, BEFORE_ALL, 3) == [[1, 2, 3]]
+        assert backend.asked == [(None, 3)]
+
+    run(check())
+
+
+def test_a_chunk_is_full_by_number_by_size_and_by_time() -> None:
+    async def check() -> None:
+        assert [len(one) for one in await chunks(log(2 * CHUNK + 1))] == [CHUNK, CHUNK, 1]
+        assert [len(one) for one in await chunks(log(5, CHUNK_BYTES // 2))] == [2, 2, 1]
+        slow = log(5)
+        slow.seconds = CHUNK_SECONDS / 2
+        assert [len(one) for one in await chunks(slow)] == [2, 2, 1]
+
+    run(check())
+
+
+def test_it_waits_while_the_backend_starts() -> None:
+    async def check() -> None:
+        backend = log(3)
+        backend.state = "starting"
+        naps: list[float] = []
+        replay = history(backend, naps).replay(0, 3)
+        assert [one.instant for one in await replay.chunk()] == [1, 2, 3]
+        assert naps == [RETRY_SECONDS]
+
+    run(check())
+
+
+def test_a_backend_that_is_not_coming_back_is_said_to_be_unavailable() -> None:
+    async def check() -> None:
+        backend = log(3)
+        backend.state = "failed"
+        with pytest.raises(Unavailable):
+            await history(backend).replay(0, 3).chunk()
+
+    run(check())
+
+
+def test_what_came_before_a_failure_goes_out_before_it() -> None:
+    async def check() -> None:
+        backend = log(5)
+        backend.broken[4] = OSError("the disk is gone")
+        replay = history(backend).replay(0, 5)
+        assert [one.instant for one in await replay.chunk()] == [1, 2, 3]
+        with pytest.raises(OSError, match="the disk is gone"):
+            await replay.chunk()
+        await replay.close()
+        assert backend.closed == len(backend.asked)
+
+    run(check())
+
+
+def test_after_an_interruption_it_goes_on_where_it_was() -> None:
+    async def check() -> None:
+        backend = log(5)
+        backend.broken[4] = Unavailable("Spark is started again")
+        assert await chunks(backend, 0, 5) == [[1, 2, 3], [4, 5]]
+        assert backend.asked == [(0, 5), (3, 5)]
+
+    run(check())
+
+
+def test_one_that_is_closed_early_lets_go_of_the_backend() -> None:
+    async def check() -> None:
+        backend = log(2 * CHUNK)
+        replay = history(backend).replay(0, 2 * CHUNK)
+        await replay.chunk()
+        assert backend.closed == 0
+        with anyio.CancelScope() as leaving:
+            leaving.cancel()
+            await replay.close()
+        assert backend.closed == 1
+        await replay.close()
+
+    run(check())
+
+
+def test_how_far_back_it_reaches_is_asked_of_the_backend() -> None:
+    async def check() -> None:
+        backend = log(5)
+        assert await history(backend).retained_from() is None
+        backend.forget_before("q", 3)
+        assert await history(backend).retained_from() == 3
+
+    run(check())
