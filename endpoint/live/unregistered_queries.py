@@ -44,11 +44,15 @@ class _Held:
     since: Instant | None = None
 
 
+def _call_later(seconds: float, callback: Callable[[], None]) -> object:
+    return asyncio.get_running_loop().call_later(seconds, callback)
+
+
 class UnregisteredQueries:
     """The same query asked by many is registered once in the backend, under a name that its text determines.
 
     At most ``maximum`` of them run; where there are so many, one that nobody listens to any more makes room for
-    a new one. ``clock`` gives seconds that never step back.
+    a new one. ``clock`` gives seconds that never step back; ``call_later`` calls in so many of them.
     """
 
     def __init__(
@@ -58,11 +62,13 @@ class UnregisteredQueries:
         maximum: int = 100,
         clock: Callable[[], float] = time.monotonic,
         resume_window: float = RESUME_WINDOW,
+        call_later: Callable[[float, Callable[[], None]], object] = _call_later,
     ) -> None:
         self._hub = hub
         self._maximum = maximum
         self._clock = clock
         self._window = resume_window
+        self._call_later = call_later
         self._held: dict[str, _Held] = {}
         self._sweeps: set[asyncio.Task[None]] = set()
 
@@ -145,7 +151,7 @@ class UnregisteredQueries:
         if held.users == 0:
             held.idle_since = self._clock()
             # A little later than the window: timers may fire a moment early.
-            asyncio.get_running_loop().call_later(self._window + 0.1, self._sweep_soon)
+            self._call_later(self._window + 0.1, self._sweep_soon)
 
     def _sweep_soon(self) -> None:
         task = asyncio.get_running_loop().create_task(self.sweep())

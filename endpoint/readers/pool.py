@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -61,10 +62,12 @@ class ReaderPool:
         settled_seconds: float = SETTLED_SECONDS,
         waiting_seconds: float = WAITING_SECONDS,
         most_waiting: int = MOST_WAITING,
+        clock: Callable[[], float] = time.monotonic,
+        start_process: Callable[[], ReaderProcess] = ReaderProcess,
     ) -> None:
         """``directory`` is for the snapshots, see Snapshots. ``most`` None is ``size``.
 
-        A store with more than ``memory_quads`` is not copied into memory.
+        A store with more than ``memory_quads`` is not copied into memory. ``clock`` gives seconds that never step back.
         """
         self._executor = ThreadPoolExecutor(2, "readers")
         self._snapshots = Snapshots(store, directory, self._executor)
@@ -76,13 +79,15 @@ class ReaderPool:
         self._settled_seconds = settled_seconds
         self._waiting_seconds = waiting_seconds
         self._most_waiting = most_waiting
+        self._clock = clock
+        self._start_process = start_process
         self._waiting: deque[asyncio.Future[ReaderProcess]] = deque()
         self._idle: list[ReaderProcess] = []
         self._lent: set[ReaderProcess] = set()
         # Those of the lent that have been so for long, and for the others, what will count them among these.
         self._long: set[ReaderProcess] = set()
         self._until_long: dict[ReaderProcess, asyncio.TimerHandle] = {}
-        # The snapshot that may be copied, from which time of the loop on, and the reader that is copying now.
+        # The snapshot that may be copied, from which time on, and the reader that is copying now.
         self._settling: Snapshot | None = None
         self._settled_at = math.inf
         self._copying: ReaderProcess | None = None
@@ -133,6 +138,33 @@ class ReaderPool:
     def answering(self) -> list[int]:
         """The process ids of those to which a question has been put that is not answered to its end."""
         return sorted(reader.pid for reader in self._lent if not reader.idle)
+
+    @property
+    def idle(self) -> list[int]:
+        """Those that stand ready for a question, the one that gets the next at the end."""
+        return [reader.pid for reader in self._idle]
+
+    @property
+    def long(self) -> list[int]:
+        """Those that were lent so long ago that they count no more among the ``size``."""
+        return sorted(reader.pid for reader in self._long)
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for their turn."""
+        return len(self._waiting)
+
+    @property
+    def copying(self) -> int | None:
+        """The one that copies the store into its memory now."""
+        return None if self._copying is None else self._copying.pid
+
+    @property
+    def copied(self) -> list[int]:
+        """Those that have the newest snapshot asked for in their memory."""
+        return sorted(
+            reader.pid for reader in self._processes if reader.copied is not None and reader.copied is self._settling
+        )
 
     # Questions
 
@@ -278,7 +310,7 @@ class ReaderPool:
         self._waiting.clear()
 
     def _started(self) -> ReaderProcess:
-        reader = ReaderProcess()
+        reader = self._start_process()
         self._processes.add(reader)
         return reader
 
@@ -312,11 +344,10 @@ class ReaderPool:
         """A snapshot is being used: if it is a new one, see about copying it when it has been the newest for long."""
         if newest is self._settling or not self._memory_quads:
             return
-        loop = asyncio.get_running_loop()
         wait = max(self._settled_seconds, REST * self._copy_took)
-        self._settling, self._settled_at = newest, loop.time() + wait
+        self._settling, self._settled_at = newest, self._clock() + wait
         # A little later than that: timers may be early by the clock's resolution.
-        loop.call_later(wait + 0.01, self._dispatch)
+        asyncio.get_running_loop().call_later(wait + 0.01, self._dispatch)
 
     def _copy_if_settled(self) -> None:
         """Let an idle reader that has the newest snapshot open copy it, if others stand ready for queries."""
@@ -327,7 +358,7 @@ class ReaderPool:
             or self._copying is not None
             or len(self._idle) <= max(1, min(len(self._waiting), self._places))
             or settled.version != self._store.version
-            or asyncio.get_running_loop().time() < self._settled_at
+            or self._clock() < self._settled_at
         ):
             return
         for reader in reversed(self._idle):
@@ -338,7 +369,7 @@ class ReaderPool:
                 return
 
     async def _copied(self, reader: ReaderProcess, snapshot: Snapshot) -> None:
-        began = asyncio.get_running_loop().time()
+        began = self._clock()
         answer: Frame | None = None
         try:
             async with asyncio.timeout(_COPY_SECONDS):
@@ -346,7 +377,7 @@ class ReaderPool:
                 answer = await reader.receive()
         except (ProtocolError, TimeoutError) as error:
             logger.warning("a store was not copied into memory: %s", str(error) or type(error).__name__)
-        self._copy_took = asyncio.get_running_loop().time() - began
+        self._copy_took = self._clock() - began
         self._copying = None
         if answer is None or answer.kind is not Kind.LAST:
             self._settled_at = math.inf

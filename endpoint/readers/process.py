@@ -15,7 +15,7 @@ from endpoint.readers.errors import ReaderEnded
 from endpoint.readers.exchange import Asked, Frame, FrameDecoder, Kind
 from endpoint.readers.snapshot import Snapshot
 
-_PROGRAM = "endpoint.readers.reader"
+PROGRAM = "endpoint.readers.reader"
 _PACKAGES = Path(__file__).resolve().parents[2]
 _RECEIVED_BYTES = 256 * 1024
 
@@ -27,15 +27,15 @@ class ReaderProcess:
     it has copied into memory.
     """
 
-    def __init__(self) -> None:
-        """Start the process. OSError if that cannot be done."""
+    def __init__(self, program: str = PROGRAM) -> None:
+        """Start the process, which runs this module. OSError if that cannot be done."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 ours.setblocking(False)
                 path = os.pathsep.join(filter(None, (str(_PACKAGES), os.environ.get("PYTHONPATH"))))
                 self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                    [sys.executable, "-P", "-m", _PROGRAM],
+                    [sys.executable, "-P", "-m", program],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     env={**os.environ, "PYTHONPATH": path},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +53,10 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(directory: Path, size: int = 2, **options: Any) -> AsyncIterator[Asking]:
-    store = GraphStore(directory / "store")
+async def asking(
+    directory: Path, size: int = 2, *, open_store: Callable[[Path], GraphStore] = GraphStore, **options: Any
+) -> AsyncIterator[Asking]:
+    store = open_store(directory / "store")
     readers = ReaderPool(store, directory / "snapshots", size, **{"memory_quads": 500_000, **options})
     await readers.start()
     try:

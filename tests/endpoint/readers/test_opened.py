@@ -42,24 +42,23 @@ def answer(snapshot: OpenSnapshot, text: str) -> list[str]:
     return rows
 
 
-def in_memory(snapshot: OpenSnapshot, text: str = ALL) -> bool:
-    return snapshot.dataset(text) is not snapshot._on_disk
-
-
 def test_the_copy_has_every_quad_every_graph_and_every_label(snapshot: OpenSnapshot) -> None:
+    on_disk = snapshot.dataset(ALL)
     assert snapshot.copy(1000)
-    copy: ox.Store = snapshot.dataset(ALL).store._inner  # type: ignore[attr-defined]
-    assert set(copy) == set(snapshot.oxigraph)
-    assert len(copy) == 209
-    assert set(copy.named_graphs()) == set(snapshot.oxigraph.named_graphs())
-    assert len(list(copy.named_graphs())) == 2
+    copy = snapshot.dataset(ALL)
+    assert copy is not on_disk
+    assert set(copy.quads()) == set(on_disk.quads())
+    assert len(list(copy.quads())) == 209
+    assert {graph.identifier for graph in copy.graphs()} == {graph.identifier for graph in on_disk.graphs()}
+    assert len(list(copy.graphs())) == 3  # the default graph is one of them
 
 
 def test_queries_are_answered_from_the_disk_until_there_is_a_copy_and_alike_after(snapshot: OpenSnapshot) -> None:
-    assert not in_memory(snapshot)
+    on_disk = snapshot.dataset(ALL)
     before = answer(snapshot, ALL)
+    assert snapshot.dataset(ALL) is on_disk
     assert snapshot.copy(1000)
-    assert in_memory(snapshot)
+    assert snapshot.dataset(ALL) is not on_disk
     assert sorted(answer(snapshot, ALL)) == sorted(before)
     assert len(before) == 200
 
@@ -68,8 +67,9 @@ def test_queries_are_answered_from_the_disk_until_there_is_a_copy_and_alike_afte
 def test_a_store_with_more_quads_than_the_limit_is_not_copied(
     snapshot: OpenSnapshot, limit: int, copied: bool
 ) -> None:  # fmt: skip
+    on_disk = snapshot.dataset(ALL)
     assert snapshot.copy(limit) is copied
-    assert in_memory(snapshot) is copied
+    assert (snapshot.dataset(ALL) is not on_disk) is copied
 
 
 def test_pages_without_an_order_fit_together_when_the_copy_comes_in_between(snapshot: OpenSnapshot) -> None:
@@ -82,6 +82,7 @@ def test_pages_without_an_order_fit_together_when_the_copy_comes_in_between(snap
 
 
 def test_pages_of_an_ordered_answer_come_from_memory(snapshot: OpenSnapshot) -> None:
+    on_disk = snapshot.dataset(ALL)
     assert snapshot.copy(1000)
-    assert in_memory(snapshot, f"{ALL} ORDER\nBY ?x LIMIT 5")
-    assert not in_memory(snapshot, f"{ALL} LIMIT 5")
+    assert snapshot.dataset(f"{ALL} LIMIT 5") is on_disk
+    assert snapshot.dataset(f"{ALL} ORDER\nBY ?x LIMIT 5") is not on_disk

@@ -5,14 +5,16 @@ import os
 import signal
 import threading
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from endpoint.readers import process
+from endpoint.graphs.store import GraphStore
 from endpoint.readers.errors import Overloaded, QueryTimeout, ReaderEnded, RelayedError
-from endpoint.readers.exchange import GraphQuestion, QueryQuestion
+from endpoint.readers.exchange import Asked, Copy, GraphQuestion, QueryQuestion, Question
 from endpoint.readers.limits import QueryLimits
+from endpoint.readers.process import PROGRAM, ReaderProcess
 from protocol.errors import Unavailable
 from tests.endpoint.live.live_side import run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, Asking, asking, numbers, there
@@ -31,9 +33,23 @@ def test_a_query_sees_what_was_changed_before_it_was_asked(tmp_path: Path) -> No
     run(main())
 
 
+class RestlessStore(GraphStore):
+    """As if something else had been changed whenever somebody looks: each question has a snapshot of its own."""
+
+    others = 0
+
+    @property
+    def version(self) -> int:
+        self.others += 1
+        return super().version + self.others
+
+    def backup(self, directory: Path) -> int:
+        return super().backup(directory) + self.others
+
+
 def test_a_query_sees_all_of_a_change_or_nothing_and_waits_for_none(tmp_path: Path) -> None:
     async def main() -> None:
-        async with asking(tmp_path) as endpoint:
+        async with asking(tmp_path, open_store=RestlessStore) as endpoint:
             endpoint.store.update(numbers(300))
             assert await endpoint.count() == 300
             change = threading.Thread(
@@ -43,8 +59,6 @@ def test_a_query_sees_all_of_a_change_or_nothing_and_waits_for_none(tmp_path: Pa
             change.start()
             counted = []
             while change.is_alive():
-                # As if something else had been changed: a new snapshot, in the middle of the other change.
-                endpoint.store._version += 1
                 counted.append(await endpoint.count())
             change.join()
             assert await endpoint.count() == 300 + 300 * 300
@@ -117,10 +131,9 @@ def test_a_query_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
         async with asking(tmp_path, 1) as endpoint:
             endpoint.store.update(numbers())
             assert await endpoint.whole(ASK) == YES
-            reader = endpoint.readers._idle[-1].pid
             waiting = asyncio.ensure_future(endpoint.whole(RUNAWAY))
             await until(lambda: endpoint.readers.answering)
-            assert endpoint.readers.answering == [reader]
+            (reader,) = endpoint.readers.answering
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             await until(lambda: not there(reader))
@@ -147,12 +160,12 @@ def test_a_long_answer_comes_whole_and_in_pieces(tmp_path: Path) -> None:
         async with asking(tmp_path) as endpoint:
             endpoint.store.update(numbers())
             async with endpoint.readers.answer(QueryQuestion(LONG, "text/csv"), QueryLimits()) as answer:
+                (pid,) = endpoint.readers.answering
                 pieces = [answer.first] + [data async for data in answer.rest()]
             assert max(map(len, pieces)) < 300_000
             expected = endpoint.store.oxigraph.query(LONG)
             assert b"".join(pieces).count(b"\n") == 1 + sum(1 for _ in expected)  # type: ignore[union-attr,misc]
-            (pid,) = {reader.pid for reader in endpoint.readers._processes if reader.snapshots}
-            assert there(pid)
+            assert pid in endpoint.readers.processes
 
     run(main())
 
@@ -191,7 +204,7 @@ def test_an_answer_beyond_the_limit_of_bytes_is_refused_and_its_reader_kept(tmp_
 @pytest.mark.parametrize(
     ("text", "accept", "status", "place"),
     [
-        ("SELECT *\n{ ?s ?p }", None, 400, (2, 3)),
+        ("SELECT *\n{ ?s ?p }", None, 400, (2, 9)),
         ("SELECT * { SERVICE <http://127.0.0.1:9/> {} }", None, 403, (1, 12)),
         ("SELECT * {}", "image/png", 406, (None, None)),
         ("SELECT * { FILTER(<http://ex/nofunction>(1)) }", None, 400, (None, None)),
@@ -242,10 +255,10 @@ def test_an_idle_process_that_ends_fails_nobody(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 1) as endpoint:
             assert await endpoint.whole(ASK) == YES
-            await until(lambda: len(endpoint.readers._idle) == 2)
-            for reader in list(endpoint.readers._idle):
-                os.kill(reader.pid, signal.SIGKILL)
-                os.waitid(os.P_PID, reader.pid, os.WEXITED | os.WNOWAIT)
+            await until(lambda: len(endpoint.readers.idle) == 2)
+            for pid in endpoint.readers.idle:
+                os.kill(pid, signal.SIGKILL)
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
             assert await endpoint.whole(ASK) == YES
 
     run(main())
@@ -278,20 +291,22 @@ def test_a_graph_is_given_whole_and_one_that_is_not_there_is_not_found(tmp_path:
 def test_no_more_queries_run_at_once_than_the_pool_has_places_and_the_others_have_their_turn(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 2) as endpoint:
-            most = 0
+            now = most = 0
             pair = asyncio.Barrier(2)
 
             async def one(endpoint: Asking) -> bytes:
-                nonlocal most
+                nonlocal now, most
                 async with endpoint.readers.answer(QueryQuestion(ASK, "text/csv"), QueryLimits()) as answer:
+                    now += 1
                     await pair.wait()
-                    most = max(most, len(endpoint.readers._lent))
+                    most = max(most, now)
                     assert len(endpoint.readers.processes) <= 3
+                    now -= 1
                     return answer.first
 
             assert await asyncio.gather(*(one(endpoint) for _ in range(20))) == [YES] * 20
             assert most == 2
-            await until(lambda: not endpoint.readers._tasks)
+            await until(lambda: sorted(endpoint.readers.idle) == endpoint.readers.processes)
             assert len(endpoint.readers.processes) <= 3
 
     run(main())
@@ -309,16 +324,15 @@ def test_queries_that_take_long_leave_their_place_to_others(tmp_path: Path) -> N
             # A third one takes the last place there is, and whoever comes then waits until one of the three ends.
             running.append(asyncio.ensure_future(endpoint.whole(RUNAWAY)))
             await until(lambda: len(endpoint.readers.answering) == 3)
-            await until(lambda: len(endpoint.readers._long) == 3)
+            await until(lambda: len(endpoint.readers.long) == 3)
             waiting = asyncio.ensure_future(endpoint.whole(ASK))
-            await until(lambda: endpoint.readers._waiting)
+            await until(lambda: endpoint.readers.waiting)
             running[0].cancel()
             assert await waiting == YES
             for one in running:
                 one.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-            assert not endpoint.readers._long
-            assert not endpoint.readers._until_long
+            assert not endpoint.readers.long
 
     run(main())
 
@@ -338,45 +352,49 @@ def test_processes_that_only_long_queries_needed_are_ended(tmp_path: Path) -> No
     run(main())
 
 
-def copies(endpoint: Asking) -> int:
-    """How many readers have a copy of the newest snapshot in memory."""
-    newest = endpoint.readers._settling
-    return sum(reader.copied is newest for reader in endpoint.readers._processes if newest is not None)
-
-
 def test_a_store_that_has_settled_is_copied_into_memory_and_answers_follow_its_changes(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 1, settled_seconds=0.05) as endpoint:
             for count in (10, 20, 30):
                 endpoint.store.update(numbers(count))
                 assert await endpoint.count() == count
-                await until(lambda: copies(endpoint) == 1 and len(endpoint.readers._idle) == 2)
+                await until(lambda: len(endpoint.readers.copied) == 1 and len(endpoint.readers.idle) == 2)
                 assert await endpoint.count() == count
-                assert endpoint.readers._idle[-1].copied is endpoint.readers._settling
+                assert endpoint.readers.idle[-1] in endpoint.readers.copied
 
     run(main())
 
 
-async def stopped_in_a_copy(endpoint: Asking) -> int:
-    """As if the store had settled now: the process id of the reader that is to copy it, and stands still."""
+@dataclass
+class Clock:
+    now: float = 0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def stopped_in_a_copy(endpoint: Asking, clock: Clock) -> int:
+    """An hour after a question the store has settled: the reader that is to copy it now, and that stands still."""
     readers = endpoint.readers
-    await until(lambda: len(readers._idle) == 2)
-    (reader,) = (one for one in readers._idle if one.snapshots)
-    assert readers._copying is None
-    assert reader.copied is None
-    os.kill(reader.pid, signal.SIGSTOP)
-    readers._settled_at = 0
-    readers._dispatch()
-    assert readers._copying is reader
-    return reader.pid
+    assert await endpoint.count() == 400
+    await until(lambda: len(readers.idle) == 2)
+    # Only now that both are there, the one that was asked last is the last of them.
+    assert await endpoint.count() == 400
+    pid = readers.idle[-1]
+    assert (readers.copying, readers.copied) == (None, [])
+    os.kill(pid, signal.SIGSTOP)
+    clock.now += 3600
+    assert await endpoint.count() == 400
+    assert readers.copying == pid
+    return pid
 
 
 def test_no_query_waits_for_a_copy(tmp_path: Path) -> None:
     async def main() -> None:
-        async with asking(tmp_path, 1, settled_seconds=3600) as endpoint:
+        clock = Clock()
+        async with asking(tmp_path, 1, settled_seconds=3600, clock=clock) as endpoint:
             endpoint.store.update(numbers())
-            assert await endpoint.count() == 400
-            copying = await stopped_in_a_copy(endpoint)
+            copying = await stopped_in_a_copy(endpoint, clock)
             try:
                 for _ in range(3):
                     assert await endpoint.count() == 400
@@ -384,7 +402,7 @@ def test_no_query_waits_for_a_copy(tmp_path: Path) -> None:
                 assert await endpoint.count() == 500
             finally:
                 os.kill(copying, signal.SIGCONT)
-            await until(lambda: endpoint.readers._copying is None)
+            await until(lambda: endpoint.readers.copying is None)
             assert await endpoint.count() == 500
 
     run(main())
@@ -392,12 +410,12 @@ def test_no_query_waits_for_a_copy(tmp_path: Path) -> None:
 
 def test_a_process_that_ends_while_it_copies_fails_nobody(tmp_path: Path) -> None:
     async def main() -> None:
-        async with asking(tmp_path, 1, settled_seconds=3600) as endpoint:
+        clock = Clock()
+        async with asking(tmp_path, 1, settled_seconds=3600, clock=clock) as endpoint:
             endpoint.store.update(numbers())
-            assert await endpoint.count() == 400
-            copying = await stopped_in_a_copy(endpoint)
+            copying = await stopped_in_a_copy(endpoint, clock)
             os.kill(copying, signal.SIGKILL)
-            await until(lambda: not endpoint.readers._copying)
+            await until(lambda: endpoint.readers.copying is None)
             assert await endpoint.count() == 400
             endpoint.store.update(numbers(500))
             assert await endpoint.count() == 500
@@ -408,16 +426,24 @@ def test_a_process_that_ends_while_it_copies_fails_nobody(tmp_path: Path) -> Non
 @pytest.mark.parametrize("most", [0, 399])
 def test_a_store_that_is_too_large_is_not_copied(tmp_path: Path, most: int) -> None:
     async def main() -> None:
-        async with asking(tmp_path, 1, settled_seconds=0.05, memory_quads=most) as endpoint:
+        asked: list[Question] = []
+
+        class Overheard(ReaderProcess):
+            async def ask(self, one: Asked) -> None:
+                asked.append(one.question)
+                await super().ask(one)
+
+        options = {"settled_seconds": 0.05, "memory_quads": most, "start_process": Overheard}
+        async with asking(tmp_path, 1, **options) as endpoint:
             endpoint.store.update(numbers())
             assert await endpoint.count() == 400
             if most:
                 # It is tried once.
-                await until(lambda: endpoint.readers._copy_took)
-                await until(lambda: len(endpoint.readers._idle) == 2)
+                await until(lambda: Copy(most) in asked)
+            await until(lambda: len(endpoint.readers.idle) == 2)
             assert await endpoint.count() == 400
-            assert endpoint.readers._copying is None
-            assert all(reader.copied is None for reader in endpoint.readers._processes)
+            assert (endpoint.readers.copying, endpoint.readers.copied) == (None, [])
+            assert asked.count(Copy(most)) == (1 if most else 0)
 
     run(main())
 
@@ -425,10 +451,10 @@ def test_a_store_that_is_too_large_is_not_copied(tmp_path: Path, most: int) -> N
 def test_too_many_and_too_long_waits_are_turned_away(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 1, waiting_seconds=0.2, most_waiting=1) as endpoint:
-            await until(lambda: endpoint.readers._idle)
+            await until(lambda: endpoint.readers.idle)
             async with endpoint.readers.answer(QueryQuestion(ASK, None), QueryLimits()):
                 waiting = asyncio.ensure_future(endpoint.whole(ASK))
-                await until(lambda: endpoint.readers._waiting)
+                await until(lambda: endpoint.readers.waiting)
                 with pytest.raises(Overloaded, match="1 queries are waiting"):
                     await endpoint.whole(ASK)
                 with pytest.raises(Overloaded, match=r"within 0\.2 s") as caught:
@@ -444,7 +470,7 @@ def test_one_who_leaves_while_waiting_takes_nobodys_turn(tmp_path: Path) -> None
         async with asking(tmp_path, 1) as endpoint:
             async with endpoint.readers.answer(QueryQuestion(ASK, None), QueryLimits()):
                 leaving, staying = (asyncio.ensure_future(endpoint.whole(ASK)) for _ in range(2))
-                await until(lambda: len(endpoint.readers._waiting) == 2)
+                await until(lambda: endpoint.readers.waiting == 2)
                 leaving.cancel()
                 await asyncio.gather(leaving, return_exceptions=True)
             assert await staying == YES
@@ -453,17 +479,16 @@ def test_one_who_leaves_while_waiting_takes_nobodys_turn(tmp_path: Path) -> None
 
 
 def test_a_process_that_cannot_be_started_is_said_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        with monkeypatch.context() as patched:
-            patched.setattr(process, "_PROGRAM", "endpoint.readers.nowhere")
-            async with asking(tmp_path) as endpoint:
-                with pytest.raises(Unavailable, match="no process could be started"):
-                    await endpoint.whole(ASK)
-                assert "could not be started" in caplog.text
-                patched.undo()
-                assert await endpoint.whole(ASK) == YES
+        program = "endpoint.readers.nowhere"
+        async with asking(tmp_path, start_process=lambda: ReaderProcess(program)) as endpoint:
+            with pytest.raises(Unavailable, match="no process could be started"):
+                await endpoint.whole(ASK)
+            assert "could not be started" in caplog.text
+            program = PROGRAM
+            assert await endpoint.whole(ASK) == YES
 
     run(main())
 
@@ -473,7 +498,7 @@ def test_at_the_end_no_process_is_left_and_whoever_waits_is_told(tmp_path: Path)
         async with asking(tmp_path, 1) as endpoint:
             endpoint.store.update(numbers())
             asked = [asyncio.ensure_future(endpoint.whole(RUNAWAY)) for _ in range(2)]
-            await until(lambda: endpoint.readers.answering and len(endpoint.readers._idle) == 1)
+            await until(lambda: endpoint.readers.answering and len(endpoint.readers.idle) == 1)
             pids = endpoint.readers.processes
             assert len(pids) == 2
             await endpoint.readers.stop()
