@@ -17,7 +17,7 @@ from tests.spark_backend.compiler.generated.test_queries import SLOW
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, evaluated
 from tests.spark_backend.compiler.passes.corpus import CORPUS
 from tests.spark_backend.compiler.passes.variants import assert_passes_keep
-from tests.spark_backend.compiler.sql.test_exists import GROUPS
+from tests.spark_backend.compiler.sql.patterns.test_exists import GROUPS
 
 
 @pytest.mark.parametrize(("text", "content"), CORPUS, ids=[text for text, _ in CORPUS])
