@@ -1,0 +1,214 @@
+"""How far queries are is told once, and logs learn what is still to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import Unavailable
+from protocol.evaluations import Ended, Notice, Progress
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
+from protocol.windows.spec import (
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Report,
+    Strategy,
+    StreamWindow,
+    TimeWindow,
+    Unit,
+    WindowSpec,
+)
+from protocol.windows.timeline import END
+from spark_backend.answers.documents import DocumentWriter
+from spark_backend.compiler.plan import compile_query
+from spark_backend.log.writer import StreamLog
+from spark_backend.queries.outputs import Outputs
+from spark_backend.queries.progress import QueryProgress
+from spark_backend.queries.running_queries import RunningQueries, RunningQuery
+from spark_backend.registry import RegisteredQuery
+from spark_backend.streams.streams import Streams
+from spark_backend.streams.timelines import Timelines
+from tests.spark_backend.log.log_oracle import event_stream, request, triple
+
+CLOSES = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))
+TUMBLING = TimeWindow(10, 10, 0, CLOSES)
+Needed = dict[str, tuple[Milliseconds, Instant | None]]
+
+
+class NotedStreams(Streams):
+    """Streams that note what they are to retain."""
+
+    def __init__(self) -> None:
+        self.needed: Needed = {}
+
+    def retain(self, needed: Needed) -> None:
+        self.needed = needed
+
+
+class NotedOutputs(Outputs):
+    """Outputs that note how far they are, or fail."""
+
+    def __init__(self) -> None:
+        self.reached: list[tuple[str, Instant]] = []
+        self.fail = False
+
+    def reach(self, running: RunningQuery, watermark: Instant) -> None:
+        if self.fail:
+            raise Unavailable("no space left on device")
+        self.reached.append((running.name, watermark))
+
+
+class Watched:
+    """Queries over logs that the test writes, and what is told of them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._logs: dict[str, StreamLog] = {}
+        self.timelines = Timelines(root)
+        self.queries = RunningQueries()
+        self.streams, self.outputs = NotedStreams(), NotedOutputs()
+        self.published = 0
+        self.progress = QueryProgress(self.queries, self.timelines, self.streams, self.outputs, self._publish)
+
+    def log(self, name: str) -> StreamLog:
+        if name not in self._logs:
+            self._logs[name] = StreamLog.open(self._root / name, event_stream(retention=10**6), lambda: 0)
+        return self._logs[name]
+
+    def append(self, name: str, *times: Instant) -> None:
+        self.log(name).append(request(*((time, [triple(str(time))]) for time in times)))
+
+    def run(self, name: str, *windows: tuple[str, WindowSpec], start: Instant | None = None) -> RunningQuery:
+        """A query over windows of logs, as if it had just been registered."""
+        members = tuple(StreamWindow(log, window, f"http://ex/{log}", True) for log, window in windows)
+        for log, _ in windows:
+            self.log(log)
+        text = "SELECT * { GRAPH <http://ex/s> { ?s ?p ?o } }"
+        query = ContinuousQuery(text, text, Form.SELECT, R2S.RSTREAM, members)
+        registered = RegisteredQuery(f"{name}.1", members, "", start)
+        plan = compile_query(query, present=lambda _: False)
+        running = RunningQuery(
+            name, query, True, registered, plan, frozenset(), DocumentWriter(query, plan.variables)
+        )  # fmt: skip
+        self.queries.put(running)
+        self.timelines.follow([], self.queries.windows)
+        return running
+
+    def told(self) -> list[Notice]:
+        """What there is to tell now."""
+        notices: list[Notice] = []
+        self.queries.listener = notices.extend
+        self.progress.say()
+        return notices
+
+    def close(self) -> None:
+        for log in self._logs.values():
+            log.close()
+
+    def _publish(self) -> None:
+        self.published += 1
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    made = Watched(tmp_path)
+    yield made
+    made.close()
+
+
+def test_without_a_watermark_there_is_nothing_to_tell(watched: Watched) -> None:
+    watched.run("q", ("s", TUMBLING), ("other", TUMBLING))
+    assert watched.told() == []
+    watched.append("s", 25)  # the other stream still has none
+    assert watched.told() == []
+
+
+def test_a_query_has_progressed_to_its_watermark_once_all_that_is_due_is_out(watched: Watched) -> None:
+    running = watched.run("q", ("s", TUMBLING))
+    watched.append("s", 5, 26)
+    assert watched.told() == []  # 10 and 20 are due
+    running.evaluated = 10
+    assert watched.told() == []
+    running.evaluated = 20
+    assert watched.told() == [Progress("q", 25, 25)]
+    assert watched.outputs.reached == [("q", 25)]
+    assert watched.told() == []
+    watched.log("s").advance(29)
+    assert watched.told() == [Progress("q", 29, 29)]
+
+
+def test_the_stream_furthest_behind_says_how_far_a_query_is(watched: Watched) -> None:
+    watched.run("q", ("s", TUMBLING), ("other", TUMBLING))
+    watched.append("s", 9)
+    watched.append("other", 4)
+    assert watched.told() == [Progress("q", 3, 3)]
+
+
+def test_a_query_ends_once_with_its_streams(watched: Watched) -> None:
+    running = watched.run("q", ("s", TUMBLING))
+    watched.append("s", 5)
+    watched.log("s").end()
+    assert watched.told() == []  # the last window is due
+    assert (running.ended, watched.published) == (False, 0)
+    running.evaluated = watched.timelines.instants(running.windows, None, END, None)[-1]
+    assert watched.told() == [Ended("q", "all streams of the query have ended")]
+    assert (running.ended, running.progressed, watched.published) == (True, END, 1)
+    assert watched.told() == []
+    assert watched.published == 1
+
+
+def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = watched.run("q", ("s", TUMBLING))
+    watched.run("other", ("t", TUMBLING))
+    watched.append("s", 9)
+    watched.outputs.fail = True
+    assert watched.told() == []
+    assert running.progressed is None
+    assert "the output of the query q stays behind: no space left on device" in caplog.text
+    watched.outputs.fail = False
+    assert watched.told() == [Progress("q", 8, 8)]
+
+
+@pytest.mark.parametrize(
+    ("window", "reach"),
+    [
+        (TimeWindow(30, 10, 0, CLOSES), 30),
+        (NowWindow(), 0),
+        (LandmarkWindow(5, None, None), 35),
+        (LandmarkWindow(50, None, None), 0),
+        (LandmarkWindow(None, None, None), 40 - BEFORE_ALL),
+        (CountWindow(2, Unit.ELEMENTS, 1), 21),
+        (CountWindow(9, Unit.TRIPLES, 1), 31),
+    ],
+    ids=["time", "now", "landmark", "a landmark to come", "no landmark", "the last two", "more than there are"],
+)
+def test_a_log_keeps_what_the_windows_over_it_reach_back_to(
+    watched: Watched, window: WindowSpec, reach: Milliseconds
+) -> None:
+    running = watched.run("q", ("s", window))
+    watched.append("s", 10, 20, 30, 45)
+    running.evaluated = 40
+    watched.timelines.refresh()
+    watched.progress.retain()
+    assert watched.streams.needed == {"s": (reach, 40)}
+
+
+def test_a_log_keeps_what_the_widest_window_reads_from_where_the_slowest_query_is(watched: Watched) -> None:
+    fast = watched.run("fast", ("s", TimeWindow(100, 10, 0, CLOSES)))
+    slow = watched.run("slow", ("s", TUMBLING), ("t", TUMBLING))
+    fast.evaluated, slow.evaluated, slow.progressed = 90, 20, 25
+    watched.progress.retain()
+    assert watched.streams.needed == {"s": (100, 25), "t": (10, 25)}
+
+
+def test_a_query_that_starts_now_needs_nothing_from_before(watched: Watched) -> None:
+    watched.run("q", ("s", TUMBLING), start=70)
+    watched.run("all", ("t", TUMBLING))
+    watched.progress.retain()
+    assert watched.streams.needed == {"s": (10, 70), "t": (10, BEFORE_ALL)}
