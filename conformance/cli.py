@@ -7,10 +7,6 @@ import click
 from endpoint.cli.options import option
 
 DEFAULT_SUITE_PATH = "../shared/w3c/sparql"
-SUITE_ADVICE = (
-    "clone https://github.com/w3c/rdf-tests and name its directory sparql with --suite-path"
-    " (or SPARQL_STREAMS_SUITE_PATH)"
-)
 
 
 @click.command()

@@ -13,7 +13,6 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance.cli import SUITE_ADVICE
 from conformance.engines.baseline import OxigraphEngine
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import Engine, EngineFailure
@@ -29,6 +28,10 @@ from conformance.rsp import case as rsp
 from conformance.rsp.engine import RspEngine
 from conformance.run import query_evaluations, run, select, without_http
 
+_SUITE_ADVICE = (
+    "clone https://github.com/w3c/rdf-tests and name its directory sparql with --suite-path"
+    " (or SPARQL_STREAMS_SUITE_PATH)"
+)
 _EVERY_ADDRESS = ("*",)
 
 
@@ -52,7 +55,7 @@ def run_command(
     if of_windows and (baseline or through_windows):
         raise click.UsageError(f"{rsp.SUITE} is of continuous queries already, and needs an endpoint")
     if not of_windows and not root.is_dir():
-        raise click.UsageError(f"--suite-path: there is no directory {suite_path!r}: {SUITE_ADVICE}")
+        raise click.UsageError(f"--suite-path: there is no directory {suite_path!r}: {_SUITE_ADVICE}")
     console = Console(highlight=False, soft_wrap=True)
     try:
         if of_windows:

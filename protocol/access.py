@@ -25,7 +25,9 @@ LEAST_LENGTH = 16
 REALM = "sparql-streams"
 PARAMETER = "access_token"
 
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*\Z")
+TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*\Z")
+"""What a bearer token looks like (RFC 6750 section 2.1)."""
+
 _SHA256 = re.compile(r"[0-9A-Fa-f]{64}\Z")
 _ADVICE = "make one with: python -c 'import secrets; print(secrets.token_urlsafe())'"
 
@@ -161,7 +163,7 @@ def granted(tokens: Tokens, authorization: str | None, parameter: str | None = N
     token = parameter if token is None else token
     if token is None:
         return Granted(tokens.anonymous)
-    if not _TOKEN.match(token):
+    if not TOKEN.match(token):
         raise MalformedCredentials("what is sent is no token: it has characters that none has, or is empty")
     holder = tokens.holder(token)
     if holder is None:
@@ -245,7 +247,7 @@ def _entry(entry: Mapping[str, Any], number: int) -> AccessToken:
     if (token is None) == (sha256 is None):
         raise ValueError(f"{where} has to have one of token and sha256")
     if token is not None:
-        if not isinstance(token, str) or not _TOKEN.match(token) or len(token) < LEAST_LENGTH:
+        if not isinstance(token, str) or not TOKEN.match(token) or len(token) < LEAST_LENGTH:
             raise ValueError(
                 f"{where} is not {LEAST_LENGTH} or more letters, digits and -._~+/ (= at the end): {_ADVICE}"
             )

@@ -13,7 +13,7 @@ from conformance.manifest import Description, Term
 from conformance.vocabulary import RDF_TYPE, RS
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, SolutionsFormat
 
-_RESULTS = {"srx": "XML", "srj": "JSON", "tsv": "TSV"}
+_EXTENSIONS = {format.oxigraph.file_extension: format for format in SolutionsFormat}
 
 
 class UnreadableAnswer(ValueError):
@@ -23,10 +23,8 @@ class UnreadableAnswer(ValueError):
 def expected_answer(document: Document) -> Answer:
     """The answer in a file of the suite, by its extension and, for RDF, by whether it is a result set."""
     extension = document.iri.rpartition(".")[2].lower()
-    if extension == "csv":
-        return solutions_of_csv(document.content)
-    if extension in _RESULTS:
-        return _standard(document.content, getattr(ox.QueryResultsFormat, _RESULTS[extension]))
+    if extension in _EXTENSIONS:
+        return _solutions(document.content, _EXTENSIONS[extension])
     quads = document.quads()
     if any(quad.predicate == RDF_TYPE and quad.object == RS["ResultSet"] for quad in quads):
         return _result_set(quads, document.iri)
@@ -37,10 +35,7 @@ def actual_answer(content: bytes, media_type: str) -> Answer:
     """The answer in a response. UnreadableAnswer if it is not what its media type says."""
     try:
         if media_type in SOLUTIONS_OFFERS:
-            syntax = SOLUTIONS_OFFERS[media_type]
-            if syntax is SolutionsFormat.CSV:
-                return solutions_of_csv(content)
-            return _standard(content, syntax.oxigraph)
+            return _solutions(content, SOLUTIONS_OFFERS[media_type])
         if media_type in GRAPH_OFFERS:
             return graph(content, media_type)
     except SyntaxError as error:
@@ -60,8 +55,10 @@ def graph(content: bytes, media_type: str, base: str | None = None) -> GraphAnsw
         raise UnreadableAnswer(f"this is not {media_type}: {error}") from None
 
 
-def _standard(content: bytes, syntax: ox.QueryResultsFormat) -> Answer:
-    parsed = ox.parse_query_results(content, syntax)
+def _solutions(content: bytes, format: SolutionsFormat) -> Answer:
+    if format is SolutionsFormat.CSV:
+        return solutions_of_csv(content)
+    parsed = ox.parse_query_results(content, format.oxigraph)
     if isinstance(parsed, ox.QueryBoolean):
         return bool(parsed)
     names = tuple(variable.value for variable in parsed.variables)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 import pyoxigraph as ox
+from werkzeug.http import parse_options_header
 
 from conformance.answers.comparison import Sameness, compare
 from conformance.answers.results import UnreadableAnswer, actual_answer, graph
@@ -147,8 +148,8 @@ def _check_content(expected: Expected, actual: Exchanged) -> None:
 
 def _parts(content_type: str) -> tuple[str, ...]:
     """The media type, then its parameters in order; upper and lower case do not matter in either (RFC 9110 8.3.1)."""
-    media_type, *parameters = (part.strip().lower().replace('"', "") for part in content_type.split(";"))
-    return (media_type, *sorted(parameters))
+    media_type, parameters = parse_options_header(content_type.lower())
+    return (media_type, *(f"{name}={value}" for name, value in sorted(parameters.items())))
 
 
 def _range(statuses: range) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from conformance.manifest import ManifestError
+from protocol.messages.markers import MARKER_COMMENT
 
 _STEP = re.compile(
     r"^(?:(?P<method>GET|PUT|POST|DELETE|PATCH) (?P<target>/\S*)(?: (?P<status>\d{3}))?"
@@ -28,7 +29,7 @@ _STEP = re.compile(
 )
 _HEADER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
 _FILE = re.compile(r"<\s+(\S+)")
-_MESSAGE_BREAK = re.compile(r"^#\s*@message.*$", re.MULTILINE)
+_MARKER = re.compile(rf"^{MARKER_COMMENT}$", re.MULTILINE)
 _PREFIXED = ("text/turtle", "application/trig", "application/sparql-query", "application/sparql-update")
 
 
@@ -129,7 +130,7 @@ def _request(match: re.Match[str], lines: list[str], prologue: str, file: Callab
     elif content_type.startswith(_PREFIXED) and prologue and body:
         body = f"{prologue}\n{body}"
         if "messages=rdfm" in content_type:
-            body = _MESSAGE_BREAK.sub(lambda line: f"{line[0]}\n{prologue}", body)
+            body = _MARKER.sub(lambda line: f"{line[0]}\n{prologue}", body)
     status = None if match["status"] is None else int(match["status"])
     return Request(match["method"], target, content_type, body, status, reference and reference[1])
 

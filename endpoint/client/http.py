@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import click
 import httpx
 
+from protocol.access import TOKEN
+
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 10.0
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*\Z")
 
 
 class Client:
@@ -33,7 +33,7 @@ class Client:
         timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         # No proxy stands between this machine and itself.
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        if token is not None and not _TOKEN.match(token):
+        if token is not None and not TOKEN.match(token):
             raise click.UsageError("--token: a token has letters, digits and -._~+/= only")
         self.http = httpx.Client(
             timeout=timeout,
