@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -65,18 +66,21 @@ class Asset:
         return Response(self.body, media_type=self.media_type, headers=headers)
 
 
-def _assets() -> dict[str, Asset]:
-    """The files of this package that have a media type, by name."""
+def _assets(folder: Traversable, prefix: str = "") -> dict[str, Asset]:
+    """The files in a folder and those below it that have a media type, by their path from there."""
     found: dict[str, Asset] = {}
-    for entry in files(__package__).iterdir():
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            found |= _assets(entry, f"{prefix}{entry.name}/")
+            continue
         media_type = _MEDIA_TYPES.get("." + entry.name.rpartition(".")[2])
         if media_type is not None:
             body = entry.read_bytes()
-            found[entry.name] = Asset(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+            found[prefix + entry.name] = Asset(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
     return found
 
 
-ASSETS = _assets()
+ASSETS = _assets(files(__package__))
 
 
 async def page(request: Request) -> Response:

@@ -1,6 +1,6 @@
 // Where a person enters the token, and takes it back.
 
-import { heldToken, keepToken, onRefused } from "./access.js";
+import { heldToken, keepToken, onRefused } from "./http/access.js";
 import { setText } from "./dom.js";
 
 export class AccessForm {

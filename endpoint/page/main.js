@@ -1,16 +1,16 @@
 // Puts the page together: the query box, the answer, the lists beside them.
 
 import { AccessForm } from "./access_form.js";
-import { AnswerView } from "./answer.js";
+import { AnswerView } from "./answer/answer.js";
 import { byId, element, setText } from "./dom.js";
-import { Editor } from "./editor.js";
-import { ONE_SHOT, over } from "./examples.js";
-import { at, getJson } from "./http.js";
-import { LiveView } from "./live_view.js";
+import { Editor } from "./query/editor.js";
+import { ONE_SHOT, over } from "./query/examples.js";
+import { at, getJson } from "./http/http.js";
+import { LiveView } from "./answer/live_view.js";
 import { QueriesPanel, StreamsPanel } from "./panels.js";
-import { poll } from "./poll.js";
-import { classify } from "./query_text.js";
-import { Runner } from "./run.js";
+import { poll } from "./http/poll.js";
+import { classify } from "./query/query_text.js";
+import { Runner } from "./query/run.js";
 
 const PERIOD = 2000;
 const FIRST_TEXT = ONE_SHOT[0].text;

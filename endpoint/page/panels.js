@@ -1,10 +1,10 @@
 // The lists beside the query: the streams and the standing queries, each entry kept in place as its numbers change.
 
-import { heldToken, request } from "./access.js";
+import { heldToken, request } from "./http/access.js";
 import { element, formatCount, plural, setText } from "./dom.js";
-import { at, problemOf } from "./http.js";
-import { Rate, formatRate } from "./rate.js";
-import { shortInstant } from "./terms.js";
+import { at, problemOf } from "./http/http.js";
+import { Rate, formatRate } from "./answer/rate.js";
+import { shortInstant } from "./answer/terms.js";
 
 /** Keeps one element per named entry of a list, in the list's order, without touching what has not changed. */
 class KeyedList {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { heldToken, keepToken, onRefused, refusalWords, request } from "../../../endpoint/page/access.js";
+import { heldToken, keepToken, onRefused, refusalWords, request } from "../../../endpoint/page/http/access.js";
 
 const TOKEN = "token-0123456789";
 let sent;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { problemFrom } from "../../../endpoint/page/http.js";
-import { EVALUATIONS_KEPT, LiveResult } from "../../../endpoint/page/live.js";
-import { Rate, formatRate } from "../../../endpoint/page/rate.js";
-import { commonDatatype, datatypeOf, isNumeric, isWeb, shortInstant, shorten, shown } from "../../../endpoint/page/terms.js";
+import { problemFrom } from "../../../endpoint/page/http/http.js";
+import { EVALUATIONS_KEPT, LiveResult } from "../../../endpoint/page/answer/live.js";
+import { Rate, formatRate } from "../../../endpoint/page/answer/rate.js";
+import { commonDatatype, datatypeOf, isNumeric, isWeb, shortInstant, shorten, shown } from "../../../endpoint/page/answer/terms.js";
 
 const XSD = "http://www.w3.org/2001/XMLSchema#";
 const NONE = new Map();

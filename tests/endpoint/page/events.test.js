@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EventParser, follow } from "../../../endpoint/page/events.js";
+import { EventParser, follow } from "../../../endpoint/page/http/events.js";
 
 function parsed(...pieces) {
   const events = [];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ONE_SHOT, over } from "../../../endpoint/page/examples.js";
-import { classify, placeOf, prefixesOf, tokens } from "../../../endpoint/page/query_text.js";
+import { ONE_SHOT, over } from "../../../endpoint/page/query/examples.js";
+import { classify, placeOf, prefixesOf, tokens } from "../../../endpoint/page/query/query_text.js";
 
 const kind = (text) => {
   const { kind, form, continuous } = classify(text);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import re
 import shutil
 import subprocess
@@ -17,8 +18,8 @@ from starlette.routing import Mount
 
 from endpoint.page import ASSETS, CONTENT_SECURITY_POLICY, routes
 
-FOLDER = Path(__file__).parents[1]
-SOURCES = FOLDER.parents[1] / "endpoint" / "page"
+FOLDER = Path(__file__).parent
+SOURCES = FOLDER.parents[2] / "endpoint" / "page"
 NAMES = sorted(ASSETS)
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -77,7 +78,7 @@ def test_every_file_is_served_with_its_type_and_the_policy(client: Client, name:
 
 
 def test_the_page_has_all_the_files_it_was_written_with() -> None:
-    written = {path.name for path in SOURCES.iterdir() if path.suffix[1:] in TYPES}
+    written = {path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*") if path.suffix[1:] in TYPES}
     assert written == set(NAMES)
     assert {"index.html", "main.js", "page.css", "icon.svg"} <= written
 
@@ -157,10 +158,10 @@ def test_all_imports_of_the_scripts_are_files_that_are_there() -> None:
         if name.endswith(".js"):
             text = ASSETS[name].body.decode()
             found = re.findall(r"""\bfrom\s+["']([^"']+)["']|\bimport\s*\(?\s*["']([^"']+)["']""", text)
-            imported |= {first or second for first, second in found}
+            assert all((first or second).startswith(("./", "../")) for first, second in found)
+            imported |= {posixpath.normpath(posixpath.join(name, "..", first or second)) for first, second in found}
     assert imported
-    assert {path.removeprefix("./") for path in imported} <= set(NAMES)
-    assert all(path.startswith("./") for path in imported)
+    assert imported <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -194,7 +195,7 @@ def test_scripts_parse_events_and_tell_queries_apart() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not on the PATH: the page's scripts are tested with node --test")
-    files = sorted(str(path) for path in (FOLDER / "page").glob("*.test.js"))
+    files = sorted(str(path) for path in FOLDER.glob("*.test.js"))
     assert len(files) == 4
     run = subprocess.run([node, "--test", *files], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

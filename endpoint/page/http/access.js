@@ -1,6 +1,6 @@
 // The token this page sends (RFC 6750): kept for the tab, and asked for when the endpoint wants one.
 
-const KEPT = `sparql-streams token ${new URL("../", import.meta.url).pathname}`;
+const KEPT = `sparql-streams token ${new URL("../../", import.meta.url).pathname}`;
 const CHARACTERS = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 let held = null;

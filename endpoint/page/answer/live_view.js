@@ -1,6 +1,6 @@
 // A followed query on the page: the evaluation shown, what it was evaluated over, and the last ones to go back to.
 
-import { element, formatCount, plural } from "./dom.js";
+import { element, formatCount, plural } from "../dom.js";
 import { LiveResult } from "./live.js";
 import { shortIri, shortInstant } from "./terms.js";
 

@@ -1,6 +1,6 @@
 // A table of solutions. Rows that stay as they were keep their elements, so a live table does not flicker.
 
-import { element, formatCount, plural } from "./dom.js";
+import { element, formatCount, plural } from "../dom.js";
 import { commonDatatype, datatypeOf, isNumeric, isWeb, shortIri, shown } from "./terms.js";
 
 const ROWS_AT_ONCE = 500;

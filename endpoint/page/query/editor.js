@@ -1,6 +1,6 @@
 // The query box: a plain text area over a coloured copy of its text, with line numbers beside it and errors marked.
 
-import { element } from "./dom.js";
+import { element } from "../dom.js";
 import { placeOf, tokens } from "./query_text.js";
 
 // Colouring makes an element per token: beyond this the text is shown plain, and typing stays quick.

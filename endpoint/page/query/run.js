@@ -1,10 +1,10 @@
 // Sends what is asked the way its kind asks for, and says how it goes. One thing runs at a time.
 
-import { request } from "./access.js";
-import { readAnswer } from "./answer.js";
-import { plural } from "./dom.js";
-import { follow } from "./events.js";
-import { Problem, at, problemOf } from "./http.js";
+import { request } from "../http/access.js";
+import { readAnswer } from "../answer/answer.js";
+import { plural } from "../dom.js";
+import { follow } from "../http/events.js";
+import { Problem, at, problemOf } from "../http/http.js";
 import { classify, prefixesOf } from "./query_text.js";
 
 const RESULTS = "application/sparql-results+json";

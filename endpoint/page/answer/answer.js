@@ -1,6 +1,6 @@
 // The place where answers appear: a table, yes or no, a graph as text, a refusal.
 
-import { element, formatCount, plural } from "./dom.js";
+import { element, formatCount, plural } from "../dom.js";
 import { SolutionTable } from "./table.js";
 
 const LONGEST_GRAPH = 200_000;

@@ -3,7 +3,7 @@
 import { request } from "./access.js";
 
 /** The folder the endpoint is mounted at, whatever the prefix: these scripts are in its folder `page`. */
-export const ROOT = new URL("../", import.meta.url);
+export const ROOT = new URL("../../", import.meta.url);
 
 /** A URL of the endpoint, from a path relative to where it is mounted. */
 export const at = (path) => new URL(path, ROOT);

@@ -1,7 +1,7 @@
 // What a followed query has said so far: its evaluations, the last of them kept, and what its other events mean.
 
 import { readAnswer } from "./answer.js";
-import { Problem, problemFrom } from "./http.js";
+import { Problem, problemFrom } from "../http/http.js";
 
 export const EVALUATIONS_KEPT = 24;
 const ROWS_KEPT = 60_000;
