@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -24,7 +22,7 @@ from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, content_type
 from protocol.formats.negotiation import media_type_of
-from protocol.language import parse
+from protocol.language import parse, perhaps_continuous
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
@@ -32,7 +30,6 @@ MAXIMUM_TEXT = 4 * 1024 * 1024
 """Bytes, and characters, of a query's text."""
 
 METHODS = ("GET", "HEAD", "POST", "QUERY")
-_PERHAPS_CONTINUOUS = re.compile(r"stream|window|register", re.IGNORECASE)
 _VARY = {"Vary": "Accept"}
 
 
@@ -67,8 +64,8 @@ async def _body(request: Request, limit: int) -> bytes:
 
 
 async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) -> ContinuousQuery | None:
-    # Reading the language takes rdflib's parser, which is slow; most one-shot queries are spared it.
-    if not _PERHAPS_CONTINUOUS.search(asked.text):
+    # Most one-shot queries are spared the way into another thread.
+    if not perhaps_continuous(asked.text):
         return None
     query = await threads.run(parse, asked.text, base=base)
     if not isinstance(query, ContinuousQuery):

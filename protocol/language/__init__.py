@@ -7,6 +7,6 @@ from protocol.language.model import (
     OneShotQuery,
     Registration,
 )
-from protocol.language.parser import parse
+from protocol.language.parser import parse, perhaps_continuous
 
-__all__ = ["R2S", "ContinuousQuery", "Form", "OneShotQuery", "Registration", "parse"]
+__all__ = ["R2S", "ContinuousQuery", "Form", "OneShotQuery", "Registration", "parse", "perhaps_continuous"]

@@ -21,7 +21,7 @@ from protocol.sparql.tokens import Token, TokenKind
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", *R2S})
-_POSSIBLY_STREAMS = re.compile(r"register|stream|window|\\u", re.IGNORECASE)
+_STREAM_TEXT = re.compile(r"register|stream|window", re.IGNORECASE)
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 # Oxigraph's parser recurses, into brackets and along chains of operators, and a stack that overflows there
@@ -33,6 +33,15 @@ _NEWER_FUNCTIONS |= {"HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"}
 _CHAINLESS = frozenset({"A", "TRUE", "FALSE", "UNDEF", *".,;()[]}"})
 
 
+def perhaps_continuous(text: str) -> bool:
+    """Whether ``parse`` may take the text for anything but a ``OneShotQuery``: a look at it that costs next to nothing.
+
+    Where this is false ``parse`` need not be asked. A word of streams may be hidden in codepoint escapes (Query section
+    19.2).
+    """
+    return _STREAM_TEXT.search(text) is not None or "\\u" in text or "\\U" in text
+
+
 def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQuery:
     """Read a query of the language.
 
@@ -42,9 +51,12 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
     ``ContinuousQuery`` or raises QuerySyntaxError, QuerySemanticError (it parses but means nothing) or
     UnsupportedFeature, with the place in ``text``.
     """
-    if not _POSSIBLY_STREAMS.search(text):
+    if not perhaps_continuous(text):
         return OneShotQuery(text)
-    cursor = Cursor(Source(text))
+    source = Source(text)
+    if not _STREAM_TEXT.search(source.text):
+        return OneShotQuery(text)
+    cursor = Cursor(source)
     if not any(token.word in _STREAM_WORDS for token in cursor.tokens):
         return OneShotQuery(text)
     operators = 0

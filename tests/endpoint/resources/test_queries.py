@@ -60,6 +60,12 @@ def test_since_moves_the_start_back(client: TestClient, backend: FakeBackend, si
     assert backend.since["q"] == instant
 
 
+def test_keywords_written_with_codepoint_escapes_are_keywords(client: TestClient) -> None:
+    escaped = QUERY.replace("WINDOW", r"\u0057INDO\U00000057")
+    assert escaped != QUERY
+    assert client.put("/queries/q", content=escaped, headers=SPARQL).status_code == 201
+
+
 def test_a_wrong_since_registers_nothing(client: TestClient, backend: FakeBackend) -> None:
     refused = client.put("/queries/q?since=soon", content=QUERY, headers=SPARQL)
     assert refused.status_code == 400

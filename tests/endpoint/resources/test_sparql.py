@@ -227,11 +227,19 @@ def test_a_get_without_a_query_describes_the_service_or_shows_the_page(client: T
 
 
 CONTINUOUS = (
-    "SELECT * FROM NAMED WINDOW <http://ex/w> ON <http://ex/stream> [RANGE 10s] { WINDOW <http://ex/w> { ?s ?p ?o } }"
+    "SELECT * FROM NAMED WINDOW <http://ex/w> ON <http://ex/s> [RANGE 10s] { WINDOW <http://ex/w> { ?s ?p ?o } }"
 )
 
 
-@pytest.mark.parametrize("text", [CONTINUOUS, f"REGISTER QUERY q AS {CONTINUOUS}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONTINUOUS,
+        f"REGISTER QUERY q AS {CONTINUOUS}",
+        r"SELECT * FROM \u0053TREA\u004d <http://ex/s> [RANGE 10s] { ?s ?p ?o }",
+        r"SELECT * FROM \U00000053TREAM <http://ex/s> [RANGE 10s] { ?s ?p ?o }",
+    ],
+)
 def test_a_continuous_query_goes_to_those_who_answer_it(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
@@ -242,9 +250,9 @@ def test_a_continuous_query_goes_to_those_who_answer_it(
         return PlainTextResponse(" ".join(query.streams))
 
     monkeypatch.setattr("endpoint.resources.sparql.answer_continuous", answer)
-    assert ask(client, text).text == "http://ex/stream"
+    assert ask(client, text).text == "http://ex/s"
     body = client.post("/sparql", content=text, headers={"Content-Type": "application/sparql-query"})
-    assert body.text == "http://ex/stream"
+    assert body.text == "http://ex/s"
     assert_problem(ask(client, text, **{"default-graph-uri": "http://ex/g1"}), 501)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql.parser import parseQuery
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
-from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, parse
+from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, parse, perhaps_continuous
 from protocol.sparql.syntax import query_fault, refuse_misreading
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
@@ -419,7 +419,9 @@ def test_any_text_is_one_shot_or_continuous_or_an_error_with_a_place(text: str) 
         query = parse(text)
     except ProtocolError as raised:
         error = raised
+    assert perhaps_continuous(text) or error is None
     if error is None:
+        assert perhaps_continuous(text) or isinstance(query, OneShotQuery)
         assert query.text == text
         if isinstance(query, ContinuousQuery):
             assert query.windows
@@ -431,6 +433,17 @@ def test_any_text_is_one_shot_or_continuous_or_an_error_with_a_place(text: str) 
     assert 1 <= error.line <= len(lines)
     assert 1 <= error.column <= len(lines[error.line - 1]) + 1
     assert error.detail.endswith(f"(line {error.line}, column {error.column})")
+
+
+@given(st.data())
+def test_codepoint_escapes_in_keywords_change_nothing(data: st.DataObject) -> None:
+    keyword = data.draw(st.sampled_from(["FROM", "STREAM", "RANGE", "SELECT", "WHERE"]))
+    text = "SELECT * FROM STREAM <u:s> [RANGE 10s] WHERE { ?s ?p ?o }"
+    forms = st.sampled_from([r"\u{:04x}", r"\U{:08X}"])
+    escaped = "".join(data.draw(forms).format(ord(c)) if data.draw(st.booleans()) else c for c in keyword)
+    query = parse(text.replace(keyword, escaped))
+    assert perhaps_continuous(query.text)
+    assert replace(continuous(text), text=query.text) == query
 
 
 @given(st.lists(st.sampled_from(["", " ", "\n", "\r\n", " # STREAM {\n", "\t"]), min_size=40, max_size=40))
