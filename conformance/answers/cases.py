@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyoxigraph as ox
@@ -10,6 +9,7 @@ import pyoxigraph as ox
 from conformance.manifest import ManifestError, Suite, Term, Test
 from conformance.vocabulary import MF, QT, RDFS, UT
 from protocol.sparql.dataset import dataset_clauses
+from protocol.sparql.iris import named_iris
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,10 @@ def query_case(test: Test) -> QueryCase:
 def graphs_of_from(text: str, base: str) -> tuple[list[str], list[str]]:
     """The IRIs that FROM and those that FROM NAMED names, resolved as the query's prologue says, each once."""
     clauses = dataset_clauses(text)
-
-    def resolved(names: Sequence[str]) -> list[str]:
-        if not names:
-            return []
-        query = f"BASE <{base}> {clauses.prologue} SELECT ?g {{ VALUES ?g {{ {' '.join(names)} }} }}"
-        found = ox.Store().query(query)
-        assert isinstance(found, ox.QuerySolutions)
-        return list(dict.fromkeys(one.value for (one,) in found if isinstance(one, ox.NamedNode)))
-
-    return resolved(clauses.default), resolved(clauses.named)
+    default, named = (named_iris(clauses.prologue, names, base) for names in (clauses.default, clauses.named))
+    if default is None or named is None:
+        raise ManifestError(f"<{base}>: the dataset clauses of the query cannot be read")
+    return default, named
 
 
 def update_case(test: Test) -> UpdateCase:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
@@ -15,6 +15,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.formats.negotiation import media_type_of
+from protocol.sparql.iris import resolve
 from protocol.sparql.load import loads
 from protocol.sparql.syntax import require_update
 
@@ -116,7 +117,7 @@ class Fetching:
             client.stream("GET", address) as response,
         ):
             if response.has_redirect_location:
-                return urljoin(address, response.headers["location"])
+                return resolve(address, response.headers["location"])
             if not response.is_success:
                 raise LoadFailed(f"<{address}> answers with {response.status_code} {response.reason_phrase}".rstrip())
             if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):

@@ -27,6 +27,7 @@ from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.guard import permitted_query, refuse_excess, refuse_services
+from protocol.sparql.iris import named_iris
 from protocol.sparql.load import loads, with_data
 from protocol.sparql.syntax import query_error, refuse_misreading, update_error
 
@@ -233,17 +234,8 @@ def _from_clauses(text: str, base: str | None) -> tuple[list[DefaultName], list[
 
 
 def _resolved(prologue: str, names: Sequence[str], base: str | None) -> list[ox.NamedNode]:
-    """IRIs and prefixed names as the prologue means them, resolved by the parser that will read the query."""
-    if not names:
-        return []
-    try:
-        found = ox.Store().query(f"{prologue} SELECT ?g {{ VALUES ?g {{ {' '.join(names)} }} }}", base_iri=base)
-    except SyntaxError:
-        # The query has the same fault, and its parser will name the place.
-        return []
-    assert isinstance(found, ox.QuerySolutions)
-    graphs = [solution["g"] for solution in found]
-    return list(dict.fromkeys(graph for graph in graphs if isinstance(graph, ox.NamedNode)))
+    """The graphs that a query names; none where it has a fault, whose place its parser will find."""
+    return [ox.NamedNode(iri) for iri in named_iris(prologue, names, base) or ()]
 
 
 class OxigraphUpdateProcessor(UpdateProcessor):

@@ -5,7 +5,6 @@ SPARQL 1.1 Query section 13.2; SPARQL 1.1 Protocol sections 2.1.4 and 2.2.3.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,8 +12,6 @@ from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
 from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
-
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*\Z")
 
 
 class DatasetConflict(ProtocolError):
@@ -53,12 +50,12 @@ def dataset_clauses(text: str) -> DatasetClauses:
 
 def require_absolute(parameter: str, iri: str) -> str:
     """The IRI itself; DatasetConflict, naming the parameter, unless it is absolute (RFC 3987)."""
-    if not _IRI.match(iri):
-        raise DatasetConflict(f"{parameter}={iri!r} is not an absolute IRI: write one such as http://example.org/graph")
     try:
         NamedNode(iri)
     except ValueError as error:
-        raise DatasetConflict(f"{parameter}={iri!r} is not an absolute IRI: {error}") from None
+        raise DatasetConflict(
+            f"{parameter}={iri!r} is not an absolute IRI: {error}; write one such as http://example.org/graph"
+        ) from None
     return iri
 
 

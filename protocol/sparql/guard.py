@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyoxigraph as ox
-
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.sparql.iris import named_iris
 from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
 
 MAXIMUM_NESTING = 500
@@ -96,17 +95,9 @@ def refuse_services(update: str) -> None:
 
 
 def resolved(prologue: str, name: str, base: str | None) -> str | None:
-    """The absolute IRI that an IRI or prefixed name stands for after this prologue, as the engine's parser reads both.
-
-    None if that parser refuses any of them.
-    """
-    try:
-        found = ox.Store().query(f"{prologue} SELECT ?iri {{ VALUES ?iri {{ {name} }} }}", base_iri=base)
-    except SyntaxError:
-        return None
-    assert isinstance(found, ox.QuerySolutions)
-    terms = [solution["iri"] for solution in found]
-    return terms[0].value if len(terms) == 1 and isinstance(terms[0], ox.NamedNode) else None
+    """The absolute IRI that one IRI or prefixed name stands for (``named_iris``); None if it stands for none."""
+    iris = named_iris(prologue, [name], base)
+    return iris[0] if iris else None
 
 
 def name_after(found: Sequence[Lexeme], index: int, keyword: str) -> Lexeme | None:

@@ -1,8 +1,15 @@
-"""Resolution of IRI references (RFC 3986 section 5, with RFC 3987's characters) and of prefixed names."""
+"""Resolution of IRI references (RFC 3986 section 5, with RFC 3987's characters) and of prefixed names.
+
+``resolve`` is the rule itself. ``Namespaces`` follows a prologue token by token, with places for what is wrong;
+``named_iris`` asks the parser that will read the same prologue, where what it means is to be known beyond doubt.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+import pyoxigraph
 
 from protocol.errors import QuerySyntaxError
 from protocol.sparql.source import Source
@@ -65,6 +72,22 @@ def _remove_dot_segments(path: str) -> str:
     if segments[-1] in (".", ".."):
         kept.append("")
     return "/".join(kept)
+
+
+def named_iris(prologue: str, names: Sequence[str], base: str | None) -> list[str] | None:
+    """The absolute IRIs that IRIs and prefixed names stand for after this prologue, each once, as Oxigraph reads them.
+
+    None if its parser refuses any of them, or the prologue: it will refuse the text for the same fault.
+    """
+    if not names:
+        return []
+    query = f"{prologue} SELECT ?iri {{ VALUES ?iri {{ {' '.join(names)} }} }}"
+    try:
+        solutions = pyoxigraph.Store().query(query, base_iri=base)
+    except SyntaxError:
+        return None
+    assert isinstance(solutions, pyoxigraph.QuerySolutions)
+    return list(dict.fromkeys(term.value for (term,) in solutions if isinstance(term, pyoxigraph.NamedNode)))
 
 
 class Namespaces:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import urljoin
 
 import rdflib
 from pyparsing import ParseBaseException, Suppress
@@ -15,6 +14,7 @@ from rdflib.plugins.sparql.parserutils import Comp, CompValue, Param
 from rdflib.plugins.sparql.sparql import Prologue
 
 from protocol.errors import ProtocolError
+from protocol.sparql.iris import resolve
 from protocol.sparql.tokens import tokenize
 from spark_backend.compiler.refusals import NotCompilable, NotParsed, at, keyword, mention
 
@@ -78,7 +78,7 @@ def parsed_query(text: str, base: str | None) -> tuple[Any, CompValue]:
         current = base or ""
         for node in parsed[0]:
             if node.name == "Base":  # each is resolved against the one before (4.1.1.2), which rdflib leaves undone
-                node["iri"] = rdflib.URIRef(current := urljoin(current, node.iri))
+                node["iri"] = rdflib.URIRef(current := resolve(current, node.iri))
         exists = []
         for node in _nodes(parsed[1]):
             if node.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from protocol.errors import QuerySyntaxError
-from protocol.sparql.iris import Namespaces, is_absolute, resolve
+from protocol.sparql.iris import Namespaces, is_absolute, named_iris, resolve
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, tokenize
 
@@ -79,3 +79,34 @@ def test_an_undeclared_prefix_and_a_relative_iri_without_base_are_errors_that_sa
         namespaces.iri(token("ex:a"))
     with pytest.raises(QuerySyntaxError, match="absolute IRI, or BASE"):
         namespaces.iri(token("<a>"))
+
+
+@pytest.mark.parametrize(
+    ("prologue", "names", "base", "iris"),
+    [
+        ("", [], None, []),
+        ("BASE <x/> PREFIX : <#>", ["<y>", ":a", "<../y>", "<y>"], "http://b/", ["http://b/x/y", "http://b/x/#a", "http://b/y"]),
+        ("PREFIX a: <urn:1> PREFIX a: <urn:2>", ["a:x", r"<urn:\u0061>"], None, ["urn:2x", "urn:a"]),
+        ("", ["<relative>"], None, None),
+        ("PREFIX a <urn:1>", ["<urn:1>"], None, None),
+        ("", ["b:undeclared"], "http://b/", None),
+    ],
+)  # fmt: skip
+def test_names_after_a_prologue_are_what_oxigraph_reads(
+    prologue: str, names: list[str], base: str | None, iris: list[str] | None
+) -> None:
+    assert named_iris(prologue, names, base) == iris
+
+
+@given(st.lists(st.sampled_from(["BASE <http://x/y>", "BASE <z/>", "PREFIX a: <n#>", "PREFIX a: <../m/>"]), max_size=4))
+def test_a_prologue_read_token_by_token_means_what_oxigraph_reads(declarations: list[str]) -> None:
+    prologue = " ".join(["PREFIX a: <urn:a:>", *declarations])
+    namespaces = Namespaces(Source(prologue), "http://b/c/d")
+    for keyword, *declared in (declaration.split() for declaration in ("PREFIX a: <urn:a:>", *declarations)):
+        if keyword == "BASE":
+            namespaces.base = namespaces.iri(token(declared[0]))
+        else:
+            namespaces.declare(token(declared[0]), token(declared[1]))
+    names = ["a:x", "<y>", "<../y>", "</>"]
+    expected = dict.fromkeys(namespaces.iri(token(name)) for name in names)
+    assert named_iris(prologue, names, "http://b/c/d") == list(expected)
