@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import pyoxigraph as ox
 
 from conformance.answers.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
-from conformance.manifest import ManifestError, Term
+from conformance.manifest import ManifestError
+from protocol.terms import parse_term
 
 Row = Mapping[str, str]
 """A solution: terms in N-Triples by variable."""
@@ -94,15 +95,9 @@ def _answer(evaluation: Evaluation, ordered: bool) -> Answer:
         text = "\n".join(str(line) for line in evaluation.answer)
         return GraphAnswer(frozenset(quad.triple for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)))
     rows = [row for row in evaluation.answer if not isinstance(row, str)]
-    terms = [{name: _term(text) for name, text in row.items()} for row in rows]
+    terms = [{name: parse_term(text) for name, text in row.items()} for row in rows]
     # A variable that is never bound is not seen in the file: every solution has it unbound.
     return Solutions(tuple(sorted({name for row in rows for name in row})), tuple(terms), ordered)
-
-
-def _term(text: str) -> Term:
-    (quad,) = ox.parse(f"<x:s> <x:p> {text} .", format=ox.RdfFormat.N_TRIPLES, rename_blank_nodes=False)
-    term: Term = quad.object
-    return term
 
 
 def _shown(evaluation: Evaluation) -> str:

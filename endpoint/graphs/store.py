@@ -19,6 +19,7 @@ from endpoint.graphs.fetching import Fetching, documents
 from endpoint.graphs.processor import OxigraphResult
 from protocol.sparql.dataset import with_using
 from protocol.sparql.prologue import with_one_prologue
+from protocol.terms import parse_term
 
 
 class AnyNamed:
@@ -177,7 +178,7 @@ class GraphStore:
         Terms go in and come out as canonical N-Triples; None matches any. ``graph`` is None for the
         default graph, an IRI without brackets, or ``ANY_NAMED``; g is "" for the default graph.
         """
-        s, p, o = (None if text is None else term(text) for text in (subject, predicate, object))
+        s, p, o = (None if text is None else parse_term(text) for text in (subject, predicate, object))
         if not (s is None or isinstance(s, ox.NamedNode | ox.BlankNode)):
             return
         if not (p is None or isinstance(p, ox.NamedNode)):
@@ -191,20 +192,6 @@ class GraphStore:
         shown = "" if graph is None else str(name)
         for quad in self.oxigraph.quads_for_pattern(s, p, o, name):
             yield shown, str(quad.subject), str(quad.predicate), str(quad.object)
-
-
-def term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
-    """The term a canonical N-Triples string stands for. ValueError if it is none."""
-    if text.startswith("<") and not text.startswith("<<") and "\\" not in text:
-        return ox.NamedNode(text[1:-1])
-    if text.startswith("_:"):
-        return ox.BlankNode(text[2:])
-    try:
-        (quad,) = ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.N_TRIPLES)
-    except SyntaxError as error:
-        raise ValueError(f"{text!r} is not an RDF term in N-Triples: {error}") from None
-    parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple = quad.object
-    return parsed
 
 
 def _graph(name: str) -> ox.NamedNode | ox.BlankNode:
