@@ -138,7 +138,7 @@ class Fetching:
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:
     """What the LOAD operations of an update load, as N-Triples, in order; None for a SILENT one that failed.
 
-    Raises UpdateSyntaxError and Refused, before anything is fetched, and LoadFailed.
+    Raises UpdateSyntaxError and FetchRefused, before anything is fetched, and LoadFailed.
     """
     found: list[str | None] = []
     if "load" in update.casefold():

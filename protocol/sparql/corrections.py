@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
+from protocol.sparql.source import place
 
 MAXIMUM_GRAPHS = 200
 """Over so many named graphs at most is a GRAPH written out graph by graph."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
+from protocol.sparql.source import place
 
 
 class DatasetConflict(ProtocolError):

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.iris import named_iris
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
+from protocol.sparql.source import place
 
 MAXIMUM_NESTING = 500
 MAXIMUM_LEXEMES = 40_000
@@ -27,7 +28,7 @@ _NOTHING_ALLOWED = "no request makes this server fetch an address (the setting a
 _INSTEAD_OF_SERVICE = "query the other endpoint directly, or load its data into a graph here first"
 
 
-class Refused(ProtocolError):
+class FetchRefused(ProtocolError):
     """Understood, and not done by this server whoever asks."""
 
     status = 403
@@ -45,7 +46,7 @@ class TooComplex(ProtocolError):
 def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> str:
     """The query with the address of each SERVICE written as an absolute IRI; unchanged where there is none.
 
-    Raises Refused, with the place, for a SERVICE whose address is not on the list, or is a variable where the
+    Raises FetchRefused, with the place, for a SERVICE whose address is not on the list, or is a variable where the
     list does not hold everything.
     """
     if "service" not in text.casefold():
@@ -80,7 +81,7 @@ def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None
 
 
 def refuse_services(update: str) -> None:
-    """Raise Refused, with the place, for a SERVICE in an update, whatever is allowed.
+    """Raise FetchRefused, with the place, for a SERVICE in an update, whatever is allowed.
 
     The engine waits for a service without end, and an update that waits holds up all others.
     """
@@ -112,9 +113,9 @@ def name_after(found: Sequence[Lexeme], index: int, keyword: str) -> Lexeme | No
     return found[index]
 
 
-def _refused(text: str, lexeme: Lexeme, detail: str) -> Refused:
+def _refused(text: str, lexeme: Lexeme, detail: str) -> FetchRefused:
     line, column = place(text, lexeme.start)
-    return Refused(detail, line=line, column=column)
+    return FetchRefused(detail, line=line, column=column)
 
 
 def is_service(found: Sequence[Lexeme], index: int) -> bool:

@@ -86,9 +86,3 @@ def lexemes(text: str) -> Iterator[Lexeme]:
         yield Lexeme(LexemeKind(kind), match.group(), match.start(), match.end(), depth)
         if kind == "other" and match.group() == "{":
             depth += 1
-
-
-def place(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset, both counted from 1."""
-    line = text.count("\n", 0, offset) + 1
-    return line, offset - text.rfind("\n", 0, offset)

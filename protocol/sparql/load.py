@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from protocol.errors import UpdateSyntaxError
 from protocol.formats.allow_list import NOTHING, AllowList
-from protocol.sparql.guard import Refused, is_load, name_after, resolved
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
+from protocol.sparql.guard import FetchRefused, is_load, name_after, resolved
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 from protocol.sparql.prologue import declaration_end
+from protocol.sparql.source import place
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Load:
 def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> list[Load]:
     """The LOAD operations, in order.
 
-    Raises Refused, with the place, for an address that is not on the list (also with SILENT: the failure
+    Raises FetchRefused, with the place, for an address that is not on the list (also with SILENT: the failure
     is not that of the load), UpdateSyntaxError for what is no LOAD operation.
     """
     if "load" not in update.casefold():
@@ -45,7 +46,7 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
             continue
         line, column = place(update, lexeme.start)
         if not allowed:
-            raise Refused(
+            raise FetchRefused(
                 "LOAD is refused: no request makes this server fetch an address (the setting allow_fetch names "
                 "exceptions); send the data to /graphs (SPARQL 1.1 Graph Store Protocol)",
                 line=line,
@@ -62,7 +63,7 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
         # What has no http or https address fails to load for everybody: SILENT holds for that failure.
         nowhere = operation.silent and not operation.iri.lower().startswith(("http:", "https:"))
         if not nowhere and not allowed.permits(operation.iri):
-            raise Refused(
+            raise FetchRefused(
                 f"LOAD is refused: this server may not fetch <{operation.iri}>; send the data to /graphs",
                 line=line,
                 column=column,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes, place
+from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
+from protocol.sparql.source import place
 
 _PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base)\b", re.IGNORECASE | re.DOTALL)
 

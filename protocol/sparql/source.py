@@ -16,6 +16,16 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _STRING_ESCAPES = {'"': '\\"', "'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 
+def place(text: str, offset: int) -> tuple[int, int]:
+    """Line and column of an offset, both from 1. A column is a count of code points."""
+    line, start = 1, 0
+    for match in _LINE_END.finditer(text):
+        if match.end() > offset:
+            break
+        line, start = line + 1, match.end()
+    return line, offset - start + 1
+
+
 class Source:
     r"""A query's text.
 

@@ -14,7 +14,7 @@ from endpoint import create_app
 from endpoint.graphs.fetching import Fetching, LoadFailed, documents
 from endpoint.settings import Settings
 from protocol.formats.allow_list import AllowList
-from protocol.sparql.guard import Refused
+from protocol.sparql.guard import FetchRefused
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 
@@ -124,7 +124,7 @@ def test_a_silent_load_that_fails_does_nothing_and_one_that_is_refused_is_refuse
     assert documents("LOAD SILENT <http://ex/data/a>", fetching(always(status=404))) == [None]
     with pytest.raises(LoadFailed):
         documents("LOAD <http://ex/data/a>", fetching(always(status=404)))
-    with pytest.raises(Refused):
+    with pytest.raises(FetchRefused):
         documents("LOAD SILENT <http://ex/other>", fetching(always()))
 
 

@@ -11,7 +11,7 @@ from endpoint.graphs.dataset import EndpointDataset
 from endpoint.graphs.store import GraphStore
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
-from protocol.sparql.guard import Refused
+from protocol.sparql.guard import FetchRefused
 
 G1, G2, G3 = ("http://ex/g1", "http://ex/g2", "http://ex/g3")
 
@@ -136,9 +136,9 @@ def test_what_cannot_be_evaluated_is_the_clients_error(store: GraphStore) -> Non
 
 
 def test_services_are_refused_before_anything_is_evaluated(store: GraphStore) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(FetchRefused):
         store.query("SELECT * { SERVICE SILENT <http://127.0.0.1:9/> {} }")
-    with pytest.raises(Refused):
+    with pytest.raises(FetchRefused):
         store.update("LOAD SILENT <http://127.0.0.1:9/>")
 
 

@@ -8,7 +8,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from protocol.formats.allow_list import AllowList
-from protocol.sparql.guard import MAXIMUM_NESTING, Refused, TooComplex, permitted_query, refuse_excess, refuse_services
+from protocol.sparql.guard import (
+    MAXIMUM_NESTING,
+    FetchRefused,
+    TooComplex,
+    permitted_query,
+    refuse_excess,
+    refuse_services,
+)
 from protocol.sparql.load import loads
 
 BLOCKED = "http://127.0.0.1:9/"
@@ -29,9 +36,9 @@ BLOCKED = "http://127.0.0.1:9/"
     ],
 )
 def test_service_is_refused_wherever_it_stands(text: str) -> None:
-    with pytest.raises(Refused, match="SERVICE"):
+    with pytest.raises(FetchRefused, match="SERVICE"):
         permitted_query(text)
-    with pytest.raises(Refused, match="SERVICE"):
+    with pytest.raises(FetchRefused, match="SERVICE"):
         refuse_services(text)
 
 
@@ -46,7 +53,7 @@ def test_service_is_refused_wherever_it_stands(text: str) -> None:
     ],
 )
 def test_load_and_service_are_refused_in_updates(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(FetchRefused):
         loads(text) or refuse_services(text)
 
 
@@ -71,7 +78,7 @@ def test_the_same_letters_elsewhere_are_left_alone(text: str) -> None:
 
 
 def test_the_place_of_the_keyword_is_named() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(FetchRefused) as caught:
         permitted_query("SELECT *\n{ SERVICE <http://ex/> {} }")
     assert (caught.value.line, caught.value.column) == (2, 3)
 
@@ -111,7 +118,7 @@ def test_a_service_on_the_list_is_written_with_its_absolute_address(text: str, c
     ],
 )
 def test_any_other_service_is_refused_with_its_place(text: str) -> None:
-    with pytest.raises(Refused, match="SERVICE") as caught:
+    with pytest.raises(FetchRefused, match="SERVICE") as caught:
         permitted_query(text, ALLOWED, base="http://base/")
     assert caught.value.line == 1
 
@@ -126,12 +133,12 @@ def test_a_keyword_hidden_in_a_prefix_cannot_lead_elsewhere() -> None:
 def test_a_variable_is_permitted_only_where_everything_is() -> None:
     text = "SELECT * { VALUES ?x { <http://ex/sparql> } SERVICE ?x {} }"
     assert permitted_query(text, AllowList.of(["*"])) == text
-    with pytest.raises(Refused, match="variable"):
+    with pytest.raises(FetchRefused, match="variable"):
         permitted_query(text, ALLOWED)
 
 
 def test_updates_call_no_service_whatever_is_allowed() -> None:
-    with pytest.raises(Refused, match="updates"):
+    with pytest.raises(FetchRefused, match="updates"):
         refuse_services("INSERT { ?s ?p ?o } WHERE { SERVICE <http://ex/sparql> { ?s ?p ?o } }")
 
 
@@ -155,7 +162,7 @@ def test_nothing_the_engine_would_fetch_gets_past(pieces: list[str]) -> None:
     text = f"PREFIX : <{BLOCKED}> PREFIX ex: <{BLOCKED}> SELECT * {{ {''.join(pieces)} }}"
     try:
         assert permitted_query(text) == text
-    except Refused:
+    except FetchRefused:
         return
     store = ox.Store()
     store.add(ox.Quad(*[ox.NamedNode("http://ex/a")] * 3))
@@ -190,7 +197,7 @@ def test_of_what_the_engine_would_fetch_only_what_is_on_the_list_gets_past(piece
     )
     try:
         permitted = permitted_query(f"{prologue}SELECT * {{ {''.join(pieces)} }}", allowed)
-    except Refused:
+    except FetchRefused:
         return
     assert permitted.startswith(prologue)
     # A silent failure could not be seen.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.sparql.lexemes import LexemeKind, lexemes, place
+from protocol.sparql.lexemes import LexemeKind, lexemes
 
 
 def shown(text: str) -> list[tuple[str, str]]:
@@ -52,8 +52,3 @@ def test_depth_counts_the_brackets_that_are_open() -> None:
 def test_long_texts_are_scanned_in_linear_time(unit: str) -> None:
     # A quadratic scan of this would take minutes.
     assert sum(1 for _ in lexemes(unit * 100_000)) > 0
-
-
-def test_places_are_counted_from_one() -> None:
-    assert place("ab\ncd", 0) == (1, 1)
-    assert place("ab\ncd", 4) == (2, 2)

@@ -4,7 +4,7 @@ import pyoxigraph as ox
 import pytest
 
 from protocol.formats.allow_list import AllowList
-from protocol.sparql.guard import Refused
+from protocol.sparql.guard import FetchRefused
 from protocol.sparql.load import UpdateSyntaxError, loads, with_data
 
 ALLOWED = AllowList.of(["http://ex/data"])
@@ -41,7 +41,7 @@ def test_loads_are_found_with_their_address(update: str, expected: list[tuple[st
     ],
 )
 def test_an_address_that_is_not_allowed_is_refused_with_its_place(update: str) -> None:
-    with pytest.raises(Refused, match="may not fetch") as caught:
+    with pytest.raises(FetchRefused, match="may not fetch") as caught:
         loads(update, ALLOWED, base="http://base/")
     assert caught.value.line == 1
     assert caught.value.column == update.rindex("LOAD") + 1

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import QuerySemanticError
-from protocol.sparql.source import Source
+from protocol.sparql.source import Source, place
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
@@ -22,6 +22,12 @@ def test_columns_count_code_points() -> None:
 def test_the_end_of_the_text_has_a_place() -> None:
     assert Source("").place(0) == (1, 1)
     assert Source("ab\n").place(3) == (2, 1)
+
+
+@given(st.text(alphabet="aé \r\n"), st.data())
+def test_a_text_without_escapes_has_the_same_places_by_itself(text: str, data: st.DataObject) -> None:
+    offset = data.draw(st.integers(0, len(text)))
+    assert place(text, offset) == Source(text).place(offset)
 
 
 @pytest.mark.parametrize(
