@@ -1,20 +1,13 @@
-"""The variables that a query's text mentions, outside of strings, IRIs and comments, in order."""
+"""The variables that a query's text mentions, in order."""
 
 from __future__ import annotations
 
-import re
-
 from protocol.language.model import WINDOW_VARIABLE_PREFIX
-
-_TOKEN = re.compile(
-    r"""\"\"\"(?:[^"\\]|\\.|"(?!""))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*|[?$](?P<variable>\w+)""",
-    re.DOTALL,
-)
+from protocol.sparql.tokens import TokenKind, tokenize
 
 
 def variables_in_order(text: str) -> dict[str, int]:
     """Variable names (those of WINDOW without their prefix) by place of first mention: the columns of SELECT *."""
-    found = (match["variable"] for match in _TOKEN.finditer(text))
-    names = (name.removeprefix(WINDOW_VARIABLE_PREFIX) for name in found if name)
+    found = (token.text[1:] for token in tokenize(text) if token.kind is TokenKind.VARIABLE)
+    names = (name.removeprefix(WINDOW_VARIABLE_PREFIX) for name in found)
     return {name: place for place, name in enumerate(dict.fromkeys(names))}
