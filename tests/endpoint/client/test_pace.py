@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from endpoint.client import pace
-from endpoint.client.messages import Message
+from protocol.messages.message import Message
 
 
 class Clock:

@@ -12,7 +12,7 @@ from tests.endpoint.flask.wsgi_server import client_of_flask
 from tests.endpoint.resources.test_graphs import *  # noqa: F403
 
 
-@pytest.fixture
+@pytest.fixture  # type: ignore[no-redef]  # in place of the one that came with them
 def client(backend: FakeBackend) -> Iterator[httpx.Client]:
     with client_of_flask(backend, url="http://ex", base_url="http://ex") as client:
         backend.calls.clear()

@@ -109,7 +109,7 @@ class Exchange:
         self.headers: dict[str, str] = {}
         self.chunks: list[bytes] = []
         self.complete = False
-        self.task = asyncio.create_task(app(self._scope, self._receive, self._send))
+        self.task = asyncio.ensure_future(app(self._scope, self._receive, self._send))
 
     async def _receive(self) -> Message:
         if self._request:

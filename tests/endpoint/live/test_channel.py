@@ -139,7 +139,8 @@ def test_what_ends_elsewhere_than_the_channel_begins_is_not_put_back() -> None:
 def test_an_answer_that_is_remembered_gives_way_to_one_that_came() -> None:
     channel = Channel("q", WIDE)
     channel.remember([])
-    assert channel.latest is None
+    nothing = channel.latest
+    assert nothing is None
     channel.remember([evaluation(1), evaluation(2)])
     assert channel.latest == evaluation(2)
     channel.remember([evaluation(3)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sse_starlette.sse import AppStatus
 
 from endpoint.backend import Ended, Evaluation, Failed, Progress
-from endpoint.live.channel import Bounds
+from endpoint.live.channel import Bounds, Entry
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import BEGINNING, NOW, CutOff, Item, Reset, StartingPoint
 from protocol.errors import NotFound, QuerySemanticError, Unavailable
@@ -86,7 +86,12 @@ def test_notices_are_handed_over_from_another_thread_without_waiting_for_anybody
         backend = backend_with_query()
         hub = hub_for(backend)
         listener = await listen(hub)
-        thread = threading.Thread(target=lambda: [backend.evaluate("q", n, answer(n)) for n in range(500)])
+
+        def evaluate() -> None:
+            for n in range(500):
+                backend.evaluate("q", n, answer(n))
+
+        thread = threading.Thread(target=evaluate)
         thread.start()
         thread.join()  # the loop does not turn meanwhile: nothing in receive may need it
         await until(lambda: listener.instants == list(range(500)))
@@ -319,9 +324,9 @@ def test_who_reads_the_past_is_not_cut_off_for_the_present_going_on() -> None:
             backend.evaluate("q", n, answer(n))
         while len(got) < 49:
             got.append(await anext(items))
-        assert [one.notice.instant for one in got if isinstance(one, object) and hasattr(one, "notice")] == list(
-            range(1, 50)
-        )
+        assert [
+            one.notice.instant for one in got if isinstance(one, Entry) and isinstance(one.notice, Evaluation)
+        ] == list(range(1, 50))
         await items.aclose()
 
     run(check())

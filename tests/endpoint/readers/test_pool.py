@@ -72,7 +72,10 @@ def test_a_query_sees_all_of_a_change_or_nothing_and_waits_for_none(tmp_path: Pa
 def test_a_snapshot_is_made_when_it_is_asked_for_and_removed_when_it_is_old(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 2) as endpoint:
-            names = lambda: sorted(one.name for one in endpoint.directory.iterdir())  # noqa: E731
+
+            def names() -> list[str]:
+                return sorted(one.name for one in endpoint.directory.iterdir())
+
             assert names() == []
             for _ in range(3):
                 await endpoint.count()
@@ -433,8 +436,7 @@ def test_a_store_that_is_too_large_is_not_copied(tmp_path: Path, most: int) -> N
                 asked.append(one.question)
                 await super().ask(one)
 
-        options = {"settled_seconds": 0.05, "memory_quads": most, "start_process": Overheard}
-        async with asking(tmp_path, 1, **options) as endpoint:
+        async with asking(tmp_path, 1, settled_seconds=0.05, memory_quads=most, start_process=Overheard) as endpoint:
             endpoint.store.update(numbers())
             assert await endpoint.count() == 400
             if most:

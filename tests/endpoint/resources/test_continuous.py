@@ -177,11 +177,11 @@ def test_a_wrong_request_registers_nothing(client: TestClient, backend: FakeBack
     assert "register" not in backend.calls
 
 
-def answering(app: object, backend: FakeBackend, accept: str, data: bytes, query: str = QUERY) -> Exchange:
+def answering(app: Starlette, backend: FakeBackend, accept: str, data: bytes, query: str = QUERY) -> Exchange:
     async def check() -> Exchange:
-        async with app.router.lifespan_context(app):  # type: ignore[attr-defined]
-            asked = Exchange(app, f"/sparql?query={quote(query)}", accept=accept)  # type: ignore[arg-type]
-            await until(lambda: services_of(app).hub.listeners())  # type: ignore[attr-defined]
+        async with app.router.lifespan_context(app):
+            asked = Exchange(app, f"/sparql?query={quote(query)}", accept=accept)
+            await until(lambda: services_of(app).hub.listeners())
             [name] = live(backend)
             assert asked.status is None
             backend.evaluate(name, 1000, data)

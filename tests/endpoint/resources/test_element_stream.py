@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def backend() -> FakeBackend:
     return backend
 
 
-async def listened(backend: FakeBackend, path: str, events: int, **headers: str) -> list[dict[str, str]]:
+async def listened(backend: FakeBackend, path: str, events: int, **headers: Any) -> list[dict[str, str]]:
     exchange = Exchange(create_app(Settings(threads=2), backend=backend), path, accept=EVENTS, **headers)
     await until(lambda: len(exchange.events) >= events)
     assert (exchange.status, exchange.headers["content-type"].partition(";")[0]) == (200, EVENTS)

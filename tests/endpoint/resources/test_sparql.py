@@ -113,7 +113,8 @@ def test_the_dataset_of_the_request_replaces_that_of_the_query(client: TestClien
     query = "SELECT ?o FROM <http://ex/g2> { ?s ?p ?o }"
     assert values(ask(client, query)) == ["both", "g2"]
     assert values(ask(client, query, **{"default-graph-uri": "http://ex/g1"})) == ["both", "g1"]
-    assert values(ask(client, query, **{"default-graph-uri": both})) == ["both", "g1", "g2"]
+    several: dict[str, Any] = {"default-graph-uri": both}
+    assert values(ask(client, query, **several)) == ["both", "g1", "g2"]
     assert values(ask(client, query, **{"named-graph-uri": "http://ex/g1"})) == []
     body = client.post(
         "/sparql?default-graph-uri=http://ex/g1",

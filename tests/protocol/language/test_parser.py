@@ -195,8 +195,9 @@ def test_c_sparql_puts_the_registration_before_the_prologue() -> None:
     )
     assert query.registration is not None
     assert query.registration.name == "CarsEnteringCityCenterPerDistrict"
-    assert query.windows[0].window.width == 1_800_000
-    assert query.windows[0].window.slide == 300_000
+    window = query.windows[0].window
+    assert isinstance(window, TimeWindow)
+    assert (window.width, window.slide) == (1_800_000, 300_000)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.messages.body_type import (
     ACCEPTED,
     BodyType,
     Grouping,
-    UnsupportedMediaType,
     parse_content_type,
 )
 

@@ -28,7 +28,7 @@ def updated(update: str, graphs: tuple[str, ...] = (), named: tuple[str, ...] = 
         " GRAPH <http://ex/g2> { <http://ex/s> <http://ex/p> 'g2' } }"
     )
     store.update(with_using(update, graphs, named))
-    return {f"{quad.object.value} {quad.predicate.value[-1]} {str(quad.graph_name)[-3:-1]}" for quad in store}  # type: ignore[union-attr]
+    return {f"{quad.object.value} {quad.predicate.value[-1]} {str(quad.graph_name)[-3:-1]}" for quad in store}
 
 
 UNCHANGED = {"default p UL", "g1 p g1", "g2 p g2"}

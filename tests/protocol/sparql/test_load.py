@@ -3,9 +3,10 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
+from protocol.errors import UpdateSyntaxError
 from protocol.formats.allow_list import AllowList
 from protocol.sparql.guard import FetchRefused
-from protocol.sparql.load import UpdateSyntaxError, loads, with_data
+from protocol.sparql.load import loads, with_data
 
 ALLOWED = AllowList.of(["http://ex/data"])
 

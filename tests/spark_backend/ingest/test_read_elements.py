@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from protocol.errors import InvalidMessage
-from protocol.messages.body_type import UnsupportedMediaType
+from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import parse_instant
 from spark_backend.ingest import canonical_lines
