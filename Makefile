@@ -1,7 +1,14 @@
-# make install | demo | test | test-sites | test-long | lint | docs | bench | conformance | conformance-windows | conformance-spark | conformance-rsp | lock | clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
+# Another Python than that of .venv has an environment of its own: `make test PYTHON=python3.13` works in .venv-3.13.
+ifneq ($(origin PYTHON),file)
+version = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+ASKED := $(or $(call version,$(PYTHON)),$(error PYTHON=$(PYTHON) is not a Python that can be run))
+ifneq ($(filter-out $(ASKED),$(call version,.venv/bin/python)),)
+VENV := .venv-$(ASKED)
+endif
+endif
 BIN := $(VENV)/bin
 LOCK := requirements-dev.lock
 # Keyed on content, not on times: a fresh clone or a restored environment is judged by what is in it.
@@ -9,14 +16,18 @@ STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
 
-.PHONY: install demo test test-sites test-long lint format docs bench conformance conformance-windows conformance-spark conformance-rsp lock clean
+.PHONY: help install demo test quick test-sites test-long coverage lint format docs build wheel-check bench \
+	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
-install: $(STAMP)
+help: ## this list; PYTHON=python3.13 with any of it works in an environment of that version
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-20s %s\n", $$1, $$2 }'
+
+install: $(STAMP) ## an environment with everything the lock file names (what make does without a target)
 
 $(STAMP):
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
-		for candidate in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
+		for candidate in $(PYTHON) $(if $(ASKED),,python3.14 python3.13 python3.12 python3.11); do \
 			if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then found="$$candidate"; break; fi; \
 		done; \
 		if [ -z "$$found" ]; then \
@@ -31,62 +42,69 @@ $(STAMP):
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 
-demo: install
+demo: install ## a server with streams, queries and a page to look at; ends with Ctrl-C
 	@exec $(BIN)/sparql-streams demo
 
-test: install
+test: install ## what every change must pass; some minutes
 	$(BIN)/pytest
 
-# Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP.
-test-sites: install
+quick: install ## of these, what starts neither Spark nor a server
+	$(BIN)/pytest -m "not spark and not server and not long"
+
+test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
 	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py
 
-# What is too long for every change: thousands of generated queries, scenarios, requests; most of an hour.
-test-long: install
+test-long: install ## what is too long for every change: thousands of generated queries, scenarios, requests; an hour
 	$(BIN)/pytest -m long
 
-lint: install
+coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
+	$(BIN)/pytest -m "not spark and not server and not long" --cov --cov-report=
+
+lint: install ## ruff, mypy, the imports; changes nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
 
-format: install
+format: install ## what ruff can put right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The site, in build/docs; without a network. A warning (a reference to nothing, say) is an error.
-docs: install
+# A warning (a reference to nothing, say) is an error.
+docs: install ## the site, in build/docs; without a network
 	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
 
-bench: install
+build: install ## the wheel and the source archive, in dist
+	$(BIN)/python -m build --no-isolation
+
+wheel-check: install ## the wheel in an environment of its own, away from here, answers queries
+	$(BIN)/pytest -m long tests/server/test_wheel.py
+
+bench: install ## the figures of the system beside the targets
 	$(BIN)/python -m tests.benchmarks
 
-conformance: install
+conformance: install ## W3C's suites (SUITE=DIR says where they are)
 	$(BIN)/sparql-streams conformance $(if $(SUITE),--suite-path "$(SUITE)")
 	$(BIN)/sparql-streams conformance --host flask $(if $(SUITE),--suite-path "$(SUITE)") \
 		sparql11/protocol sparql11/graph-store-protocol sparql11/http-rdf-update sparql11/service-description
 
-# The same queries asked of windows, by Spark; some minutes.
-conformance-windows: install
+conformance-windows: install ## their queries asked of windows, by Spark; some minutes
 	$(BIN)/sparql-streams conformance --through-windows $(if $(SUITE),--suite-path "$(SUITE)")
 
-# The same, with every window evaluated by Spark SQL instead of DuckDB; a quarter of an hour.
-conformance-spark: install
+conformance-spark: install ## the same, evaluated by Spark SQL instead of DuckDB; a quarter of an hour
 	$(BIN)/sparql-streams conformance --through-windows --site spark $(if $(SUITE),--suite-path "$(SUITE)")
 
-# RSP-QL itself: windows, reports, R2S, time. Needs no suite of others.
-conformance-rsp: install
+conformance-rsp: install ## RSP-QL itself: windows, reports, R2S, time; needs no suite of others
 	$(BIN)/sparql-streams conformance rsp
 
 # The lock files name versions and hashes for every platform; needs uv (https://docs.astral.sh/uv/).
 COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-emit-find-links \
 	--custom-compile-command "make lock"
-lock:
+lock: ## the lock files anew, from pyproject.toml
 	$(COMPILE) pyproject.toml -o requirements.lock
 	$(COMPILE) pyproject.toml --extra dev -c requirements.lock -o requirements-dev.lock
 
-clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis spark-warehouse metastore_db
+clean: ## all that was made
+	rm -rf .venv .venv-3.* build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis spark-warehouse metastore_db
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

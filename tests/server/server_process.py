@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,10 +22,21 @@ _PATIENCE = 90.0
 
 
 class ServerProcess:
-    """A server on a free port over a data directory; ``with`` it, or start and stop it."""
+    """A server on a free port over a data directory; ``with`` it, or start and stop it.
 
-    def __init__(self, data: Path) -> None:
+    ``program`` is the command ``sparql-streams``, and ``directory`` where it is started: those of the checkout unless
+    others are given.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        program: Sequence[str] = (sys.executable, "-m", "endpoint.cli"),
+        directory: Path = Path(__file__).parents[2],
+    ) -> None:
         self.data = data
+        self._program, self._directory = program, directory
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -46,9 +57,9 @@ class ServerProcess:
     def start(self) -> float:
         """Start, and wait for the first answer of a one-shot query. Returns the seconds that took."""
         began = time.monotonic()
-        command = [sys.executable, "-m", "endpoint.cli", "serve", "--port", str(self.port), "--data", str(self.data)]
+        command = [*self._program, "serve", "--port", str(self.port), "--data", str(self.data)]
         with open(self.data.with_name(self.data.name + ".log"), "ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._directory)
         while time.monotonic() - began < _PATIENCE:
             try:
                 if self.client.get("/sparql", params={"query": "ASK {}"}).status_code == 200:
