@@ -37,6 +37,8 @@ _LINES = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"}
 ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES)
 """The media types to name in an ``Accept-Post`` header or an error."""
 
+# Not werkzeug's parser: that passes over what is no parameter, and for `messages = rdfm`, or `messages` alone, a body
+# would silently be one message. Whatever stands in this header is read, or refused.
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*")
 _PARAMETER = re.compile(rf';\s*(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)")\s*)?')

@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS
-from protocol.formats.negotiation import NotAcceptable, choose, media_ranges, quality
+from protocol.formats.negotiation import (
+    NotAcceptable,
+    UnsupportedMediaType,
+    accept_header,
+    choose,
+    media_ranges,
+    media_type_of,
+    quality,
+    require_utf8,
+)
 
 JSON, XML, CSV = "application/sparql-results+json", "application/sparql-results+xml", "text/csv"
 
@@ -63,3 +72,34 @@ def test_the_most_specific_range_decides_the_quality_of_a_type() -> None:
 
 def test_ranges_keep_their_place_in_the_header() -> None:
     assert [(one.type, one.subtype, one.position) for one in media_ranges("a/b, c/*")] == [("a", "b", 0), ("c", "*", 1)]
+
+
+def test_several_headers_are_one_list_and_none_accepts_everything() -> None:
+    assert choose(accept_header(["text/csv;q=0.1", XML]), SOLUTIONS_OFFERS) == XML
+    assert accept_header([]) is None
+
+
+@pytest.mark.parametrize(
+    ("content_type", "media_type"),
+    [
+        (None, ""),
+        ("", ""),
+        ("Text/Turtle", "text/turtle"),
+        (" text/turtle ;charset=utf-8", "text/turtle"),
+        ('application/ld+json; profile="a;b"', "application/ld+json"),
+    ],
+)
+def test_a_media_type_is_read_without_its_parameters(content_type: str | None, media_type: str) -> None:
+    assert media_type_of(content_type) == media_type
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF8", '"utf-8"', "us-ascii"])
+def test_utf8_may_be_named(charset: str) -> None:
+    require_utf8(f"text/turtle; charset={charset}")
+    require_utf8(f'text/turtle; x="; charset=latin1"; charset={charset}')
+
+
+@pytest.mark.parametrize("content_type", ["text/turtle; charset=latin1", 'text/turtle;x=y; Charset="utf-16"'])
+def test_another_encoding_is_refused(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaType, match="send UTF-8"):
+        require_utf8(content_type)
