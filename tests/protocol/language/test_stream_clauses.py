@@ -1,0 +1,219 @@
+"""The clauses of streams by themselves: what each declares, what it leaves of the text, and where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.language.cursor import Cursor
+from protocol.language.dialects import Declaration, generated_graph
+from protocol.language.rewrite import Rewriter
+from protocol.language.stream_clauses import StreamClauses
+from protocol.language.window_spec import WrittenCount, WrittenNow, WrittenTime
+from protocol.sparql.iris import Namespaces
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import TokenKind
+from protocol.windows.spec import Unit
+
+BASE = "http://b/"
+TEN_SECONDS = WrittenTime(10_000)
+
+
+class Clauses:
+    """A text of nothing but clauses, read by one reader."""
+
+    def __init__(self, text: str, base: str | None = BASE) -> None:
+        source = Source(text)
+        self.cursor = Cursor(source)
+        self.rewriter = Rewriter(source.text)
+        self.reader = StreamClauses(self.cursor, Namespaces(source, base), self.rewriter)
+
+    def read(self) -> Clauses:
+        """Read dataset clauses and graph patterns up to the end; the groups of patterns are passed over."""
+        clause: dict[str, Callable[[], None]] = {
+            "FROM": self.reader.dataset_clause,
+            "WINDOW": self.reader.window_pattern,
+            "STREAM": self.reader.stream_pattern,
+        }
+        while self.cursor.token.kind is not TokenKind.END:
+            if self.cursor.token.word in clause:
+                clause[self.cursor.token.word]()
+            else:
+                self.cursor.advance()
+        return self
+
+    @property
+    def declarations(self) -> list[Declaration]:
+        return self.reader.declarations
+
+    @property
+    def standard(self) -> str:
+        return " ".join(self.rewriter.standard().text.split())
+
+
+def rejects(text: str, kind: type[ProtocolError], said: str, *, checked: bool = False) -> None:
+    """The error is of this kind, says this, and is at the ¦; ``checked``: it is found after all was read."""
+    clauses = Clauses(text.replace("¦", ""))
+    if checked:
+        clauses.read()
+    with pytest.raises(kind) as caught:
+        clauses.reader.check_uses() if checked else clauses.read()
+    assert said in caught.value.detail
+    offset = text.index("¦")
+    column = offset - text.rfind("\n", 0, offset)
+    assert (caught.value.line, caught.value.column) == (text.count("\n", 0, offset) + 1, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "stream", "graph", "declared"),
+    [
+        ("FROM STREAM <u:s> [RANGE 10s]", "u:s", None, False),
+        ("from stream <s>[RANGE 10s]", "http://b/s", None, False),
+        ("FROM NAMED STREAM <u:s> [RANGE 10s]", "u:s", "u:s", True),
+        ("FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 10s]", "u:s", "u:w", True),
+        ("FROM NAMED WINDOW <w> ON STREAM <s> [RANGE 10s]", "http://b/s", "http://b/w", True),
+    ],
+)
+def test_a_dataset_clause_declares_a_window_and_leaves_nothing(
+    text: str, stream: str, graph: str | None, declared: bool
+) -> None:
+    clauses = Clauses(f"{text} WHERE").read()
+    (declaration,) = clauses.declarations
+    assert (declaration.stream, declaration.graph, declaration.declared) == (stream, graph, declared)
+    assert (declaration.written, declaration.pattern) == (TEN_SECONDS, False)
+    assert text[declaration.offset :].startswith(("<s>", "<u:s>"))
+    assert clauses.standard == "WHERE"
+
+
+def test_graphs_of_the_store_stay_absolute_and_are_listed() -> None:
+    clauses = Clauses("FROM <g> FROM STREAM <u:s> [NOW] FROM NAMED <u:h> FROM <u:i>").read()
+    assert (clauses.reader.from_graphs, clauses.reader.from_named) == (["http://b/g", "u:i"], ["u:h"])
+    assert clauses.standard == "FROM <http://b/g> FROM NAMED <u:h> FROM <u:i>"
+    assert [declaration.written for declaration in clauses.declarations] == [WrittenNow()]
+
+
+def test_without_a_base_what_is_absolute_stays_to_the_letter() -> None:
+    text = "FROM <u:g> FROM NAMED <u:h/../i>"
+    assert Clauses(text, None).read().standard == text
+
+
+@pytest.mark.parametrize(
+    ("written", "standard"),
+    [
+        ("WINDOW <u:w> { }", "GRAPH <u:w> { }"),
+        ("WINDOW <w> { }", "GRAPH <http://b/w> { }"),
+        ("WINDOW ?w { }", "GRAPH ?__window_w { }"),
+        ("WINDOW $w{ }", "GRAPH ?__window_w{ }"),
+    ],
+)
+def test_a_window_pattern_is_a_graph_pattern(written: str, standard: str) -> None:
+    clauses = Clauses(written).read()
+    assert clauses.standard == standard
+    assert clauses.declarations == []
+
+
+def test_the_text_that_is_checked_keeps_the_windows_variable() -> None:
+    clauses = Clauses("WINDOW ?w { }").read()
+    assert clauses.rewriter.checked().text.split() == ["GRAPH", "?w", "{", "}"]
+
+
+def test_a_stream_pattern_is_a_graph_pattern_over_a_window_of_its_own() -> None:
+    clauses = Clauses("STREAM <s> [RANGE 10s] { } STREAM <u:t> [TRIPLES 3] { }").read()
+    assert clauses.standard == f"GRAPH <{generated_graph(1)}> {{ }} GRAPH <{generated_graph(2)}> {{ }}"
+    assert [(one.stream, one.written, one.graph, one.pattern, one.declared) for one in clauses.declarations] == [
+        ("http://b/s", TEN_SECONDS, generated_graph(1), True, False),
+        ("u:t", WrittenCount(3, Unit.TRIPLES), generated_graph(2), True, False),
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["<u:s>", "<u:t>"]), st.sampled_from(["[RANGE 10s]", "[RANGE 10000 STEP 1]", "[NOW]"])
+        ),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_patterns_over_the_same_window_of_the_same_stream_share_its_graph(patterns: list[tuple[str, str]]) -> None:
+    clauses = Clauses(" ".join(f"STREAM {stream} {window} {{ }}" for stream, window in patterns)).read()
+    # In a graph pattern the step is one millisecond where none is written.
+    meant = [(stream, window.replace("10s", "10000 STEP 1")) for stream, window in patterns]
+    distinct = list(dict.fromkeys(meant))
+    assert len(clauses.declarations) == len(distinct)
+    graphs = [f"GRAPH <{generated_graph(distinct.index(one) + 1)}> {{ }}" for one in meant]
+    assert clauses.standard == " ".join(graphs)
+
+
+def test_a_window_of_the_dataset_is_not_that_of_a_pattern() -> None:
+    clauses = Clauses("FROM STREAM <u:s> [RANGE 10s STEP 1] STREAM <u:s> [RANGE 10s] { }").read()
+    assert [declaration.graph for declaration in clauses.declarations] == [None, generated_graph(1)]
+
+
+@given(st.text(alphabet=" \n\t", min_size=1, max_size=4))
+def test_lines_keep_their_numbers(gap: str) -> None:
+    text = gap.join(["FROM", "NAMED", "WINDOW", "<w>", "ON", "<s>", "[RANGE", "10s]", "WINDOW", "<w>", "{", "}"])
+    assert Clauses(text).read().rewriter.standard().text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("FROM STREAM ¦?s [RANGE 1s]", "the IRI of a stream after STREAM"),
+        ("FROM STREAM <u:s>\n¦WHERE", "a window specification such as"),
+        ("FROM ¦WINDOW <u:w> ON <u:s> [RANGE 1s]", "write FROM NAMED WINDOW"),
+        ("FROM NAMED WINDOW ¦ON <u:s> [RANGE 1s]", "the IRI of the window after WINDOW"),
+        ("FROM NAMED WINDOW <u:w> ¦<u:s> [RANGE 1s]", "ON after the window's name"),
+        ("FROM NAMED WINDOW <u:w> ON ¦[RANGE 1s]", "the IRI of a stream after ON"),
+        ("FROM NAMED ¦{", "the IRI of a graph"),
+        ("FROM ¦{", "STREAM, NAMED or the IRI of a graph after FROM"),
+        ("FROM STREAM ¦ex:s [RANGE 1s]", "the prefix ex: is not declared"),
+        ("WINDOW ¦{ }", "a variable or the IRI of a window after WINDOW"),
+        ("WINDOW <u:w> ¦?s", "{ after the window's name"),
+        ("STREAM ¦?s [RANGE 1s] { }", "the IRI of a stream after STREAM"),
+        ("STREAM <u:s> ¦{ }", "a window specification such as"),
+        ("STREAM <u:s> [RANGE 1s]\n ¦. }", "{ after the window specification"),
+    ],
+)
+def test_what_is_missing_is_named_at_what_is_there_instead(text: str, said: str) -> None:
+    rejects(text, QuerySyntaxError, said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM NAMED STREAM <u:s> [NOW]\nFROM NAMED STREAM ¦<u:s> [NOW]",
+        "FROM NAMED STREAM <u:s> [NOW]\nFROM NAMED WINDOW ¦<u:s> ON <u:t> [NOW]",
+        "FROM NAMED <u:s>\nFROM NAMED STREAM ¦<u:s> [NOW]",
+        "FROM NAMED STREAM <u:s> [NOW]\nFROM NAMED ¦<u:s>",
+    ],
+)
+def test_two_graphs_of_one_name_are_refused_with_the_line_of_the_other(text: str) -> None:
+    rejects(text, QuerySemanticError, "two graphs named <u:s> (the other is in line 1)")
+
+
+def test_a_graph_of_the_store_may_be_named_twice_and_a_stream_be_in_the_default_graph_twice() -> None:
+    clauses = Clauses("FROM NAMED <u:g> FROM NAMED <u:g> FROM STREAM <u:s> [NOW] FROM STREAM <u:s> [NOW]").read()
+    assert len(clauses.declarations) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("FROM NAMED STREAM <u:s> [NOW]\nWINDOW ¦<u:w> { }", "<u:w> is used but not declared (declared: <u:s>)"),
+        ("FROM STREAM <u:s> [NOW]\nWINDOW ¦<u:s> { }", "<u:s> is used but not declared (none is declared)"),
+        ("STREAM <u:s> [NOW] { WINDOW ¦?w { } }", "WINDOW ?w ranges over the declared windows, and none is declared"),
+        ("WINDOW ¦<u:v> { } WINDOW <u:w> { }", "<u:v> is used"),
+    ],
+)
+def test_a_window_that_nothing_declares_cannot_be_used(text: str, said: str) -> None:
+    rejects(text, QuerySemanticError, said, checked=True)
+
+
+def test_declared_windows_can_be_used_by_name_and_by_variable() -> None:
+    clauses = Clauses("FROM NAMED WINDOW <w> ON <s> [NOW] WINDOW <http://b/w> { } WINDOW ?w { }").read()
+    clauses.reader.check_uses()
+    assert [iri for _, iri in clauses.reader.uses] == ["http://b/w", None]
