@@ -116,7 +116,7 @@ class SparkBackend:
 
     def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
         windows = self._streams.bound(query.windows)
-        plan = self._compiled(query, windows)
+        plan = self._compile(query, windows)
         if self._sites.forced is Site.SPARK:
             from spark_backend.spark_sql.translation.plans import require_translation
 
@@ -134,7 +134,7 @@ class SparkBackend:
                     # All streams have ended, and with them ET: the query starts after the last of it.
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
-            running = self._registered(name, key, query, windows, plan, standing, start)
+            running = self._running_query(name, key, query, windows, plan, standing, start)
             if standing:
                 running.output = self._outputs.open(name, query)
             kept = self._catalogue.queries.pop(name, None)
@@ -167,11 +167,11 @@ class SparkBackend:
 
     def queries(self) -> list[QueryDescription]:
         with self._lock:
-            return [self._described(running) for running in sorted(self._running, key=lambda one: one.name)]
+            return [self._describe(running) for running in sorted(self._running, key=lambda one: one.name)]
 
     def query(self, name: str) -> QueryDescription:
         with self._lock:
-            return self._described(self._running.named(name))
+            return self._describe(self._running.named(name))
 
     def plan(self, name: str) -> str:
         with self._lock:
@@ -210,8 +210,8 @@ class SparkBackend:
                     continue
                 present = self._matching(running.plan)
                 # Other triples for the same patterns are other files; only what is left out makes another plan.
-                plan = running.plan if present == running.present else self._compiled(running.query, running.windows)
-                prepared = self._prepared(running.registered.key, plan, running.windows)
+                plan = running.plan if present == running.present else self._compile(running.query, running.windows)
+                prepared = self._prepare(running.registered.key, plan, running.windows)
                 if prepared != running.registered.prepared:
                     running.plan, running.present = plan, present
                     running.registered = running.registered.with_prepared(prepared)
@@ -253,13 +253,13 @@ class SparkBackend:
                     ),
                 )
                 windows = self._streams.bound(query.windows)
-                plan = self._compiled(query, windows)
+                plan = self._compile(query, windows)
             except ProtocolError as error:
                 log.error("the standing query %s cannot be evaluated any more: %s", entry.name, error.detail)
                 continue
-            running = self._registered(entry.name, entry.key, query, windows, plan, True, entry.start)
+            running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start)
             running.output = self._outputs.open(entry.name, query)
-            running.evaluated = self._evaluated(running, progress.get(entry.key))
+            running.evaluated = self._latest_out(running, progress.get(entry.key))
             self._running.put(running)
         for output, owner in self._streams.outputs().items():
             running_owner = self._running.get(owner)
@@ -269,7 +269,7 @@ class SparkBackend:
         self._publish()
         self._sweep()
 
-    def _evaluated(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
+    def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""
         published = None if running.output is None else self._outputs.published_upto(running.output)
         if published is None or (running.registered.start is not None and published <= running.registered.start):
@@ -295,7 +295,7 @@ class SparkBackend:
             if path.name not in static:
                 path.unlink()
 
-    def _registered(
+    def _running_query(
         self,
         name: str,
         key: str,
@@ -305,13 +305,13 @@ class SparkBackend:
         standing: bool,
         start: Instant | None,
     ) -> RunningQuery:
-        windows, members = _started(windows, start), _started(query.windows, start)
+        windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
         query = replace(query, windows=members)
-        registered = RegisteredQuery(key, windows, self._prepared(key, plan, windows), start)
+        registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows), start)
         writer = self._delivery.writer(query, plan, windows)
         return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer)
 
-    def _compiled(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
+    def _compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
         """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
         logs = [window.stream for window in windows]
         return compile_query(
@@ -328,7 +328,7 @@ class SparkBackend:
         """The static patterns of a plan that have matches in the store as it is."""
         return frozenset(filter(self._present, plan.statics))
 
-    def _prepared(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...]) -> str:
+    def _prepare(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...]) -> str:
         """Write what the tasks need, under a name of its content."""
         files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
         prepared = PreparedQuery(plan, windows, {table: file for table, file in files.items() if file is not None})
@@ -340,7 +340,7 @@ class SparkBackend:
         # Said at once: what comes before the next tick must not drop what a query has still to read.
         self._progress.retain()
 
-    def _described(self, running: RunningQuery) -> QueryDescription:
+    def _describe(self, running: RunningQuery) -> QueryDescription:
         self._timelines.refresh()
         watermark = self._timelines.watermark(running.logs)
         state = {"running": "running", "failed": "failed"}.get(self._pipeline.state, "waiting")
@@ -373,6 +373,6 @@ class SparkBackend:
                 log.exception("the watermarks could not be moved")
 
 
-def _started(windows: tuple[StreamWindow, ...], start: Instant | None) -> tuple[StreamWindow, ...]:
+def _start_windows(windows: tuple[StreamWindow, ...], start: Instant | None) -> tuple[StreamWindow, ...]:
     """The windows of a query that starts there."""
     return tuple(replace(member, window=bound(member.window, start)) for member in windows)

@@ -118,7 +118,7 @@ class RegisteredQuery:
 
 
 class Registry:
-    """The registry in a directory. One writer; readers poll ``changed`` and ``read``."""
+    """The registry in a directory. One writer; readers poll ``has_changed`` and ``read``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -130,7 +130,7 @@ class Registry:
         """Publish the whole registry."""
         write_atomically(self._index, f"[{', '.join(query.document for query in queries)}]")
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether the registry is another one than at the last ``read`` of this object."""
         try:
             status = os.stat(self._index)

@@ -71,8 +71,8 @@ class DocumentWriter:
                 while name in taken:  # several windows over one stream
                     name += "#"
                 taken.add(name)
-            windows[name] = [_written(bound) for bound in self._bounds(place, instant)]
-        return {"time": _written(instant), "operator": self.query.operator.value, "windows": windows}
+            windows[name] = [_format(bound) for bound in self._bounds(place, instant)]
+        return {"time": _format(instant), "operator": self.query.operator.value, "windows": windows}
 
     def _bounds(self, place: int, instant: Instant) -> tuple[Instant, Instant]:
         window = self.query.windows[place].window
@@ -83,7 +83,7 @@ class DocumentWriter:
         return content_bounds(window, instant)
 
 
-def _written(instant: Instant) -> str:
+def _format(instant: Instant) -> str:
     if instant == BEFORE_ALL:
         instant = FIRST_INSTANT
     try:

@@ -42,7 +42,7 @@ class BindingWriter:
                 continue
             text = known.get(term)
             if text is None:
-                text = _written(term)
+                text = _write(term)
                 if len(known) >= _REMEMBERED:
                     known.clear()
                 if len(term) < 1000:  # a long literal is hardly the same one twice
@@ -51,7 +51,7 @@ class BindingWriter:
         return members
 
 
-def _written(term: str) -> str:
+def _write(term: str) -> str:
     if "\\" not in term and term.isprintable():  # nothing to escape, in either format
         if term[0] == "<":
             return f'{{"type":"uri","value":"{term[1:-1]}"}}'
@@ -73,7 +73,7 @@ def descriptions(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], list[
     triples = ["\n".join(sorted(lines)) for lines in by_resource.values()]
     digests = (hashlib.sha256(text.encode()).hexdigest()[:32] for text in triples)
     solutions = [
-        f'{{"resource":{_written(resource)},"description":"{digest}"}}'
+        f'{{"resource":{_write(resource)},"description":"{digest}"}}'
         for resource, digest in zip(by_resource, digests, strict=True)
     ]
     return solutions, triples

@@ -35,7 +35,7 @@ class Lifting:
         pattern = self._pattern(query.pattern, DEFAULT_GRAPH)
         if any(isinstance(node, a.Draw) for node in a.nodes(pattern)):
             self.terms.append(f'"{self.identity}"')
-            pattern = _drawn_by(pattern, a.Parameter(len(self.terms) - 1, int(TermKind.STRING)))
+            pattern = _draw_by(pattern, a.Parameter(len(self.terms) - 1, int(TermKind.STRING)))
         return replace(query, pattern=pattern)
 
     def _pattern(self, pattern: a.Pattern, graph: ActiveGraph) -> a.Pattern:
@@ -54,7 +54,7 @@ class Lifting:
             case a.Closure(subject, object_):
                 if not self.dataset.only_streams(graph):
                     return pattern
-                return replace(pattern, subject=self._lifted(subject), object=self._lifted(object_))
+                return replace(pattern, subject=self._lift(subject), object=self._lift(object_))
             case a.Values():
                 return pattern
             case a.MarkJoin(inner, _, exists):
@@ -62,7 +62,7 @@ class Lifting:
         return replace(pattern, pattern=self._pattern(pattern.pattern, graph))
 
     def _triple(self, triple: a.TriplePattern) -> a.TriplePattern:
-        return replace(triple, subject=self._lifted(triple.subject), object=self._lifted(triple.object))
+        return replace(triple, subject=self._lift(triple.subject), object=self._lift(triple.object))
 
     def _condition(self, expression: a.Expression) -> a.Expression:
         match expression:
@@ -80,10 +80,10 @@ class Lifting:
         kind, number = facets(operand.text)
         numeric = kind <= TermKind.DOUBLE and number is not None and not math.isnan(number)
         if numeric or (operator in _EQUALITIES and kind in (TermKind.IRI, TermKind.STRING)):
-            return self._lifted(operand)
+            return self._lift(operand)
         return operand
 
-    def _lifted(self, part: a.Variable | a.Constant | a.Parameter) -> a.Variable | a.Constant | a.Parameter:
+    def _lift(self, part: a.Variable | a.Constant | a.Parameter) -> a.Variable | a.Constant | a.Parameter:
         if not isinstance(part, a.Constant):
             return part
         kind, _ = facets(part.text)
@@ -91,11 +91,11 @@ class Lifting:
         return a.Parameter(len(self.terms) - 1, int(kind))
 
 
-def _drawn_by(node: Any, identity: a.Parameter) -> Any:
+def _draw_by(node: Any, identity: a.Parameter) -> Any:
     """The pattern, all random terms in it drawn from the query's identity."""
     if isinstance(node, tuple):
-        return tuple(_drawn_by(part, identity) for part in node)
+        return tuple(_draw_by(part, identity) for part in node)
     if not is_dataclass(node) or isinstance(node, type | a.Variable | a.Constant):
         return node
-    rest = {field.name: _drawn_by(getattr(node, field.name), identity) for field in fields(node)}
+    rest = {field.name: _draw_by(getattr(node, field.name), identity) for field in fields(node)}
     return replace(node, **(rest | {"identity": identity} if isinstance(node, a.Draw) else rest))

@@ -153,7 +153,7 @@ def _compile(
     base = asked.base or base
     template = None
     if asked.template is not None:
-        template = tuple((_written(s), _written(p), _written(o)) for s, p, o in asked.template)
+        template = tuple((_write(s), _write(p), _write(o)) for s, p, o in asked.template)
     if query.form is Form.ASK and query.operator is R2S.RSTREAM:  # whether there is a solution, whichever
         asked = a.Query(a.Distinct(a.Project(asked.pattern, ())), ())
     identity = hashlib.sha256(query.text.encode()).hexdigest()[:16]
@@ -270,7 +270,7 @@ def _refuse_depth(sql: str) -> None:
         raise NotCompilable("the query's expressions nest too deeply to be compiled", deepest) from error
 
 
-def _written(part: a.Variable | a.Constant) -> str:
+def _write(part: a.Variable | a.Constant) -> str:
     if isinstance(part, a.Constant):
         return part.text
     return part.name if part.name.startswith("_:") else f"?{part.name}"

@@ -100,18 +100,18 @@ class Evaluator:
                         yield member.key, deferred
                 here = tuple(instant for instant in at if instant not in elsewhere) if elsewhere else at
                 for group in self._groups(some, here) if here else ():
-                    yield from self._evaluated(some, group)
+                    yield from self._evaluate(some, group)
 
-    def _evaluated(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[str, Answer]]:
+    def _evaluate(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[str, Answer]]:
         try:
             answers = self._together(members, instants)
         except Exception as error:
             if len(members) > 1:  # one of them is at fault; the others have answers
                 for member in members:
-                    yield from self._evaluated([member], instants)
+                    yield from self._evaluate([member], instants)
             elif len(instants) > 1:
                 for instant in instants:
-                    yield from self._evaluated(members, (instant,))
+                    yield from self._evaluate(members, (instant,))
             else:
                 yield members[0].key, Answer(instants[0], [], [], f"{type(error).__name__}: {error}")
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from protocol.terms import facets
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.relation import quoted
+from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.values import number_sql
 
 ParameterTerms = tuple[str, ...]
@@ -49,7 +49,7 @@ def statement(
         if column in varying:
             return f"{alias}.{column}"
         term = members[0][int(column[1:].removesuffix("_n"))]
-        return number_sql(facets(term)[1]) if column.endswith("_n") else quoted(term)
+        return number_sql(facets(term)[1]) if column.endswith("_n") else quote(term)
 
     # In one pass: what is filled in is not searched again.
     tables = r"instants|members|window_\d+|joined_\d+"
@@ -68,6 +68,6 @@ def _members(members: Sequence[ParameterTerms], differing: Sequence[int]) -> str
     for member, terms in enumerate(members):
         cells = [f"{member}::INTEGER"]
         for number in differing:
-            cells += [quoted(terms[number]), number_sql(facets(terms[number])[1])]
+            cells += [quote(terms[number]), number_sql(facets(terms[number])[1])]
         rows.append(f"({', '.join(cells)})")
     return f"SELECT * FROM (VALUES {', '.join(rows)}) v({', '.join(names)})"

@@ -108,7 +108,7 @@ class EvaluationTables:
         content = contents(self.reader(log), window, instants)
         rows = content.rows
         name = self._fresh("window")
-        if len(instants) == 1 and rows.num_rows >= LARGE and self._viewed(name, rows, instants[0], timed=timed):
+        if len(instants) == 1 and rows.num_rows >= LARGE and self._make_view(name, rows, instants[0], timed=timed):
             self._windows[key] = name
             self._drop_oldest(self._windows, _KEPT_WINDOWS)
             return name
@@ -118,18 +118,18 @@ class EvaluationTables:
         try:
             distinct = len(instants) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
             made = self._connection.execute(
-                f"CREATE TEMP TABLE {name} AS {_selected(instants, distinct=distinct, timed=timed)}"
+                f"CREATE TEMP TABLE {name} AS {_select(instants, distinct=distinct, timed=timed)}"
             ).fetchall()
         finally:
             self._connection.unregister("slice")
         # To make a table tells how many rows it has: for one instant there is nothing more to ask.
-        sizes = [(instants[0], *made[0])] if len(instants) == 1 else self._counted(name)
+        sizes = [(instants[0], *made[0])] if len(instants) == 1 else self._count(name)
         self._sizes[name] = {int(instant): int(size) for instant, size in sizes}
         self._windows[key] = name
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
 
-    def _viewed(self, name: str, rows: pa.Table, instant: Instant, *, timed: bool) -> bool:
+    def _make_view(self, name: str, rows: pa.Table, instant: Instant, *, timed: bool) -> bool:
         """Make a window's table a view of the rows, if they are known to have no triple twice."""
         found = without_repetitions(self._connection, rows, timed=timed)
         if found is None:
@@ -152,7 +152,7 @@ class EvaluationTables:
         """How many triples a window's table has at an instant."""
         return self._sizes[name].get(instant, 0)
 
-    def _counted(self, name: str) -> list[tuple[int, int]]:
+    def _count(self, name: str) -> list[tuple[int, int]]:
         """The instants of a window's table and how many triples there are at each."""
         return self._connection.execute(f"SELECT instant, count(*) FROM {name} GROUP BY instant").fetchall()
 
@@ -214,7 +214,7 @@ class EvaluationTables:
                 self._connection.execute(f"DROP TABLE {name}")
 
 
-def _selected(instants: Sequence[Instant], *, distinct: bool, timed: bool) -> str:
+def _select(instants: Sequence[Instant], *, distinct: bool, timed: bool) -> str:
     """The SELECT of windows' contents from ``slice``, which may be known to have no triple twice (``distinct``).
 
     If ``timed``, it has the triples' times as well.

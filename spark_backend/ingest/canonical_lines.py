@@ -123,7 +123,7 @@ def _are_canonical(quads: Quads) -> bool:
     count = max(len(subjects), len(predicates), len(objects))
     if not count:
         return True
-    columns = (_filled_up(terms, count) for terms in (subjects, predicates, objects))
+    columns = (_fill_up(terms, count) for terms in (subjects, predicates, objects))
     lines = pc.binary_join_element_wise(*columns, pa.scalar(".\n", pa.string()), pa.scalar(" ", pa.string()))
     _, offsets, characters = lines.buffers()
     document = characters.slice(0, np.frombuffer(offsets, np.int32)[count]).to_pybytes()
@@ -141,5 +141,5 @@ def _others(terms: pa.StringArray, plain: str) -> pa.StringArray:
     return terms.filter(pc.invert(pc.match_substring_regex(terms, plain)))
 
 
-def _filled_up(terms: pa.StringArray, count: int) -> pa.StringArray:
+def _fill_up(terms: pa.StringArray, count: int) -> pa.StringArray:
     return pa.concat_arrays([terms, pa.repeat(pa.scalar(_ANY_IRI, pa.string()), count - len(terms))])

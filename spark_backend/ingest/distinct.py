@@ -29,7 +29,7 @@ class Codes:
             indices = pc.fill_null(indices, pa.scalar(size, indices.type))
         return cls(indices.to_numpy().astype(np.int64), size + 1)
 
-    def combined(self, other: Codes) -> Codes:
+    def combine(self, other: Codes) -> Codes:
         """The codes of rows by both columns."""
         left = self if self.size * other.size < _LIMIT else self._compact()
         return Codes(left.values * other.size + other.values, left.size * other.size)
@@ -43,7 +43,7 @@ def combine(columns: Sequence[pa.DictionaryArray]) -> Codes:
     """Codes of the rows of all columns together."""
     codes = Codes.of(columns[0])
     for column in columns[1:]:
-        codes = codes.combined(Codes.of(column))
+        codes = codes.combine(Codes.of(column))
     return codes
 
 
@@ -54,7 +54,7 @@ def repeated_rows(codes: Codes, sets: pa.Int32Array, count: int) -> npt.NDArray[
     """
     if not np.any(_again(np.sort(codes.values))):
         return None
-    in_set = codes.combined(Codes(sets.to_numpy().astype(np.int64), count)).values
+    in_set = codes.combine(Codes(sets.to_numpy().astype(np.int64), count)).values
     order = np.argsort(in_set, kind="stable")
     repeated = np.zeros(len(in_set), np.bool_)
     repeated[order[1:]] = _again(in_set[order])

@@ -74,7 +74,7 @@ class EqualMessages:
             self._note(digest, instant, known + count)
         return request if not before else _rename(request, before)
 
-    def stored(self, watermark: Instant) -> None:
+    def note_stored(self, watermark: Instant) -> None:
         """What was told apart is in the log. What is at or before the watermark hardly comes again."""
         self._pending.clear()
         while self._instants and (self._instants[0] <= watermark or self._count > HELD):

@@ -57,7 +57,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     kept = _unbroken(directory, numbers)
     opening = [opening_totals(segment_path(directory, number)) for number in kept]
     for number, following in zip(kept, opening[1:], strict=False):
-        retention.sealed(SealedSegment(number, sealed_bytes(segment_path(directory, number)), following.last))
+        retention.seal(SealedSegment(number, sealed_bytes(segment_path(directory, number)), following.last))
     active = ActiveSegment.reopen(directory, kept[-1], last.committed)
     if published is not None and last.after.frames < published.totals.frames:
         _LOGGER.warning(

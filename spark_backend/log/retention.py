@@ -45,12 +45,12 @@ class Retention:
         """Number of the oldest sealed segment."""
         return self._sealed[0].number if self._sealed else None
 
-    def sealed(self, segment: SealedSegment) -> None:
+    def seal(self, segment: SealedSegment) -> None:
         """Add a segment, the youngest yet."""
         self._sealed.append(segment)
         self.bytes += segment.bytes
 
-    def expired(self, totals: Totals) -> list[SealedSegment]:
+    def take_expired(self, totals: Totals) -> list[SealedSegment]:
         """Take out the segments that may go, oldest first."""
         # An ended stream's watermark is no time; what it would keep now, it keeps.
         now = totals.last if totals.watermark == END else totals.watermark

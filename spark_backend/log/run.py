@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from spark_backend.log.format.frame import Header
 from spark_backend.log.format.memory_map import MappedSegment
-from spark_backend.log.format.rows import written_out
+from spark_backend.log.format.rows import write_out
 
 FULL_ROWS = 32 * 1024
 FULL_BYTES = 8 * 1024 * 1024
@@ -90,7 +90,7 @@ class Run:
     def load(self) -> Content:
         """The rows, read if they are not in memory."""
         if self.content is None:
-            batches = [written_out(batch) for _, batch in self.segment.read(self.start, self.end)]
+            batches = [write_out(batch) for _, batch in self.segment.read(self.start, self.end)]
             rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
             if self.rows != self.triples:
                 rows = rows.filter(pc.is_valid(rows["s"]))

@@ -214,10 +214,10 @@ class StreamLog:
             except BaseException:
                 self._equal.lost(before.last)
                 raise
-            self._equal.stored(group.after.watermark)
+            self._equal.note_stored(group.after.watermark)
             with self._lock:
                 if rolled is not None:
-                    self._retention.sealed(SealedSegment(self._active.number, self._active.committed, before.last))
+                    self._retention.seal(SealedSegment(self._active.number, self._active.committed, before.last))
                     self._active = rolled
                 # A tick may have moved the watermark meanwhile.
                 watermark = max(group.after.watermark, self._totals.watermark)
@@ -261,7 +261,7 @@ class StreamLog:
 
     def _publish(self, *, dropped: bool = False, expire: bool = True) -> None:
         """Show the state to readers, then delete what has expired. Under _lock."""
-        expired = self._retention.expired(self._totals) if expire else []
+        expired = self._retention.take_expired(self._totals) if expire else []
         if expired:
             self._retained_from = expired[-1].latest
         self._changes += 1

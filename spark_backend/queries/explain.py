@@ -199,17 +199,17 @@ def _windows(query: ContinuousQuery) -> Iterator[str]:
     for member, table in zip(query.windows, _tables(query), strict=True):
         where = "the default graph" if member.graph is None else f"<{member.graph}>"
         yield f"{table}: {where}, over <{member.stream}>"
-        yield from (f"  {line}" for line in _described(member.window))
-        yield f"  {_reported(member)}" if member in deciding else "  does not decide when to evaluate"
+        yield from (f"  {line}" for line in _describe(member.window))
+        yield f"  {_report(member)}" if member in deciding else "  does not decide when to evaluate"
 
 
-def _reported(member: StreamWindow) -> str:
+def _report(member: StreamWindow) -> str:
     report = member.window.report or DEFAULT_REPORT
     every = "" if report.period is None else f" every {format_duration(report.period)}"
     return f"reports on {' and '.join(sorted(report.strategies))}{every}"
 
 
-def _described(window: WindowSpec) -> list[str]:
+def _describe(window: WindowSpec) -> list[str]:
     """What the window holds, and where its instants are."""
     match window:
         case TimeWindow(width=width, slide=slide, origin=origin):

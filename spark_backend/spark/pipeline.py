@@ -92,7 +92,7 @@ class Pipeline:
                 self._start_spark()
                 if self._stopping.is_set():
                     break
-                self._query = self._started()
+                self._query = self._start_query()
                 self.detail = "Spark is warming up"
                 self._query.awaitTermination()
                 reason = "it ended"
@@ -130,7 +130,7 @@ class Pipeline:
 
             stop_session(session)
 
-    def _started(self) -> Any:
+    def _start_query(self) -> Any:
         from spark_backend.spark.source import INSTANTS_FORMAT
         from spark_backend.spark.task import ANSWER_SCHEMA, evaluation_task
 

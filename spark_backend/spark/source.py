@@ -197,7 +197,7 @@ class EvaluationClock:
 
     def _look(self) -> None:
         """See what was registered and appended since."""
-        if self._registry.changed():
+        if self._registry.has_changed():
             self._queries = self._registry.read()
             self._timelines.follow((), (window for query in self._queries.values() for window in query.windows))
             self._stale = True

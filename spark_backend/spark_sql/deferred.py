@@ -47,7 +47,7 @@ def complete(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterator
             yield from some
             continue
         for together in _together([answer for _, answer in some]):
-            for answer in _evaluated(prepared, together, spark):
+            for answer in _evaluate(prepared, together, spark):
                 yield key, answer
 
 
@@ -72,7 +72,7 @@ def _together(deferred: Sequence[Answer]) -> Iterator[list[Answer]]:
         yield part
 
 
-def _evaluated(prepared: str, deferred: list[Answer], spark: SparkSql) -> Iterator[Answer]:
+def _evaluate(prepared: str, deferred: list[Answer], spark: SparkSql) -> Iterator[Answer]:
     began = time.perf_counter()
     try:
         rows = sum(answer.read for answer in deferred)

@@ -80,15 +80,15 @@ class SparkSqlEvaluator:
             query = self._registry.read_prepared(prepared)
         except Exception as error:
             return [Answer(instant, [], [], f"the query could not be prepared: {error}") for instant in instants]
-        return self._evaluated(query, tuple(instants), few)
+        return self._evaluate(query, tuple(instants), few)
 
-    def _evaluated(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
+    def _evaluate(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
         try:
             return self._together(query, instants, few)
         except Exception as error:
             if len(instants) == 1:
                 return [Answer(instants[0], [], [], error_text(error))]
-            return [answer for instant in instants for answer in self._evaluated(query, (instant,), few)]
+            return [answer for instant in instants for answer in self._evaluate(query, (instant,), few)]
 
     def _together(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
         plan = query.plan
@@ -103,7 +103,7 @@ class SparkSqlEvaluator:
             run.view(tables[0], self.session.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64())})))
             for name, window in zip(tables[1:], query.windows, strict=True):
                 make = partial(window_frame, self.session, self._root, window.stream, window.window, instants)
-                whole = run.computed(make()) if few else make()
+                whole = run.compute(make()) if few else make()
                 run.view(name, whole)
                 for part in program.slices:
                     if part.window == name:

@@ -46,19 +46,19 @@ class ProgramRun:
 
     def _table(self, table: Table) -> None:
         frame = self._session.sql(table.sql)
-        self.view(table.name, self.computed(frame) if table.kept else frame)
+        self.view(table.name, self.compute(frame) if table.kept else frame)
 
     def _close_under(self, fixpoint: Fixpoint) -> None:
         """Rows that are new follow from rows that were new: only these are gone on from (semi-naive evaluation)."""
-        latest = known = self.computed(self._session.sql(fixpoint.first))
+        latest = known = self.compute(self._session.sql(fixpoint.first))
         parts = [known]
         while not latest.isEmpty():
             self.view(fixpoint.name, known)
             self.view(fixpoint.latest, latest)
-            latest = self.computed(self._session.sql(fixpoint.longer))
+            latest = self.compute(self._session.sql(fixpoint.longer))
             parts.append(latest)
             if len(parts) > _ROUNDS_TO_GATHER:
-                gathered = self.computed(known.unionAll(latest))
+                gathered = self.compute(known.unionAll(latest))
                 for part in parts[:-1]:
                     self._free(part)
                 parts = [gathered]
@@ -67,7 +67,7 @@ class ProgramRun:
                 known = known.unionAll(latest)
         self.view(fixpoint.name, known)
 
-    def computed(self, frame: DataFrame) -> DataFrame:
+    def compute(self, frame: DataFrame) -> DataFrame:
         """The frame computed now, once, and cut off from what it was computed of."""
         kept = frame.localCheckpoint(eager=True)
         self._kept.append(kept)

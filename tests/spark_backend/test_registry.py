@@ -65,16 +65,16 @@ def test_a_registry_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_reader_is_told_of_each_change_once(tmp_path: Path) -> None:
     writer, reader = Registry(tmp_path), Registry(tmp_path)
-    assert not reader.changed()
+    assert not reader.has_changed()
     assert reader.read() == {}
     writer.write([entry()])
-    assert reader.changed()
+    assert reader.has_changed()
     assert set(reader.read()) == {"q.1"}
-    assert not reader.changed()
+    assert not reader.has_changed()
     writer.write([])
-    assert reader.changed()
+    assert reader.has_changed()
     assert reader.read() == {}
-    assert not reader.changed()
+    assert not reader.has_changed()
 
 
 def test_no_part_of_a_file_is_left_behind(tmp_path: Path) -> None:

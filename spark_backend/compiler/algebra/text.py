@@ -143,7 +143,7 @@ class _Words:
 
     def aggregate(self, aggregate: a.Aggregate) -> str:
         argument = "*" if aggregate.argument is None else self.outermost(aggregate.argument)
-        separator = f"; SEPARATOR={_quoted(aggregate.separator)}" if aggregate.function == "GROUP_CONCAT" else ""
+        separator = f"; SEPARATOR={_quote(aggregate.separator)}" if aggregate.function == "GROUP_CONCAT" else ""
         return f"{aggregate.function}({'DISTINCT ' * aggregate.distinct}{argument}{separator})"
 
     def outermost(self, expression: a.Expression) -> str:
@@ -199,5 +199,5 @@ def _operands(pattern: a.Pattern) -> list[a.Pattern]:
     return found
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -84,14 +84,14 @@ class _Telling:
             case a.Slice(inner) | a.Distinct(inner):
                 return replace(pattern, pattern=self.outermost(inner))
             case a.Project(inner):
-                return replace(pattern, pattern=self._told(inner, ())[0])
-        return self._told(pattern, ())[0]
+                return replace(pattern, pattern=self._tell(inner, ())[0])
+        return self._tell(pattern, ())[0]
 
-    def _told(self, pattern: a.Pattern, outer: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
+    def _tell(self, pattern: a.Pattern, outer: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
         """The pattern and what its solutions witness. ``outer`` is what those witness that EXISTS is asked of."""
         match pattern:
             case a.BGP(triples):
-                timed = tuple(map(self._timed, triples))
+                timed = tuple(map(self._with_time, triples))
                 return a.BGP(timed), tuple(_witness(triple) for triple in timed if triple.time is not None)
             case a.Closure():
                 self._check(pattern)
@@ -99,28 +99,28 @@ class _Telling:
             case a.Values():
                 return pattern, ()
             case a.Join(left, right) | a.Union(left, right):
-                (one, first), (other, second) = self._told(left, outer), self._told(right, outer)
+                (one, first), (other, second) = self._tell(left, outer), self._tell(right, outer)
                 return replace(pattern, left=one, right=other), (*first, *second)
             case a.Minus(left, right):
-                one, first = self._told(left, outer)
-                return replace(pattern, left=one, right=self._told(right, outer)[0]), first
+                one, first = self._tell(left, outer)
+                return replace(pattern, left=one, right=self._tell(right, outer)[0]), first
             case a.LeftJoin(left, right, condition, asked):
-                (one, first), (other, second) = self._told(left, outer), self._told(right, outer)
+                (one, first), (other, second) = self._tell(left, outer), self._tell(right, outer)
                 seen = (*first, *second, *outer)
-                exists = tuple((variable, self._told(inside, seen)[0]) for variable, inside in asked)
+                exists = tuple((variable, self._tell(inside, seen)[0]) for variable, inside in asked)
                 asks = None if condition is None else _expression(condition, seen)
                 return a.LeftJoin(one, other, asks, exists), (*first, *second)
             case a.MarkJoin(inner, _, exists):
-                told, found = self._told(inner, outer)
-                return replace(pattern, pattern=told, exists=self._told(exists, (*found, *outer))[0]), found
+                told, found = self._tell(inner, outer)
+                return replace(pattern, pattern=told, exists=self._tell(exists, (*found, *outer))[0]), found
             case a.Project(inner):
-                return self._projected(pattern, *self._told(inner, ()))
+                return self._project(pattern, *self._tell(inner, ()))
             case a.Distinct(inner):
-                told, found = self._told(inner, outer)
+                told, found = self._tell(inner, outer)
                 return replace(pattern, pattern=told, latest=tuple(witness.time for witness in found)), found
             case a.Group(inner):
-                return self._grouped(pattern, *self._told(inner, outer), outer)
-        told, found = self._told(pattern.pattern, outer)
+                return self._group(pattern, *self._tell(inner, outer), outer)
+        told, found = self._tell(pattern.pattern, outer)
         pattern = replace(pattern, pattern=told)
         seen = (*found, *outer)
         match pattern:
@@ -135,12 +135,12 @@ class _Telling:
                 return replace(pattern, conditions=keys), found
         return pattern, found
 
-    def _projected(self, pattern: a.Project, inner: a.Pattern, found: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
+    def _project(self, pattern: a.Project, inner: a.Pattern, found: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
         seen = frozenset(pattern.variables)
         kept = tuple(_Witness(w.time, w.of & seen, None) for w in found if w.of & seen & self.read)
         return a.Project(inner, (*pattern.variables, *(witness.time for witness in kept))), kept
 
-    def _grouped(
+    def _group(
         self, pattern: a.Group, inner: a.Pattern, found: _Witnesses, outer: _Witnesses
     ) -> tuple[a.Pattern, _Witnesses]:
         seen = (*found, *outer)
@@ -157,7 +157,7 @@ class _Telling:
                 aggregates = (*aggregates, latest)
         return a.Group(inner, pattern.keys, aggregates), tuple(kept)
 
-    def _timed(self, triple: a.TriplePattern) -> a.TriplePattern:
+    def _with_time(self, triple: a.TriplePattern) -> a.TriplePattern:
         parts = (triple.subject, triple.predicate, triple.object)
         if self.read.intersection(triple.variables) or any(_may_be(parts, asked) for asked in self.triples):
             return replace(triple, time=self._hidden())

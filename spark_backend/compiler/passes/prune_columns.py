@@ -79,12 +79,12 @@ def _project(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
     pattern = _prune(pattern, needed)
     if needed is None:
         return pattern
-    exposed = _exposed(pattern)
+    exposed = _exposed_variables(pattern)
     kept = tuple(variable for variable in exposed if variable in needed)
     return pattern if len(kept) == len(exposed) else a.Project(pattern, kept)
 
 
-def _exposed(pattern: a.Pattern) -> dict[a.Variable, None]:
+def _exposed_variables(pattern: a.Pattern) -> dict[a.Variable, None]:
     """The variables of a pattern's solutions, hidden ones too."""
     match pattern:
         case a.BGP(triples):
@@ -95,13 +95,13 @@ def _exposed(pattern: a.Pattern) -> dict[a.Variable, None]:
         case a.Group(_, keys, aggregates):
             return dict.fromkeys([*(keys or ()), *(one.result for one in aggregates)])
         case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.PathJoin(left, right):
-            return _exposed(left) | _exposed(right)
+            return _exposed_variables(left) | _exposed_variables(right)
         case a.Minus(left):
-            return _exposed(left)
+            return _exposed_variables(left)
         case a.Extend(inner, variable) | a.MarkJoin(inner, variable) | a.Draw(inner, variable):
-            return _exposed(inner) | {variable: None}
+            return _exposed_variables(inner) | {variable: None}
         case a.Aggregation(inner, _, aggregate):
-            return _exposed(inner) | {aggregate.result: None}
+            return _exposed_variables(inner) | {aggregate.result: None}
         case a.Graph(name, inner):
-            return _exposed(inner) | ({name: None} if isinstance(name, a.Variable) else {})
-    return _exposed(pattern.pattern)
+            return _exposed_variables(inner) | ({name: None} if isinstance(name, a.Variable) else {})
+    return _exposed_variables(pattern.pattern)

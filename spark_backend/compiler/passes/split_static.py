@@ -43,7 +43,7 @@ class _Splitter:
             return a.Static(pattern)
         match pattern:
             case a.BGP(triples) if self._is_static(pattern, graph):
-                return join_of(self._grouped(list(triples), []))
+                return join_of(self._group(list(triples), []))
             case a.Join():
                 return self._join(join_operands(pattern), graph)
             case a.Graph(name, inner):
@@ -57,9 +57,9 @@ class _Splitter:
         triples = [triple for operand in static if isinstance(operand, a.BGP) for triple in operand.triples]
         paths = [operand for operand in static if isinstance(operand, a.Closure)]
         kept = [one for one in operands if not (one in static and isinstance(one, a.BGP | a.Closure))]
-        return join_of([*(self.pattern(operand, graph) for operand in kept), *self._grouped(triples, paths)])
+        return join_of([*(self.pattern(operand, graph) for operand in kept), *self._group(triples, paths)])
 
-    def _grouped(self, triples: list[a.TriplePattern], paths: list[a.Closure]) -> list[a.Pattern]:
+    def _group(self, triples: list[a.TriplePattern], paths: list[a.Closure]) -> list[a.Pattern]:
         """Static triple patterns and paths: those that lead from one subject on as one, the others as they are."""
         found: list[a.Pattern] = []
         alone: list[a.TriplePattern] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.algebra.nodes import Constant, Parameter, TriplePattern, Variable
-from spark_backend.compiler.sql.relation import quoted
+from spark_backend.compiler.sql.relation import quote
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class QueryDataset:
         time = f"{alias}.t" if timed else "NULL::BIGINT"
         if len(windows) == 1 and static is None:
             if graph.column is not None:
-                keys[graph.column] = quoted(f"<{self.query.windows[windows[0]].graph}>")
+                keys[graph.column] = quote(f"<{self.query.windows[windows[0]].graph}>")
             return TripleSource(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
@@ -186,12 +186,12 @@ class QueryDataset:
         if named is not None:
             return "TRUE" if iri in named else "FALSE"
         names = self._use(StaticPattern("names", None, without=self._window_graphs))
-        return "FALSE" if names is None else f"EXISTS (SELECT 1 FROM {names} x WHERE x.g = {quoted(f'<{iri}>')})"
+        return "FALSE" if names is None else f"EXISTS (SELECT 1 FROM {names} x WHERE x.g = {quote(f'<{iri}>')})"
 
     def graph_names(self, graph: ActiveGraph) -> str:
         """A SELECT of the keys for each named graph an active graph ranges over."""
         selects = [
-            f"SELECT instant, {quoted(f'<{window.graph}>')} AS {graph.column} FROM {self.instants}"
+            f"SELECT instant, {quote(f'<{window.graph}>')} AS {graph.column} FROM {self.instants}"
             for window in self.query.windows
             if window.graph is not None and (window.declared or not graph.windows_only)
         ]
@@ -216,7 +216,7 @@ class QueryDataset:
         return found
 
     def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> str:
-        key = "" if graph.column is None else f", {quoted(f'<{self.query.windows[index].graph}>')} AS g"
+        key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].graph}>')} AS g"
         conditions = _constants(triple, "")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         last = "" if triple.time is None else ", t"
@@ -266,4 +266,4 @@ def _constants(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
         ("p", triple.predicate),
         ("o", triple.object),
     )
-    return tuple(f"{prefix}{column} = {quoted(part.text)}" for column, part in parts if isinstance(part, Constant))
+    return tuple(f"{prefix}{column} = {quote(part.text)}" for column, part in parts if isinstance(part, Constant))

@@ -117,6 +117,6 @@ def unbound_column(column: str) -> str:
     return f"NULL::{facet_type(column)}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from protocol.terms import XSD, TermKind, facets
-from spark_backend.compiler.sql.relation import quoted
+from spark_backend.compiler.sql.relation import quote
 
 TRUE = f'"true"^^<{XSD}boolean>'
 FALSE = f'"false"^^<{XSD}boolean>'
@@ -48,7 +48,7 @@ def constant(term: str) -> Value:
     """The value of an IRI or literal of the query."""
     kind, number = facets(term)
     truth = {TRUE: "TRUE", FALSE: "FALSE"}.get(term)
-    return Value(quoted(term), str(int(kind)), number_sql(number), truth, constant=term)
+    return Value(quote(term), str(int(kind)), number_sql(number), truth, constant=term)
 
 
 def number_sql(number: float | None) -> str:
@@ -59,7 +59,7 @@ def number_sql(number: float | None) -> str:
 
 def of_truth(truth: str) -> Value:
     """The xsd:boolean a SQL BOOLEAN stands for."""
-    term = f"(CASE {truth} WHEN TRUE THEN {quoted(TRUE)} WHEN FALSE THEN {quoted(FALSE)} END)"
+    term = f"(CASE {truth} WHEN TRUE THEN {quote(TRUE)} WHEN FALSE THEN {quote(FALSE)} END)"
     return Value(term, f"(CASE WHEN ({truth}) IS NOT NULL THEN {TermKind.BOOLEAN:d} END)", f"({truth})::DOUBLE", truth)
 
 

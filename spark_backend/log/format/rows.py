@@ -49,7 +49,7 @@ def text_bytes(rows: pa.RecordBatch) -> int:
     return total
 
 
-def written_out(rows: pa.RecordBatch) -> pa.RecordBatch:
+def write_out(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The rows in the columns of LOG, every term in its place."""
     columns = [
         pc.dictionary_decode(column) if name in _NAMES else column

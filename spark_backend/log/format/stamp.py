@@ -59,7 +59,7 @@ def stamp_event(request: AppendRequest, settings: StreamSettings, before: Totals
     assert times is not None
     lateness = min(settings.allowed_lateness, LATEST)
     if request.elements == 1:
-        return _stamped_single(request, times[0].as_py(), lateness, before)
+        return _stamp_single(request, times[0].as_py(), lateness, before)
     watermarks = pc.cumulative_max(pc.subtract(times, lateness + 1), start=before.watermark)
     seen = pa.concat_arrays([pa.array([before.watermark], pa.int64()), watermarks[:-1]])
     late = pc.sum(pc.less_equal(times, seen)).as_py()
@@ -76,7 +76,7 @@ def stamp_event(request: AppendRequest, settings: StreamSettings, before: Totals
 def stamp_arrival(request: AppendRequest, time: Instant, before: Totals) -> StampedRows:
     """The elements of a request at one time, given by the log's clock and later than the watermark."""
     if request.elements == 1:
-        return _stamped_single(request, time, 0, before)
+        return _stamp_single(request, time, 0, before)
     rows, ordinal = request.rows, request.rows["element"]
     watermark = max(before.watermark, time - 1)
     columns = (
@@ -87,7 +87,7 @@ def stamp_arrival(request: AppendRequest, time: Instant, before: Totals) -> Stam
     return _stamp(request, columns, 0, (time, time), _after(request, 0, time, time, watermark, before))
 
 
-def _stamped_single(request: AppendRequest, time: Instant, lateness: Milliseconds, before: Totals) -> StampedRows:
+def _stamp_single(request: AppendRequest, time: Instant, lateness: Milliseconds, before: Totals) -> StampedRows:
     """A request of one element: by far the most frequent where messages come one by one."""
     seen, rows = before.watermark, request.rows.num_rows
     late = int(time <= seen)

@@ -55,12 +55,12 @@ def _division(node: exp.Expr) -> exp.Expr:
     return spark(
         "(a / IF(b = 0, 1, b)) * IF(b = 0, IF(CAST(b AS STRING) LIKE '-%', CAST('-inf' AS DOUBLE), "
         "CAST('inf' AS DOUBLE)), CAST('1' AS DOUBLE))",
-        a=_grouped(node.this),
-        b=_grouped(divisor),
+        a=_group(node.this),
+        b=_group(divisor),
     )
 
 
-def _grouped(node: exp.Expr) -> exp.Expr:
+def _group(node: exp.Expr) -> exp.Expr:
     return node if isinstance(node, exp.Paren | exp.Column | exp.Func) else exp.Paren(this=node.copy())
 
 

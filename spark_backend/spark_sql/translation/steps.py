@@ -23,21 +23,21 @@ class LiftedTable:
 
 def lift_tables(tree: exp.Expr) -> list[LiftedTable]:
     """Take all WITH clauses out of the tree. Names are unique in a statement."""
-    found = list(_lifted(tree))
+    found = list(_lift(tree))
     if len({one.name for one in found}) < len(found):
         raise no_translation(tree)
     return found
 
 
-def _lifted(node: exp.Expr) -> Iterator[LiftedTable]:
+def _lift(node: exp.Expr) -> Iterator[LiftedTable]:
     clause = node.args.get("with_")
     if clause is not None:
         node.set("with_", None)
         for table in clause.expressions:
-            yield from _lifted(table.this)
+            yield from _lift(table.this)
             yield _of(table)
     for child in list(node.iter_expressions()):
-        yield from _lifted(child)
+        yield from _lift(child)
 
 
 def _of(table: exp.CTE) -> LiftedTable:

@@ -16,10 +16,10 @@ def spark(template: str, **parts: exp.Expr) -> exp.Expr:
             return parts[node.name].copy()
         return node
 
-    return _parsed(template).transform(filled)
+    return _parse(template).transform(filled)
 
 
 @cache
-def _parsed(template: str) -> exp.Expr:
+def _parse(template: str) -> exp.Expr:
     parsed: exp.Expr = sqlglot.parse_one(template, read="spark")
     return parsed

@@ -51,27 +51,27 @@ def _translation(statement: str, prefix: str) -> Program:
     for table in tables:
         kept = numbers_rows(table.query) or read[table.name] > 1 or looping[table.name] > 0
         steps.append(_table(table, names, kept) if table.longer is None else _fixpoint(table, table.longer, names))
-    return Program(tuple(steps), _written(select, names), prefix, slices)
+    return Program(tuple(steps), _write(select, names), prefix, slices)
 
 
 def _table(table: LiftedTable, names: dict[str, str], kept: bool) -> Table:
-    return Table(names[table.name], _written(table.query, names), kept)
+    return Table(names[table.name], _write(table.query, names), kept)
 
 
 def _fixpoint(table: LiftedTable, longer: exp.Query, names: dict[str, str]) -> Fixpoint:
     name, latest = names[table.name], f"{names[table.name]}_latest"
     identity = [column for column in table.columns if not is_facet(column)]
     same = " AND ".join(f"d.{column} <=> known.{column}" for column in identity)
-    found = _written(as_set(_named(longer, table.columns)), {**names, table.name: latest})
+    found = _write(as_set(_with_names(longer, table.columns)), {**names, table.name: latest})
     return Fixpoint(
         name,
         latest,
-        _written(as_set(_named(table.query, table.columns)), names),
+        _write(as_set(_with_names(table.query, table.columns)), names),
         f"SELECT d.* FROM ({found}) AS d LEFT ANTI JOIN {name} AS known ON {same}",
     )
 
 
-def _named(query: exp.Query, columns: tuple[str, ...]) -> exp.Query:
+def _with_names(query: exp.Query, columns: tuple[str, ...]) -> exp.Query:
     """A SELECT whose columns have these names."""
     if not isinstance(query, exp.Select) or len(query.selects) != len(columns):
         raise no_translation(query)
@@ -107,7 +107,7 @@ def _with_order_outside(tree: exp.Expr) -> exp.Query:
     return exp.select(*names).from_(inner.subquery("z")).order_by(*sorting)
 
 
-def _written(query: exp.Expr, names: dict[str, str]) -> str:
+def _write(query: exp.Expr, names: dict[str, str]) -> str:
     query = query.copy()
     rename_tables(query, names)
     return translate(with_sets(query)).sql(dialect=SparkSite)

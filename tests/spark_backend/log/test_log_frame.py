@@ -18,7 +18,7 @@ from spark_backend.log.format.frame import (
 )
 from spark_backend.log.format.frame import walk as walk_frames
 from spark_backend.log.format.request import check_request
-from spark_backend.log.format.rows import decode_rows, written_out
+from spark_backend.log.format.rows import decode_rows, write_out
 from spark_backend.log.format.stamp import Totals, stamp_event
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple
 
@@ -75,7 +75,7 @@ def test_a_term_of_many_rows_is_written_once_and_counted_for_each() -> None:
     once = sum(len(text.encode()) for name in (long, "a") for text in triple(name)[1:4] if isinstance(text, str))
     assert header.text == 50 * once
     assert header.length < header.text / 4
-    rows = written_out(decode_rows(pa.py_buffer(data).slice(HEADER_BYTES, header.length)))
+    rows = write_out(decode_rows(pa.py_buffer(data).slice(HEADER_BYTES, header.length)))
     assert rows.schema == LOG
     assert rows["o"].to_pylist() == [f'"{long}"', '"a"'] * 50
 

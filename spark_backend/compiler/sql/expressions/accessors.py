@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocol.terms import RDF_LANG_STRING, XSD, TermKind
-from spark_backend.compiler.sql.relation import quoted
+from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.values import Value, of_truth
 
 _LANG_STRING = f"<{RDF_LANG_STRING}>"
@@ -37,8 +37,8 @@ def _lang(value: Value) -> Value:
 
 def _datatype(value: Value) -> Value:
     term = (
-        f"(CASE WHEN {value.kind} = {_STRING} THEN {quoted(f'<{XSD}string>')} "
-        f"WHEN {value.kind} = {_LANGUAGE} THEN {quoted(_LANG_STRING)} "
+        f"(CASE WHEN {value.kind} = {_STRING} THEN {quote(f'<{XSD}string>')} "
+        f"WHEN {value.kind} = {_LANGUAGE} THEN {quote(_LANG_STRING)} "
         f"WHEN {value.kind} < {_IRI} THEN regexp_extract({value.term}, '\\^\\^(<[^\"]*>)$', 1) END)"
     )
     return Value(term, f"(CASE WHEN {value.kind} < {_IRI} THEN {_IRI} END)", "NULL::DOUBLE")

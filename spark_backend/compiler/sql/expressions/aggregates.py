@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from protocol.terms import XSD, TermKind
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.expressions.order import sort_keys
-from spark_backend.compiler.sql.relation import quoted
+from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.values import Value, integer_term
 
 _DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE = (
@@ -159,7 +159,7 @@ def _concatenation(aggregate: a.Aggregate, argument: Argument, name: str, errors
     raw = {
         **errors,
         f"{name}_b": f"count(*) FILTER (WHERE NOT ({strings}))",
-        f"{name}_g": f"string_agg(lexical({value.term}), {quoted(aggregate.separator)}{order}){every}",
+        f"{name}_g": f"string_agg(lexical({value.term}), {quote(aggregate.separator)}{order}){every}",
     }
     fine = _fine(raw, *errors, f"{name}_b")
     # A simple literal (18.5.1.7), also of strings that have a language in common.

@@ -31,10 +31,10 @@ def equality(left: Value, right: Value, slow: Callable[[], str]) -> str:
         f"CASE WHEN {_both_numeric(left, right)} THEN {left.number} = {right.number} "
         f"WHEN {left.term} = {right.term} AND ({left.number} IS NOT NULL OR {left.kind} > {_NUMERIC:d}) THEN TRUE "
         f"WHEN {left.kind} >= {TermKind.IRI:d} OR {right.kind} >= {TermKind.IRI:d} THEN {left.term} = {right.term} "
-        f"WHEN ({left.kind} IN {strings} AND {_recognised(right)}) "
-        f"OR ({right.kind} IN {strings} AND {_recognised(left)}) THEN FALSE "
+        f"WHEN ({left.kind} IN {strings} AND {_is_known(right)}) "
+        f"OR ({right.kind} IN {strings} AND {_is_known(left)}) THEN FALSE "
         f"WHEN {_same_time_line(left, right)} THEN {left.number} = {right.number} "
-        f"ELSE {_guarded((left, right), slow)} END"
+        f"ELSE {_guard((left, right), slow)} END"
     )
 
 
@@ -43,8 +43,8 @@ def string_equality(value: Value, strings: Sequence[Value], slow: Callable[[], s
     listed = ", ".join(string.term for string in strings)
     return (
         f"CASE WHEN {value.term} IN ({listed}) THEN TRUE "
-        f"WHEN {_recognised(value)} OR {value.kind} >= {TermKind.IRI:d} THEN FALSE "
-        f"ELSE {_guarded((value,), slow)} END"
+        f"WHEN {_is_known(value)} OR {value.kind} >= {TermKind.IRI:d} THEN FALSE "
+        f"ELSE {_guard((value,), slow)} END"
     )
 
 
@@ -56,7 +56,7 @@ def ordering(operator: str, left: Value, right: Value, slow: Callable[[], str]) 
             continue
         if one.constant_kind <= _NUMERIC:  # a number against anything that is none is a type error
             cases.append(f"WHEN {other.kind} > {_NUMERIC:d} THEN NULL")
-            return f"CASE {' '.join(cases)} ELSE {_guarded((other,), slow)} END"
+            return f"CASE {' '.join(cases)} ELSE {_guard((other,), slow)} END"
         if one.constant_kind == TermKind.STRING and "\\" not in (one.constant or ""):
             # Code points decide; without escapes they are those between the quotes.
             plain = f"{other.kind} = {TermKind.STRING:d} AND NOT contains({other.term}, '\\')"
@@ -70,10 +70,10 @@ def ordering(operator: str, left: Value, right: Value, slow: Callable[[], str]) 
     cases.append(
         f"WHEN {left.kind} IN {zoned} AND {_same_time_line(left, right)} THEN {left.number} {operator} {right.number}"
     )
-    return f"CASE {' '.join(cases)} ELSE {_guarded((left, right), slow)} END"
+    return f"CASE {' '.join(cases)} ELSE {_guard((left, right), slow)} END"
 
 
-def _recognised(value: Value) -> str:
+def _is_known(value: Value) -> str:
     """That it is a literal whose value is known; integers too long for the one-shot engine are not."""
     return f"{value.kind} <= {_KNOWN:d} AND ({value.number} IS NOT NULL OR {value.kind} > {_NUMERIC:d})"
 
@@ -111,7 +111,7 @@ def _same_time_line(left: Value, right: Value) -> str:
     return f"{kinds} AND {left.number} IS NOT NULL AND {right.number} IS NOT NULL"
 
 
-def _guarded(operands: Sequence[Value], slow: Callable[[], str]) -> str:
+def _guard(operands: Sequence[Value], slow: Callable[[], str]) -> str:
     """The prelude's answer, not asked for where an operand is unbound: that is an error already."""
     bound = " AND ".join(f"{value.term} IS NOT NULL" for value in operands if value.constant is None) or "TRUE"
     return f"CASE WHEN {bound} THEN {slow()} END"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from protocol.terms import facets
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
-from spark_backend.compiler.sql.relation import Relation, quoted, unbound_column
+from spark_backend.compiler.sql.relation import Relation, quote, unbound_column
 from spark_backend.compiler.sql.values import number_sql
 
 
@@ -37,7 +37,7 @@ def compile_values(
 
 def _cells(context: Context, variables: Sequence[a.Variable], row: Sequence[str | None]) -> Iterable[str]:
     for variable, term in zip(variables, row, strict=True):
-        yield "NULL::VARCHAR" if term is None else quoted(term)
+        yield "NULL::VARCHAR" if term is None else quote(term)
         if variable in context.names.faceted:
             kind, number = (None, None) if term is None else facets(term)
             yield "NULL::UTINYINT" if kind is None else f"{int(kind)}::UTINYINT"

@@ -21,11 +21,11 @@ def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -
     if len(left.tables) + len(right.tables) > MOST_TABLES:
         left = left.within(names.fresh("q"), materialised=True)
     return Relation(
-        _merged(left, right, keys, names),
+        _merge(left, right, keys, names),
         (*left.tables, *right.tables),
-        _either(left, right),
+        _variables(left, right),
         left.certain | right.certain,
-        (*left.conditions, *right.conditions, *_compatible(left, right, keys, names)),
+        (*left.conditions, *right.conditions, *_compatibility(left, right, keys, names)),
     )
 
 
@@ -37,12 +37,12 @@ def left_join(
     Here and in ``minus``, l has the key MEMBER if r has it.
     """
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
-    columns = _merged(left, right, keys, names)
-    on = _compatible(left, right, keys, names)
+    columns = _merge(left, right, keys, names)
+    on = _compatibility(left, right, keys, names)
     if condition is not None:
         on.append(f"({condition(columns)})")
     table = f"{left.tables[0]} LEFT JOIN {right.tables[0]} ON {' AND '.join(on)}"
-    return Relation(columns, (table,), _either(left, right), left.certain)
+    return Relation(columns, (table,), _variables(left, right), left.certain)
 
 
 def minus(
@@ -64,7 +64,7 @@ def minus(
     if not shared:  # disjoint domains: nothing is removed (8.3.3)
         return left
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
-    on = _compatible(left, right, keys, names)
+    on = _compatibility(left, right, keys, names)
     certain = left.certain & right.certain - set(substituted_if)
     if not certain.intersection(shared):
         together = []
@@ -81,7 +81,7 @@ def minus(
 def semi_join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names, *, exist: bool) -> Relation:
     """The solutions of l that some solution of r is compatible with; unless ``exist``, an anti join: that none is."""
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
-    on = " AND ".join(_compatible(left, right, keys, names))
+    on = " AND ".join(_compatibility(left, right, keys, names))
     return replace(left, tables=(f"{left.tables[0]} {'SEMI' if exist else 'ANTI'} JOIN {right.tables[0]} ON {on}",))
 
 
@@ -95,11 +95,11 @@ def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation
     keys |= {name: column for name, column in outer.columns.items() if name not in of_variables}
     shared = tuple(key for key in keys if key in inner.columns and key in outer.columns and key != MEMBER)
     return Relation(
-        {**_merged(outer, inner, shared, names), **keys},
+        {**_merge(outer, inner, shared, names), **keys},
         (*outer.tables, *inner.tables),
-        _either(outer, inner),
+        _variables(outer, inner),
         outer.certain | inner.certain,
-        (*outer.conditions, *inner.conditions, *_compatible(outer, inner, shared, names)),
+        (*outer.conditions, *inner.conditions, *_compatibility(outer, inner, shared, names)),
     )
 
 
@@ -125,7 +125,7 @@ def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relatio
     )
 
 
-def _compatible(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[str]:
+def _compatibility(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[str]:
     """Conditions under which solutions are compatible (18.3); plain equality where both are bound."""
     shared = keys if MEMBER not in left.columns else right.keys(keys)
     conditions = [f"{right.columns[key]} = {left.columns[key]}" for key in shared]
@@ -141,12 +141,12 @@ def _compatible(left: Relation, right: Relation, keys: tuple[str, ...], names: N
     return conditions
 
 
-def _merged(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
+def _merge(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
     """The columns of merge(l, r): where a variable may be unbound on one side, the other's."""
     columns = {key: left.columns[key] for key in keys}
     if MEMBER in left.columns or MEMBER in right.columns:
         columns[MEMBER] = left.columns.get(MEMBER) or right.columns[MEMBER]
-    for variable in _either(left, right):
+    for variable in _variables(left, right):
         for column in names.columns(variable):
             if variable not in right.variables or variable in left.certain:
                 columns[column] = left.columns[column]
@@ -157,5 +157,5 @@ def _merged(left: Relation, right: Relation, keys: tuple[str, ...], names: Names
     return columns
 
 
-def _either(left: Relation, right: Relation) -> tuple[Variable, ...]:
+def _variables(left: Relation, right: Relation) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys((*left.variables, *right.variables)))

@@ -106,13 +106,13 @@ def _first(
     tail = alone(f"ORDER BY {clause} LIMIT {count}") if order else ""
     if not tail:
         return relation, order
-    columns = _listed(relation, keys, names) | {name: sort_key(key) for name, key in sorted_by.items()}
+    columns = _columns(relation, keys, names) | {name: sort_key(key) for name, key in sorted_by.items()}
     alias = names.fresh("q")
     found = replace(relation, columns=columns, tail=relation.tail + tail, closed=True, ranked=False, order=())
     return found.within(alias), [f"{alias}.{name} {direction(key)}" for name, key in sorted_by.items()]
 
 
-def _listed(relation: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
+def _columns(relation: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
     """The columns of keys and variables; a sum in parts has no facets."""
     listed = [*relation.keys(keys), *names.all_columns(relation.variables)]
     return {name: relation.columns[name] for name in listed if name in relation.columns}
@@ -131,6 +131,6 @@ def _by_terms(relation: Relation, names: Names) -> list[str]:
 def _rank(relation: Relation, order: Sequence[str], keys: tuple[str, ...], names: Names) -> Relation:
     by = f" ORDER BY {', '.join(order)}" if order else ""
     partition = ", ".join(relation.columns[key] for key in relation.keys(keys))
-    columns = _listed(relation, keys, names)
+    columns = _columns(relation, keys, names)
     columns[RANK] = f"row_number() OVER (PARTITION BY {partition}{by})"
     return replace(relation, columns=columns, ranked=True, closed=True, order=())

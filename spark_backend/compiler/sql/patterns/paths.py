@@ -11,7 +11,7 @@ from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.closures import BEGIN, END, Starts, node_columns, paths_from
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join
-from spark_backend.compiler.sql.relation import Relation, facet_type, quoted
+from spark_backend.compiler.sql.relation import Relation, facet_type, quote
 from spark_backend.compiler.sql.values import columns_of, constant
 
 
@@ -80,7 +80,7 @@ def _follow(
     step = context.compile(pattern.step, scope.leaf)
     found = paths_from(starts, pattern, step, scope.leaf.keys, names, backwards=backwards)
     if isinstance(end, a.Constant):
-        found = found.where(f"{found.columns[END]} = {quoted(end.text)}")
+        found = found.where(f"{found.columns[END]} = {quote(end.text)}")
     elif isinstance(end, a.Parameter):
         found, members = context.members(found)
         found = found.where(f"{found.columns[END]} = {members}.{context.dataset.parameter(parameter_columns(end)[0])}")

@@ -17,7 +17,7 @@ from spark_backend.compiler.sql.relation import (
     Names,
     Relation,
     facet_type,
-    quoted,
+    quote,
     unbound_column,
 )
 
@@ -74,7 +74,7 @@ def test_a_relation_that_differs_from_query_to_query_has_one_more_key() -> None:
 
 @pytest.mark.parametrize(
     "shut",
-    [replace(ROWS, closed=True), replace(ROWS, columns={**ROWS.columns, "v0": f"t.a || {quoted('b' * 100)}"})],
+    [replace(ROWS, closed=True), replace(ROWS, columns={**ROWS.columns, "v0": f"t.a || {quote('b' * 100)}"})],
     ids=["closed", "a long column"],
 )
 def test_what_cannot_be_gone_on_with_is_opened_and_what_can_is_left_alone(
@@ -121,4 +121,4 @@ def test_a_column_s_type_is_in_its_name(connection: duckdb.DuckDBPyConnection, c
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_a_quoted_text_is_that_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    assert connection.execute(f"SELECT {quoted(text)}").fetchone() == (text,)
+    assert connection.execute(f"SELECT {quote(text)}").fetchone() == (text,)

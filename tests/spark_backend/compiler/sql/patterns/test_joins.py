@@ -25,7 +25,7 @@ from spark_backend.compiler.sql.patterns.joins import (
     semi_join,
     union,
 )
-from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, quoted
+from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, quote
 
 X, Y, Z = VARIABLES = Variable("x"), Variable("y"), Variable("z")
 TERMS = ('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', "<http://ex/a>", '"a"')
@@ -95,7 +95,7 @@ def _type(column: str) -> str:
 def cells(names: Names, variable: Variable, mapping: Mapped) -> Iterator[str]:
     """A variable's columns in a row."""
     term = mapping.get(variable)
-    yield "NULL" if term is None else quoted(term)
+    yield "NULL" if term is None else quote(term)
     if variable in names.faceted:
         kind, number = (None, None) if term is None else facets(term)
         yield "NULL" if kind is None else str(int(kind))
@@ -162,7 +162,7 @@ def test_a_left_join_has_the_merges_that_pass_and_the_solutions_without_any(
     names = Names(faceted)
 
     def passes(columns: Mapping[str, str]) -> str:
-        return f"{columns[names.column(Z)]} = {quoted(term or '')}"
+        return f"{columns[names.column(Z)]} = {quote(term or '')}"
 
     relation = left_join(
         relation_of(left, names), relation_of(right, names), None if term is None else passes, KEYS, names
