@@ -1,4 +1,4 @@
-"""The tests of ``test_graph_store.py``, asked of the Flask extension under a WSGI server."""
+"""The tests of ``test_graphs.py``, asked of the Flask extension under a WSGI server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.flask.wsgi_server import client_of_flask
-from tests.endpoint.resources.test_graphs import *  # noqa: F403
+from tests.endpoint.resources.test_graphs import *  # noqa: F403 - every test of it, with the client below
 
 
 @pytest.fixture  # type: ignore[no-redef]  # in place of the one that came with them

@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.flask.wsgi_server import client_of_flask
-from tests.endpoint.resources.test_sparql import *  # noqa: F403
+from tests.endpoint.resources.test_sparql import *  # noqa: F403 - every test of it, with the client below
 
 
 @pytest.fixture  # type: ignore[no-redef]  # in place of the one that came with them
