@@ -9,11 +9,10 @@ import pytest
 
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.flask.wsgi_server import client_of_flask
-from tests.endpoint.resources.test_graphs import *  # noqa: F403 - every test of it, with the client below
+from tests.endpoint.resources.test_graphs import *  # noqa: F403 - all of its tests, asked of the application below
 
 
-@pytest.fixture  # type: ignore[no-redef]  # in place of the one that came with them
-def client(backend: FakeBackend) -> Iterator[httpx.Client]:
+@pytest.fixture(scope="module")  # type: ignore[no-redef]  # in place of the one that came with them
+def running(backend: FakeBackend) -> Iterator[httpx.Client]:
     with client_of_flask(backend, url="http://ex", base_url="http://ex") as client:
-        backend.calls.clear()
         yield client

@@ -17,18 +17,24 @@ ONE = {"graph": "http://ex/é"}
 DEFAULT = {"default": ""}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def backend() -> FakeBackend:
     return FakeBackend()
 
 
-@pytest.fixture
-def client(backend: FakeBackend) -> Iterator[TestClient]:
-    with TestClient(
-        create_app(Settings(base_url="http://ex", threads=2), backend=backend), base_url="http://ex"
-    ) as client:
-        backend.calls.clear()
+@pytest.fixture(scope="module")
+def running(backend: FakeBackend) -> Iterator[TestClient]:
+    """The application, started once for all tests: what they are about is in its graphs."""
+    app = create_app(Settings(base_url="http://ex", threads=2), backend=backend)
+    with TestClient(app, base_url="http://ex") as client:
         yield client
+
+
+@pytest.fixture
+def client(running: TestClient, backend: FakeBackend) -> TestClient:
+    assert running.post("/sparql", data={"update": "DROP ALL"}).status_code == 204
+    backend.calls.clear()
+    return running
 
 
 def lines(client: TestClient, params: dict[str, str]) -> list[str]:

@@ -18,18 +18,24 @@ INSERT DATA { :s :p "é", 2 . GRAPH :g1 { :s :p "g1", "both" } GRAPH :g2 { :s :p
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def backend() -> FakeBackend:
     return FakeBackend()
 
 
-@pytest.fixture
-def client(backend: FakeBackend) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def running(backend: FakeBackend) -> Iterator[TestClient]:
+    """The application, started once for all tests: what they are about is in its graphs."""
     app = create_app(Settings(base_url="http://ex", threads=2), backend=backend)
     with TestClient(app, base_url="http://ex", follow_redirects=False) as client:
-        assert client.post("/sparql", data={"update": DATA}).status_code == 204
-        backend.calls.clear()
         yield client
+
+
+@pytest.fixture
+def client(running: TestClient, backend: FakeBackend) -> TestClient:
+    assert running.post("/sparql", data={"update": f"DROP ALL ; {DATA}"}).status_code == 204
+    backend.calls.clear()
+    return running
 
 
 def ask(client: TestClient, query: str, accept: str | None = None, **parameters: Any) -> Any:
