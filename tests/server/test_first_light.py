@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,35 +113,26 @@ def test_static_knowledge_joins_with_a_window_and_an_update_is_seen_by_the_next_
     assert [b["floor"]["value"] for b in latest["results"]["bindings"]] == ["2"]
 
 
-def test_after_a_crash_nothing_acknowledged_is_lost_and_a_listener_goes_on_where_it_was(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    server = ServerProcess(data)
-    try:
-        seconds = server.start()
-        assert seconds < 20, "the one-shot half waits for Spark"
-        server.event_stream("kept", "http://ex/kept")
-        server.register("kept", QUERY.format(name="kept"))
-        server.post("kept", observation("attic", 10.0), 1000)
-        server.post("kept", observation("attic", 30.0), 6000)
-        last = None
-        for event in server.events("/queries/kept/results"):
-            if event.event == "message":
-                assert averages(event.json()) == {"http://ex/attic": 10.0}
-                last = event.id
-                break
-        server.kill()
-        server.start()
-        assert server.client.get("/streams/kept").json()["elements"] == 2
-        server.post("kept", observation("attic", 50.0), 11000)
-        server.watermark("kept", "end")
-        documents = server.answers("/queries/kept/results", last_event_id=last)
-        assert [(d["evaluation"]["time"], averages(d)) for d in documents] == [
-            ("1970-01-01T00:00:10Z", {"http://ex/attic": 20.0}),
-            ("1970-01-01T00:00:15Z", {"http://ex/attic": 40.0}),
-            ("1970-01-01T00:00:20Z", {"http://ex/attic": 50.0}),
-        ]
-        assert json.loads(server.client.get("/queries/kept/results").content)["evaluation"]["time"].endswith("20Z")
-    finally:
-        server.stop()
-        server.client.close()
+def test_after_a_crash_nothing_acknowledged_is_lost_and_a_listener_goes_on_where_it_was(server: ServerProcess) -> None:
+    server.event_stream("kept", "http://ex/kept")
+    server.register("kept", QUERY.format(name="kept"))
+    server.post("kept", observation("attic", 10.0), 1000)
+    server.post("kept", observation("attic", 30.0), 6000)
+    last = None
+    for event in server.events("/queries/kept/results"):
+        if event.event == "message":
+            assert averages(event.json()) == {"http://ex/attic": 10.0}
+            last = event.id
+            break
+    server.kill()
+    assert server.start() < 20, "the one-shot half waits for Spark"
+    assert server.client.get("/streams/kept").json()["elements"] == 2
+    server.post("kept", observation("attic", 50.0), 11000)
+    server.watermark("kept", "end")
+    documents = server.answers("/queries/kept/results", last_event_id=last)
+    assert [(d["evaluation"]["time"], averages(d)) for d in documents] == [
+        ("1970-01-01T00:00:10Z", {"http://ex/attic": 20.0}),
+        ("1970-01-01T00:00:15Z", {"http://ex/attic": 40.0}),
+        ("1970-01-01T00:00:20Z", {"http://ex/attic": 50.0}),
+    ]
+    assert json.loads(server.client.get("/queries/kept/results").content)["evaluation"]["time"].endswith("20Z")

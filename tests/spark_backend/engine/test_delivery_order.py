@@ -191,7 +191,7 @@ def check_order(delivered: Deliveries) -> None:
     assert told[0] == told[1]
 
 
-@settings(RELAXED, max_examples=20)
+@settings(RELAXED, max_examples=10)
 @given(deliveries())
 def test_the_same_elements_in_another_order_and_other_requests_give_the_same_bytes(delivered: Deliveries) -> None:
     check_order(delivered)

@@ -33,7 +33,7 @@ def check_replay(scenario: Scenario) -> None:
             assert list(run.stepped.backend.replay("q", before, evaluation.instant)) == [evaluation], "one of them"
 
 
-@settings(RELAXED, max_examples=60)
+@settings(RELAXED, max_examples=25)
 @given(scenarios())
 def test_all_answers_are_those_of_the_model(scenario: Scenario) -> None:
     check_answers(scenario)

@@ -97,7 +97,7 @@ def check(case: Case) -> None:
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 
 
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=12)
 @given(cases())
 def test_times_are_those_of_the_oracle(case: Case) -> None:
     check(case)

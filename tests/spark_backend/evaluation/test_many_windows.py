@@ -49,7 +49,7 @@ _asked = st.one_of(queries, queries, ordered_queries, constructs)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
 @given(_asked, _elements, _instants)
 def test_many_windows_at_once_give_what_each_gives_alone(
     text: str, elements: list[Element], instants: list[int]

@@ -70,7 +70,7 @@ def together(site: Site, due: list[tuple[str, str, list[int]]]) -> dict[str, lis
     return {key: sorted(some, key=lambda answer: answer.instant) for key, some in answers.items()}
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     _elements,
     st.sampled_from(SHAPES),

@@ -150,7 +150,7 @@ def check_network(network: Network) -> None:
         assert read(evaluation, second, {"out": output}) == expected[instant]
 
 
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=12)
 @given(networks())
 def test_a_query_over_an_output_reads_each_answer_once_whatever_restarts(network: Network) -> None:
     check_network(network)

@@ -60,7 +60,7 @@ def agree_on_graph(text: str, content: Content) -> None:
     assert {tuple(map(by_value, triple)) for triple in turtle(lines)} == wanted, text
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
 @given(queries, contents)
 def test_a_generated_query_gives_what_it_gives_one_shot(text: str, content: Content) -> None:
     agree(text, content)
@@ -73,7 +73,7 @@ def test_many_generated_queries_give_what_they_give_one_shot(text: str, content:
     agree(text, content)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=15, deadline=None, suppress_health_check=SLOW)
 @given(ordered_queries, contents)
 def test_a_generated_query_gives_its_solutions_in_order(text: str, content: Content) -> None:
     agree_in_order(text, content)

@@ -42,7 +42,7 @@ def _kept(text: str, content: Content) -> None:
         assume(False)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
 @given(queries, contents)
 def test_the_passes_change_no_answer_of_a_generated_query(text: str, content: Content) -> None:
     _kept(text, content)
