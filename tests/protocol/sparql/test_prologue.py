@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.prologue import with_one_prologue
+from protocol.sparql.prologue import after_prologue, with_one_prologue
 
 PREFIXES = ["", "a", "b", "a2"]
 PROLOGUE = st.lists(st.tuples(st.sampled_from(PREFIXES), st.sampled_from(["http://x/", "http://y/", "http://z#"])))
@@ -66,3 +66,22 @@ def test_the_same_base_may_be_said_again_and_another_may_not() -> None:
     with pytest.raises(UnsupportedFeature) as refused:
         with_one_prologue("BASE <http://x/> INSERT DATA { <s> <p> 1 } ;\n BASE <http://y/> INSERT DATA { <s> <p> 2 }")
     assert (refused.value.line, refused.value.column) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "¦",
+        "# PREFIX\n",
+        "¦SELECT * {}",
+        "PREFIX ex: <http://e/> # SELECT\n base <b> prefix : <#>\n¦CLEAR ALL",
+        "PREFIX ex: <http://e/> ",
+        "PREFIX ex: <http://e/> ¦LOADex:a ;",
+        "¦PREFIX ex <http://e/> CLEAR ALL",
+        "BASE <b> ¦<c> CLEAR ALL",
+        "BASE <b>¦; PREFIX ex: <http://e/> CLEAR ALL",
+    ],
+)
+def test_a_prologue_ends_before_the_first_thing_that_is_no_declaration(text: str) -> None:
+    written = text.replace("¦", "")
+    assert after_prologue(written) == (text.index("¦") if "¦" in text else len(text))
