@@ -69,6 +69,17 @@ export function tokens(text) {
   return found;
 }
 
+const ESCAPE = /\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[^])/g;
+
+/** The text with letters for their codepoint escapes, which may stand in keywords (SPARQL 1.1 Query section 19.2). */
+function withLetters(text) {
+  return text.replace(ESCAPE, (escape, short, long) => {
+    const code = Number.parseInt(short ?? long ?? "0", 16);
+    const letter = code < 0x80 ? String.fromCharCode(code) : "";
+    return /[A-Za-z]/.test(letter) ? letter : escape;
+  });
+}
+
 const UPDATES = new Set(["INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH"]);
 const FORMS = new Set(["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]);
 
@@ -102,7 +113,7 @@ function streamClause(list, i) {
  *   form is SELECT, ASK, CONSTRUCT or DESCRIBE where the text is a query and says so.
  */
 export function classify(text) {
-  const list = tokens(text).filter((token) => token.kind !== "comment");
+  const list = tokens(withLetters(text)).filter((token) => token.kind !== "comment");
   if (list.length === 0) return { kind: "empty", form: null, continuous: false };
   const first = keyword(list[afterPrologue(list, 0)]);
   if (UPDATES.has(first)) return { kind: "update", form: null, continuous: false };

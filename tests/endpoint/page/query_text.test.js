@@ -52,6 +52,12 @@ test("words in strings, IRIs, names, variables and comments make nothing continu
   }
 });
 
+test("a keyword may be written with codepoint escapes", () => {
+  assert.deepEqual(kind("SELECT * FROM \\u0053TREA\\u004d <s> [RANGE 1s] {}"), ["query", "SELECT", true]);
+  assert.deepEqual(kind("S\\U00000045LECT * { \\u0053tream <s> [NOW] {} }"), ["query", "SELECT", true]);
+  assert.deepEqual(kind("SELECT * { ?s ?p '\\u0027 FROM STREAM <s> \\\\u0027' }"), ["query", "SELECT", false]);
+});
+
 test("a comparison is not taken for an IRI", () => {
   assert.equal(classify("SELECT * { FILTER(?a < 3) } # >").continuous, false);
   assert.equal(classify("SELECT * FROM STREAM <s> [NOW] { FILTER(?a<3 && ?b>'#') }").continuous, true);
