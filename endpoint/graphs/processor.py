@@ -160,10 +160,9 @@ class OxigraphProcessor(Processor):
         named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
         if not default and not named:
             default, named = _from_clauses(text, base)
-        original = text
-        refuse_misreading(original, base)
+        refuse_misreading(strOrQuery, base)
         try:
-            text = corrected(original, lambda: self._named_graphs(original, base, default, named))
+            text = corrected(text, lambda: self._named_graphs(strOrQuery, base, default, named))
             if not default and not named:
                 answer = self._store.query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
                 return {"answer": answer, "services": services}
@@ -176,7 +175,7 @@ class OxigraphProcessor(Processor):
             )
             return {"answer": answer, "services": services}
         except SyntaxError:
-            raise query_error(original, base) from None
+            raise query_error(strOrQuery, base) from None
         except (RuntimeError, OSError) as error:
             problem = _problem_of(error, services)
             if problem is None:

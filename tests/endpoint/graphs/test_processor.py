@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from rdflib.query import Result
 
-from endpoint.graphs.dataset import EndpointDataset
+from endpoint.graphs.dataset import EndpointDataset, one_shot
 from endpoint.graphs.store import GraphStore
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.sparql.guard import FetchRefused
 
@@ -122,6 +123,14 @@ def test_a_syntax_error_names_its_place(store: GraphStore, text: str, line: int,
     with pytest.raises(QuerySyntaxError) as caught:
         store.query(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_the_place_is_that_in_the_text_as_it_was_sent(store: GraphStore) -> None:
+    """Not in the text that Oxigraph is asked, in which addresses are absolute and constructs are written otherwise."""
+    text = "SELECT (GROUP_CONCAT(?o) AS ?x) { SERVICE <s> { ?s ?p ?o } GRAPH ?g { ?s ?p ?o MINUS {} } ] }"
+    with pytest.raises(QuerySyntaxError) as caught:
+        one_shot(store.dataset, text, base="http://localhost:1/", allow_fetch=AllowList.of(["*"]))
+    assert caught.value.column == text.index("]") + 1
 
 
 def test_an_undeclared_prefix_is_named_even_where_rdflib_would_know_it(store: GraphStore) -> None:
