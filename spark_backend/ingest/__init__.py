@@ -1,6 +1,6 @@
 """Request bodies become columns of timestamped elements (contract section 4, "Bodies").
 
-The way of a body, one module a step: ``bodies`` and ``markers`` validate it and write its statements
+The way of a body, one module a step: ``bodies`` and ``marked_bodies`` validate it and write its statements
 canonically (``canonical_lines``: long bodies that are written so already), ``quads`` splits these into
 columns of terms, ``facets`` adds the values of objects, ``timestamps`` and ``timestamped_graphs`` find the
 elements' times, ``message_names`` names blank nodes by their message and its time (``blank_nodes`` scopes them to the

@@ -8,7 +8,7 @@ from protocol.formats.xml_documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.json_lines import read_lines
 from spark_backend.ingest.canonical_lines import read_canonical_lines
-from spark_backend.ingest.markers import read_marked
+from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, statement_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from protocol.errors import InvalidMessage
 from protocol.streams import DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
 from protocol.terms import XSD, facets
-from spark_backend.ingest import canonical_lines, markers
+from spark_backend.ingest import canonical_lines, marked_bodies
 from spark_backend.ingest.columns import read_elements
 
 GENERATED = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -269,7 +269,7 @@ def test_the_usual_body_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> 
     def unexpected(*_: object) -> None:
         raise AssertionError("the quick way should do")
 
-    monkeypatch.setattr(markers, "_read_with_delimiters", unexpected)
+    monkeypatch.setattr(marked_bodies, "_read_with_delimiters", unexpected)
     statement = "<http://ex/a> <http://ex/p> <http://ex/o> .\n"
     for text in (
         f"# @message\n{statement}{statement}# @message\n{statement}",
@@ -283,8 +283,8 @@ def test_a_long_canonical_body_is_not_parsed_line_by_line(monkeypatch: pytest.Mo
     def unexpected(*_: object) -> None:
         raise AssertionError("the lines should do")
 
-    monkeypatch.setattr(markers, "canonical_flat_statements", unexpected)
-    monkeypatch.setattr(markers, "_read_with_delimiters", unexpected)
+    monkeypatch.setattr(marked_bodies, "canonical_flat_statements", unexpected)
+    monkeypatch.setattr(marked_bodies, "_read_with_delimiters", unexpected)
     line = '<http://ex/{0}> <http://ex/p> "{0}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     messages = [line.format(number) for number in range(1000)]
     body = Body("".join(f"# @message\n{text}" for text in messages), messages, ox.RdfFormat.N_TRIPLES, N_TRIPLES)
