@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="session")
 def csrbench() -> Path:
-    """The weather recordings; see the README for how to get them."""
+    """The weather recordings (docs/conformance.md, "Data of others")."""
     folder = SHARED / "data" / "csrbench"
     if not folder.is_dir():
         pytest.skip("the CSRBench recordings are not there (../shared/data/csrbench): the checkout's, not a fault")
