@@ -18,7 +18,7 @@ from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import Engine, EngineFailure
 from conformance.engines.hosts import WITH_SPARK, running_endpoint
 from conformance.engines.http import HttpEngine
-from conformance.engines.services import Services
+from conformance.engines.services import FederatedServices
 from conformance.engines.windows import WindowsEngine
 from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, read_known
 from conformance.manifest import ManifestError, Test
@@ -59,7 +59,7 @@ def run_command(
     console = Console(highlight=False, soft_wrap=True)
     try:
         if of_windows:
-            tests, known = rsp.select(suites), {}
+            tests, known = rsp.select_cases(suites), {}
         else:
             tests = select(root, suites)
             known = {} if baseline else read_known(THROUGH_WINDOWS if through_windows else FILE)
@@ -94,7 +94,7 @@ def _engine(url: str | None, host: str, baseline: bool, through_windows: bool, s
         with _endpoint(url, site) as endpoint, closing(WindowsEngine(endpoint)) as windows:
             yield windows
         return
-    with Services() as services:
+    with FederatedServices() as services:
         if url is not None:
             with closing(HttpEngine(Endpoint(url), services)) as engine:
                 yield engine

@@ -52,10 +52,10 @@ class GraphAnswer:
     triples: frozenset[ox.Triple] = field(default_factory=frozenset)
 
 
-Answer = Solutions | GraphAnswer | bool
+QueryResult = Solutions | GraphAnswer | bool
 
 
-def compare(expected: Answer, actual: Answer, *, lax: bool = False) -> Sameness:
+def compare(expected: QueryResult, actual: QueryResult, *, lax: bool = False) -> Sameness:
     """How far the two are the same; ``lax``: as REDUCED allows, fewer duplicates than expected will do."""
     if type(expected) is not type(actual):
         return Sameness.DIFFERENT

@@ -8,7 +8,7 @@ import io
 import pyoxigraph as ox
 
 from conformance.answers.cases import Document
-from conformance.answers.comparison import Answer, GraphAnswer, Solutions
+from conformance.answers.comparison import GraphAnswer, QueryResult, Solutions
 from conformance.manifest import Description, Term
 from conformance.vocabulary import RDF_TYPE, RS
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, SolutionsFormat
@@ -20,7 +20,7 @@ class UnreadableAnswer(ValueError):
     """The text is not an answer in the format that it is said to be in."""
 
 
-def expected_answer(document: Document) -> Answer:
+def expected_answer(document: Document) -> QueryResult:
     """The answer in a file of the suite, by its extension and, for RDF, by whether it is a result set."""
     extension = document.iri.rpartition(".")[2].lower()
     if extension in _EXTENSIONS:
@@ -31,7 +31,7 @@ def expected_answer(document: Document) -> Answer:
     return GraphAnswer(frozenset(quad.triple for quad in quads))
 
 
-def actual_answer(content: bytes, media_type: str) -> Answer:
+def actual_answer(content: bytes, media_type: str) -> QueryResult:
     """The answer in a response. UnreadableAnswer if it is not what its media type says."""
     try:
         if media_type in SOLUTIONS_OFFERS:
@@ -55,7 +55,7 @@ def graph(content: bytes, media_type: str, base: str | None = None) -> GraphAnsw
         raise UnreadableAnswer(f"this is not {media_type}: {error}") from None
 
 
-def _solutions(content: bytes, format: SolutionsFormat) -> Answer:
+def _solutions(content: bytes, format: SolutionsFormat) -> QueryResult:
     if format is SolutionsFormat.CSV:
         return solutions_of_csv(content)
     parsed = ox.parse_query_results(content, format.oxigraph)
@@ -93,7 +93,7 @@ def solutions_of_csv(content: bytes) -> Solutions:
     return Solutions(names, tuple(rows), untyped=True)
 
 
-def _result_set(quads: list[ox.Quad], place: str) -> Answer:
+def _result_set(quads: list[ox.Quad], place: str) -> QueryResult:
     """The answer in the vocabulary of result sets; ordered if its solutions are numbered (``rs:index``)."""
     store = ox.Store()
     store.extend(quads)

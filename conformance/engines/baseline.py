@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import pyoxigraph as ox
 
 from conformance.answers.cases import Dataset, QueryCase, UpdateCase
-from conformance.answers.comparison import Answer, GraphAnswer, Solutions
+from conformance.answers.comparison import GraphAnswer, QueryResult, Solutions
 from conformance.engines.engine import Contents, EngineFailure, Language
 
 
 class OxigraphEngine:
     """``Engine`` over ``pyoxigraph.Store``. It answers from the store's own graphs; SERVICE is not offered."""
 
-    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, Answer]:
+    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
         if case.services:
             raise EngineFailure("the baseline has no endpoints to ask")
         text = f"BASE <{case.base}>\n{case.text}"

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Protocol
 
 from conformance.answers.cases import QueryCase, UpdateCase
-from conformance.answers.comparison import Answer, GraphAnswer
+from conformance.answers.comparison import GraphAnswer, QueryResult
 
 
 class EngineFailure(Exception):
@@ -31,7 +31,7 @@ class Contents:
 class Engine(Protocol):
     """Answers queries, runs updates, judges syntax. Each call is on its own: nothing is left from the one before."""
 
-    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, Answer]:
+    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
         """The answer, once for each way in which the engine can be asked, by a name of that way.
 
         ``preferred``: the media type to ask for, if the test is about one. EngineFailure if there is no answer.

@@ -17,11 +17,11 @@ import httpx
 import pyoxigraph as ox
 
 from conformance.answers.cases import Document, QueryCase, UpdateCase
-from conformance.answers.comparison import Answer, GraphAnswer, Solutions
+from conformance.answers.comparison import GraphAnswer, QueryResult, Solutions
 from conformance.answers.results import UnreadableAnswer, actual_answer, graph
 from conformance.engines.endpoints import TIMEOUT_SECONDS, Endpoint
 from conformance.engines.engine import Contents, EngineFailure, Language
-from conformance.engines.services import Services, StandIns
+from conformance.engines.services import FederatedServices, StandIns
 from protocol.errors import QuerySyntaxError, UpdateSyntaxError
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
 from protocol.formats.negotiation import media_type_of
@@ -50,7 +50,10 @@ class HttpEngine:
     """``Engine`` over an endpoint. Whatever its store holds is dropped."""
 
     def __init__(
-        self, endpoint: Endpoint, services: Services | None = None, transport: httpx.BaseTransport | None = None
+        self,
+        endpoint: Endpoint,
+        services: FederatedServices | None = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         """``services``: stand in for the endpoints that SERVICE names; the endpoint must be allowed to ask them."""
         self.endpoint = endpoint
@@ -82,7 +85,7 @@ class HttpEngine:
 
     # Engine
 
-    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, Answer]:
+    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
         """See ``Engine``. Ways: ``store`` and ``parameters``; where the query names its dataset, ``FROM``."""
         turn = zlib.crc32(case.base.encode())
         mock = self._stand_ins([*(iri for iri, _ in case.services), *_FETCHED.findall(case.text)], dict(case.services))
@@ -156,7 +159,7 @@ class HttpEngine:
         turn: int,
         preferred: str | None,
         mock: StandIns | None,
-    ) -> Answer:
+    ) -> QueryResult:
         sent = text if mock is None else mock.rewritten(text)
         first = preferred or SOLUTIONS_TYPES[turn % len(SOLUTIONS_TYPES)]
         second = GRAPH_TYPES[turn % len(GRAPH_TYPES)]

@@ -37,7 +37,7 @@ class StandIns:
         return content
 
 
-class Services:
+class FederatedServices:
     """A server of stand-ins, one set at a time; a context. ``url`` is the prefix of all that it serves."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Services:
         self._server.stores = stores
         return found
 
-    def __enter__(self) -> Services:
+    def __enter__(self) -> FederatedServices:
         self._thread.start()
         return self
 

@@ -16,7 +16,7 @@ import httpx
 import pyoxigraph as ox
 
 from conformance.answers.cases import Document, QueryCase, UpdateCase, graphs_of_from
-from conformance.answers.comparison import Answer
+from conformance.answers.comparison import QueryResult
 from conformance.answers.results import UnreadableAnswer, actual_answer
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import Contents, EngineFailure, Language
@@ -42,7 +42,7 @@ class WindowsEngine:
     def close(self) -> None:
         self._client.close()
 
-    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, Answer]:
+    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
         """See ``Engine``. One way: ``windows``."""
         made: list[str] = []
         try:
@@ -81,7 +81,7 @@ class WindowsEngine:
         self._done(posted, f"the message of {iri}")
         return name
 
-    def _answer(self, text: str, case: QueryCase, preferred: str | None) -> Answer:
+    def _answer(self, text: str, case: QueryCase, preferred: str | None) -> QueryResult:
         turn = zlib.crc32(case.base.encode())
         first = preferred or SOLUTIONS_TYPES[turn % len(SOLUTIONS_TYPES)]
         second = GRAPH_TYPES[turn % len(GRAPH_TYPES)]

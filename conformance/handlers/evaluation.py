@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyoxigraph as ox
 
 from conformance.answers.cases import Dataset, query_case, update_case
-from conformance.answers.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
+from conformance.answers.comparison import GraphAnswer, QueryResult, Sameness, Solutions, compare
 from conformance.answers.results import expected_answer
 from conformance.engines.engine import Engine, EngineFailure
 from conformance.manifest import Test
@@ -51,7 +51,7 @@ def _query(test: Test, engine: Engine, about_a_format: bool) -> Outcome:
     return Outcome(test, Verdict.STRICT if worst is Sameness.STRICT else Verdict.BY_VALUE)
 
 
-def _in_order(expected: Answer, actual: Answer) -> Answer:
+def _in_order(expected: QueryResult, actual: QueryResult) -> QueryResult:
     """Order matters where the suite numbers the solutions; only there does it say what the order is."""
     if isinstance(expected, Solutions) and isinstance(actual, Solutions):
         return replace(actual, ordered=expected.ordered)
@@ -86,12 +86,12 @@ def _graphs(dataset: Dataset) -> dict[str, GraphAnswer]:
     return {name: GraphAnswer(frozenset(triples)) for name, triples in graphs.items()}
 
 
-def difference(expected: Answer, actual: Answer) -> str:
+def difference(expected: QueryResult, actual: QueryResult) -> str:
     """Both, for a person, cut where they get long."""
     return f"expected {_shown(expected)}; got {_shown(actual)}"
 
 
-def _shown(answer: Answer) -> str:
+def _shown(answer: QueryResult) -> str:
     if isinstance(answer, bool):
         return str(answer).lower()
     if isinstance(answer, GraphAnswer):

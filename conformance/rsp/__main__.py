@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from conformance.rsp.case import Refusal, case_of, select
+from conformance.rsp.case import Refusal, case_of, select_cases
 from conformance.rsp.expected import difference
 from conformance.rsp.oracle.played import expected_of
 from conformance.rsp.table import README, table, written_into
@@ -23,7 +23,7 @@ def main() -> None:
 def expect(names: tuple[str, ...], write: bool) -> None:
     """Compare what the cases expect with the oracle; ends with 1 if it is not the same."""
     differs = False
-    for test in select(names):
+    for test in select_cases(names):
         case = case_of(test)
         if isinstance(case.expected, Refusal):
             continue
@@ -41,7 +41,7 @@ def expect(names: tuple[str, ...], write: bool) -> None:
 @main.command("table")
 def write_table() -> None:
     """Write the table of features into README.md."""
-    README.write_text(written_into(README.read_text("utf-8"), table(select())), "utf-8")
+    README.write_text(written_into(README.read_text("utf-8"), table(select_cases())), "utf-8")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def are_meant(names: Sequence[str]) -> bool:
     return any(ours)
 
 
-def select(names: Sequence[str] = ()) -> list[Test]:
+def select_cases(names: Sequence[str] = ()) -> list[Test]:
     """The tests of the suite, or of its directories that are named (``rsp/gaps``). ManifestError if there is none."""
     tests = [
         replace(test, directory=f"{SUITE}/{test.directory}") for test in Suite(ROOT, BASE).tests("manifest.ttl")

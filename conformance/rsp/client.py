@@ -15,7 +15,7 @@ from conformance.engines.engine import EngineFailure
 from conformance.rsp.case import Case, Refusal
 from conformance.rsp.evaluations import evaluation_of, evaluation_of_graph, milliseconds
 from conformance.rsp.expected import Evaluation
-from conformance.rsp.script import Await, Close, Listen, Request, Resume
+from conformance.rsp.script import Await, Close, Listen, Resume, ScriptRequest
 from endpoint.client.event_stream import events
 from protocol.formats.media_types import PROBLEM
 from protocol.formats.negotiation import media_type_of
@@ -24,7 +24,7 @@ _TIMEOUT_SECONDS = 60.0
 _QUERY = {"Content-Type": "application/sparql-query"}
 
 
-class Played:
+class EndpointPlayer:
     """One case with one endpoint. Streams and queries that it made are gone after ``close``, and so are all graphs."""
 
     def __init__(self, endpoint: Endpoint, client: httpx.Client, case: Case) -> None:
@@ -57,7 +57,7 @@ class Played:
         """What the query is answered, until its result stream ends. EngineFailure if anything goes wrong."""
         for step in self._case.script:
             match step:
-                case Request():
+                case ScriptRequest():
                     self._send(step)
                 case Listen(since):
                     self._listen({} if since is None else {"since": since})
@@ -75,7 +75,7 @@ class Played:
     def refusal(self) -> Refusal:
         """How the query is refused. EngineFailure if it is not."""
         for step in self._case.script:
-            if isinstance(step, Request):
+            if isinstance(step, ScriptRequest):
                 self._send(step)
         response = self._client.post(
             f"{self._root}/sparql",
@@ -91,7 +91,7 @@ class Played:
         problem = response.json()
         return Refusal(response.status_code, problem.get("line"), problem.get("column"))
 
-    def _send(self, request: Request) -> None:
+    def _send(self, request: ScriptRequest) -> None:
         headers = {"Content-Type": request.content_type}
         path = request.target.lstrip("/")
         response = self._client.request(
@@ -103,7 +103,7 @@ class Played:
             told = " ".join(response.text[:400].split())
             raise EngineFailure(f"{request.method} {request.target}: {response.status_code} {told}")
 
-    def _note(self, request: Request, response: httpx.Response) -> None:
+    def _note(self, request: ScriptRequest, response: httpx.Response) -> None:
         """Remember what was made."""
         if not response.is_success:
             return

@@ -8,13 +8,13 @@ from contextlib import closing
 import httpx
 
 from conformance.answers.cases import QueryCase, UpdateCase
-from conformance.answers.comparison import Answer
+from conformance.answers.comparison import QueryResult
 from conformance.engines.endpoints import TIMEOUT_SECONDS, Endpoint
 from conformance.engines.engine import Contents, Engine, EngineFailure, Language
 from conformance.manifest import Test
 from conformance.outcome import Outcome, Verdict
 from conformance.rsp.case import RSPT, Case, Refusal, case_of
-from conformance.rsp.client import Played
+from conformance.rsp.client import EndpointPlayer
 from conformance.rsp.expected import difference
 
 
@@ -31,7 +31,7 @@ class RspEngine:
     def complaint(self, case: Case) -> str | None:
         """What is wrong with how the endpoint answers the case; None if nothing is."""
         try:
-            with closing(Played(self._endpoint, self._client, case)) as played:
+            with closing(EndpointPlayer(self._endpoint, self._client, case)) as played:
                 if isinstance(case.expected, Refusal):
                     refusal = played.refusal()
                     wrong = {
@@ -48,7 +48,7 @@ class RspEngine:
 
     # Engine
 
-    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, Answer]:
+    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
         """See ``Engine``: one-shot queries are not tested here."""
         raise EngineFailure("only RSP-QL cases are played")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pyoxigraph as ox
 
-from conformance.answers.comparison import Answer, GraphAnswer, Sameness, Solutions, compare
+from conformance.answers.comparison import GraphAnswer, QueryResult, Sameness, Solutions, compare
 from conformance.manifest import ManifestError
 from protocol.terms import parse_term
 
@@ -88,7 +88,7 @@ def difference(expected: Sequence[Evaluation], actual: Sequence[Evaluation], *, 
     return None
 
 
-def _answer(evaluation: Evaluation, ordered: bool) -> Answer:
+def _answer(evaluation: Evaluation, ordered: bool) -> QueryResult:
     if isinstance(evaluation.answer, bool):
         return evaluation.answer
     if evaluation.is_graph and evaluation.answer:

@@ -34,7 +34,7 @@ _PREFIXED = ("text/turtle", "application/trig", "application/sparql-query", "app
 
 
 @dataclass(frozen=True)
-class Request:
+class ScriptRequest:
     """``target`` is path and query below the endpoint's root; ``status`` None: any that means success."""
 
     method: str
@@ -74,7 +74,7 @@ class Close:
     """Nothing more is read."""
 
 
-Step = Request | Listen | Await | Resume | Close
+Step = ScriptRequest | Listen | Await | Resume | Close
 
 
 @dataclass
@@ -114,7 +114,7 @@ def _step(one: _Open, prologue: str, file: Callable[[str], str]) -> Step:
     return Close() if match["close"] else Listen(match["since"])
 
 
-def _request(match: re.Match[str], lines: list[str], prologue: str, file: Callable[[str], str]) -> Request:
+def _request(match: re.Match[str], lines: list[str], prologue: str, file: Callable[[str], str]) -> ScriptRequest:
     content_type = None
     while lines and (header := _HEADER.fullmatch(lines[0])):
         if header[1].lower() != "content-type":
@@ -132,7 +132,7 @@ def _request(match: re.Match[str], lines: list[str], prologue: str, file: Callab
         if "messages=rdfm" in content_type:
             body = _MARKER.sub(lambda line: f"{line[0]}\n{prologue}", body)
     status = None if match["status"] is None else int(match["status"])
-    return Request(match["method"], target, content_type, body, status, reference and reference[1])
+    return ScriptRequest(match["method"], target, content_type, body, status, reference and reference[1])
 
 
 def _default_type(method: str, target: str) -> str:

@@ -38,7 +38,7 @@ class ProcessReading:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class MachineSnapshot:
     """Everything measured at one instant."""
 
     readings: tuple[Reading, ...]
@@ -61,9 +61,9 @@ def sensors(cores: int) -> tuple[Sensor, ...]:
     )
 
 
-def snapshot() -> Snapshot:
+def snapshot() -> MachineSnapshot:
     """Measure now. CPU loads are those since the last call (the first one's are zero)."""
-    return Snapshot(tuple(_readings()), tuple(_biggest(BIGGEST_PROCESSES)))
+    return MachineSnapshot(tuple(_readings()), tuple(_biggest(BIGGEST_PROCESSES)))
 
 
 def _readings() -> Iterator[Reading]:

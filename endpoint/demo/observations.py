@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from endpoint.demo.measurements import Sensor, Snapshot
+from endpoint.demo.measurements import MachineSnapshot, Sensor
 from endpoint.demo.vocabulary import PREFIXES, literal
 from protocol.time import Instant, format_instant
 
 
-def observations(snapshot: Snapshot, instant: Instant) -> str:
+def observations(snapshot: MachineSnapshot, instant: Instant) -> str:
     """One RDF message in Turtle: an observation for each reading, all with ``sosa:resultTime`` at ``instant``."""
     time = f'"{format_instant(instant)}"^^xsd:dateTime'
     lines = [PREFIXES]

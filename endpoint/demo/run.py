@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from endpoint.app import create_app
 from endpoint.demo.display import Display
-from endpoint.demo.watching import Refused, watch
+from endpoint.demo.watching import RequestRefused, watch
 from endpoint.server.server import Server
 from endpoint.settings import Settings
 from protocol.access import EVERY_SCOPE, AccessToken
@@ -58,7 +58,7 @@ async def run_demo(
     display.say("stopping")
     server.should_exit = True
     await serving
-    if isinstance(failed, Refused):
+    if isinstance(failed, RequestRefused):
         raise click.ClickException(str(failed))
     if isinstance(failed, Exception):
         raise failed

@@ -15,7 +15,7 @@ import httpx
 from endpoint.client.event_stream import SILENCE_SECONDS, events_awaited
 from endpoint.client.http import problem_text
 from endpoint.demo.display import Display
-from endpoint.demo.measurements import Snapshot, core_count, sensors, snapshot
+from endpoint.demo.measurements import MachineSnapshot, core_count, sensors, snapshot
 from endpoint.demo.observations import knowledge, observations
 from endpoint.demo.queries import DemoQuery, demo_queries
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
@@ -26,7 +26,7 @@ _SECOND = 1000
 _RETRY_SECONDS = 1.0
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The endpoint did not do what the demonstration needs; the text says why."""
 
 
@@ -49,7 +49,7 @@ async def watch(client: httpx.AsyncClient, display: Display, threshold: float) -
             tasks.create_task(subscribe(client, display, query))
 
 
-async def publish(client: httpx.AsyncClient, display: Display, measure: Callable[[], Snapshot]) -> None:
+async def publish(client: httpx.AsyncClient, display: Display, measure: Callable[[], MachineSnapshot]) -> None:
     """An RDF message at every full second, and then the watermark: nothing else is coming for that second."""
     last = 0
     while True:
@@ -59,7 +59,7 @@ async def publish(client: httpx.AsyncClient, display: Display, measure: Callable
         try:
             await _request(client, "POST", f"streams/{STREAM}", "text/turtle", message)
             await _request(client, "PUT", f"streams/{STREAM}/watermark", "text/plain", str(instant))
-        except (Refused, httpx.HTTPError) as error:
+        except (RequestRefused, httpx.HTTPError) as error:
             display.say(f"a measurement was not taken: {str(error) or type(error).__name__}")
 
 
@@ -73,7 +73,7 @@ async def subscribe(client: httpx.AsyncClient, display: Display, query: DemoQuer
             url = f"queries/{quote(query.name, safe='')}/results"
             async with client.stream("GET", url, headers=headers, timeout=timeout) as response:
                 if not response.is_success:
-                    raise Refused(problem_text(await response.aread(), f"HTTP {response.status_code}"))
+                    raise RequestRefused(problem_text(await response.aread(), f"HTTP {response.status_code}"))
                 async for event in events_awaited(response):
                     if event.event == "message":
                         display.show(query, json.loads(event.data))
@@ -99,6 +99,6 @@ async def _next_second(last: Instant) -> Instant:
 async def _request(client: httpx.AsyncClient, method: str, url: str, content_type: str, body: str) -> dict[str, Any]:
     response = await client.request(method, url, content=body.encode(), headers={"Content-Type": content_type})
     if not response.is_success:
-        raise Refused(f"{method} /{url}: {problem_text(response.content, f'HTTP {response.status_code}')}")
+        raise RequestRefused(f"{method} /{url}: {problem_text(response.content, f'HTTP {response.status_code}')}")
     document: dict[str, Any] = response.json() if response.content else {}
     return document

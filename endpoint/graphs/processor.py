@@ -36,7 +36,7 @@ NAME = "oxigraph"
 # What Store.query takes in its lists, which are invariant.
 DefaultName = ox.NamedNode | ox.BlankNode | ox.DefaultGraph
 NamedName = ox.NamedNode | ox.BlankNode
-Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+OxigraphAnswer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
 class ServiceFailed(ProtocolError):
@@ -54,10 +54,10 @@ class OxigraphResult(Result):
     """
 
     def __init__(self, answered: Mapping[str, Any]) -> None:
-        answer: Answer = answered["answer"]
+        answer: OxigraphAnswer = answered["answer"]
         kind = {ox.QuerySolutions: "SELECT", ox.QueryBoolean: "ASK", ox.QueryTriples: "CONSTRUCT"}[type(answer)]
         super().__init__(kind)
-        self.answer: Answer | None = answer
+        self.answer: OxigraphAnswer | None = answer
         self._services = bool(answered.get("services"))
         self._graph: Graph | None = None
         if isinstance(answer, ox.QueryBoolean):

@@ -11,7 +11,7 @@ from endpoint.live.channel import Entry
 from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
-from endpoint.live.subscription import CutOff, Item, Reset, StartingPoint, Subscription
+from endpoint.live.subscription import CutOff, Reset, StartingPoint, Subscription, SubscriptionItem
 from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.time import FIRST_INSTANT, LAST_INSTANT
@@ -52,7 +52,7 @@ async def events(subscription: Subscription) -> AsyncGenerator[bytes, None]:
         yield sse.error_event(_problem("Internal server error", 500, "the stream failed; reconnect to resume it"))
 
 
-def _encoded(item: Item) -> bytes:
+def _encoded(item: SubscriptionItem) -> bytes:
     match item:
         case Entry():
             return item.event

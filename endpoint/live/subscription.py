@@ -54,7 +54,7 @@ class CutOff:
     position: Instant
 
 
-Item = Entry | Reset | CutOff | Ended
+SubscriptionItem = Entry | Reset | CutOff | Ended
 
 
 class Subscription:
@@ -90,14 +90,14 @@ class Subscription:
         if description.state == "ended" and self._all_delivered():
             self._last_words = "all streams of the query have ended, and every evaluation is out"
 
-    async def items(self) -> AsyncGenerator[Item, None]:
+    async def items(self) -> AsyncGenerator[SubscriptionItem, None]:
         """What the listener gets, one after the other; see ``batches``."""
         async with aclosing(self.batches()) as batches:
             async for batch in batches:
                 for item in batch:
                     yield item
 
-    async def batches(self) -> AsyncGenerator[list[Item], None]:
+    async def batches(self) -> AsyncGenerator[list[SubscriptionItem], None]:
         """What the listener gets, as it comes: as much at once as is there, and not much more than ``_BATCH_BYTES``.
 
         Raises what a replay raises, with everything before it delivered.
@@ -135,12 +135,12 @@ class Subscription:
         finally:
             self.channel.listeners -= 1
 
-    def _held(self) -> list[Item] | None:
+    def _held(self) -> list[SubscriptionItem] | None:
         """The next entries of the channel that are wanted here; None if it holds nothing more."""
         entry = self.channel.next(self._cursor)
         if entry is None:
             return None
-        batch: list[Item] = []
+        batch: list[SubscriptionItem] = []
         size = 0
         while entry is not None and size < _BATCH_BYTES:
             self._cursor = entry.sequence
@@ -172,7 +172,7 @@ class Subscription:
             case Failed():
                 return entry.sequence > self._joined
 
-    async def _past(self) -> AsyncGenerator[Item, None]:
+    async def _past(self) -> AsyncGenerator[SubscriptionItem, None]:
         """The evaluations between the position and what the channel holds, from the log.
 
         A replay that fits the channel is put there, for all: after a restart a thousand listeners come at once.

@@ -14,7 +14,7 @@ from endpoint.readers.process import ReaderProcess
 logger = logging.getLogger(__name__)
 
 
-class Answer:
+class ReaderAnswer:
     """``media_type`` and ``first`` are there after ``begin``; ``complete``: there is no more than ``first``.
 
     The time limit counts the seconds spent waiting for the reader, not those in which the client takes what is there.

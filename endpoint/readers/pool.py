@@ -16,7 +16,7 @@ from typing import Any
 import anyio.to_thread
 
 from endpoint.graphs.store import GraphStore
-from endpoint.readers.answer import Answer
+from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Frame, Kind, Question, Release
 from endpoint.readers.limits import (
@@ -169,7 +169,7 @@ class ReaderPool:
     # Questions
 
     @asynccontextmanager
-    async def answer(self, question: Question, limits: QueryLimits) -> AsyncGenerator[Answer, None]:
+    async def answer(self, question: Question, limits: QueryLimits) -> AsyncGenerator[ReaderAnswer, None]:
         """An answer that has begun. Left before its end, its evaluation is ended too, by ending the process.
 
         It sees every change acknowledged before the call, and one state of the store. Raises ProtocolError: Overloaded,
@@ -183,7 +183,7 @@ class ReaderPool:
             if snapshot not in reader.snapshots:
                 self._snapshots.use(snapshot)
                 reader.snapshots.append(snapshot)
-            answer = Answer(reader, limits)
+            answer = ReaderAnswer(reader, limits)
             await answer.begin(Asked(question, str(snapshot.directory), limits.seconds, limits.most_bytes))
             yield answer
         finally:

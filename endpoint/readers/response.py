@@ -8,7 +8,7 @@ import logging
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from endpoint.readers.answer import Answer
+from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import ClientTooSlow
 from endpoint.readers.exchange import Question
 from endpoint.readers.limits import LEAST_PACE, STALLED_SECONDS, QueryLimits
@@ -62,7 +62,7 @@ class AnswerResponse(Response):
             except ProtocolError as error:
                 logger.warning("an answer was cut off after it had begun: %s", error)
 
-    async def _stream(self, answer: Answer, send: Send) -> None:
+    async def _stream(self, answer: ReaderAnswer, send: Send) -> None:
         taker = _Taker(send)
         await taker.take(answer.first)
         async for data in answer.rest():

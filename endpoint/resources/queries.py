@@ -45,7 +45,7 @@ async def list_queries(request: Request) -> Response:
     return JSONResponse({"queries": documents}, headers=_UNCACHED)
 
 
-class Query(HTTPEndpoint):
+class QueryResource(HTTPEndpoint):
     """The resource ``/queries/NAME``."""
 
     async def get(self, request: Request) -> Response:
@@ -128,7 +128,7 @@ def _text(declared: str, body: bytes) -> str:
 
 routes: list[BaseRoute] = [
     Route("/queries", list_queries),
-    Route("/queries/{name}", Query),
+    Route("/queries/{name}", QueryResource),
     Route("/queries/{name}/results", results),
     Route("/queries/{name}/plan", plan),
 ]

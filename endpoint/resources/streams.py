@@ -56,7 +56,7 @@ async def list_streams(request: Request) -> Response:
     return JSONResponse({"streams": documents}, headers=_UNCACHED)
 
 
-class Stream(HTTPEndpoint):
+class StreamResource(HTTPEndpoint):
     """The resource ``/streams/NAME``."""
 
     async def get(self, request: Request) -> Response:
@@ -129,6 +129,6 @@ def _described(request: Request, stream: StreamDescription, *, status: int = 200
 
 routes: list[BaseRoute] = [
     Route("/streams", list_streams),
-    Route("/streams/{name}", Stream),
+    Route("/streams/{name}", StreamResource),
     Route("/streams/{name}/watermark", put_watermark, methods=["PUT"]),
 ]

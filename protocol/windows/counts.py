@@ -14,7 +14,7 @@ from itertools import accumulate
 from protocol.time import Instant
 from protocol.windows.spec import Unit
 
-Item = tuple[Instant, Instant, int]
+CountedElement = tuple[Instant, Instant, int]
 """An element with triples: its timestamp, its entry and the number of its triples."""
 
 
@@ -31,11 +31,11 @@ class Counts:
         self._times = array("q")
         self._on_time = {unit: array("q") for unit in Unit}
         # Late elements by their entries, and how many have entered with each.
-        self._late: list[Item] = []
+        self._late: list[CountedElement] = []
         self._late_entries = array("q")
         self._late_counts = {unit: array("q") for unit in Unit}
 
-    def extend(self, items: Iterable[Item]) -> None:
+    def extend(self, items: Iterable[CountedElement]) -> None:
         """Add elements, in any order."""
         fresh: dict[Instant, tuple[int, int]] = {}
         late = []
@@ -127,7 +127,7 @@ class Counts:
         """The first instant t at which so many on-time ones have timestamps in (after, t]; None while there is none."""
         return self._nth(unit, self._upto(unit, after) + count)
 
-    def _keep_late(self, late: list[Item]) -> None:
+    def _keep_late(self, late: list[CountedElement]) -> None:
         self._late = late
         self._late_entries = array("q", [entry for _, entry, _ in late])
         self._late_counts = {unit: array("q", accumulate(_weight(unit, item) for item in late)) for unit in Unit}
@@ -160,7 +160,7 @@ class Counts:
             self._on_time[unit][i:] = array("q", list(counts)[1:])
 
 
-def _weight(unit: Unit, item: Item) -> int:
+def _weight(unit: Unit, item: CountedElement) -> int:
     return 1 if unit is Unit.ELEMENTS else item[2]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from conformance import run as running
 from conformance.answers.cases import QueryCase
-from conformance.answers.comparison import Answer, Solutions
+from conformance.answers.comparison import QueryResult, Solutions
 from conformance.engines.baseline import OxigraphEngine
 from conformance.known import Judgement, Known, Owner, judge, read_known
 from conformance.manifest import ManifestError, Suite, Test
@@ -74,7 +74,7 @@ def test_tests_of_each_kind_pass_and_an_unknown_kind_fails(tests: list[Test]) ->
 
 
 class WrongEngine(OxigraphEngine):
-    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, Answer]:
+    def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
         right = super().answers(case, preferred)["store"]
         assert isinstance(right, Solutions)
         return {"store": right, "parameters": Solutions(right.variables, ({"n": ox.Literal("2")},))}

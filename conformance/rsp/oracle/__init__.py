@@ -12,7 +12,7 @@ It decides what is right where the engine is tested, so it shares no code with `
 - ``evaluation``: the answers (Definitions 17 and 24)
 - ``reading``, ``window_text``: a query's text; ``played``, ``messages``, ``stream_settings``: a case's requests
 
-Entry point: ``answers(query, streams, graphs, start, horizon) -> {instant: Answer}``. ``streams`` by the names that
+Entry point: ``answers(query, streams, graphs, start, horizon) -> {instant: OracleAnswer}``. ``streams`` by the names that
 windows use; ``graphs`` a ``Graphs``, or a function from the instant to one; ``start``: evaluations are after it (None:
 from the beginning; a window LANDMARK without a time wants ``window.started(start)``); ``horizon``: the first and the
 last instant to be looked at, in ms.
@@ -21,8 +21,8 @@ last instant to be looked at, in ms.
 from __future__ import annotations
 
 from conformance.rsp.oracle.dataset import Graphs
-from conformance.rsp.oracle.elements import Element, Stream, Triple
-from conformance.rsp.oracle.evaluation import Answer, Query, answers
+from conformance.rsp.oracle.elements import Element, OracleStream, Triple
+from conformance.rsp.oracle.evaluation import OracleAnswer, OracleQuery, answers
 from conformance.rsp.oracle.instants import evaluation_instants
 from conformance.rsp.oracle.r2s import Solution
 from conformance.rsp.oracle.windows import (
@@ -42,15 +42,15 @@ __all__ = [
     "CLOSE",
     "NON_EMPTY",
     "PERIODIC",
-    "Answer",
     "CountWindow",
     "Element",
     "Graphs",
     "LandmarkWindow",
     "NowWindow",
-    "Query",
+    "OracleAnswer",
+    "OracleQuery",
+    "OracleStream",
     "Solution",
-    "Stream",
     "TimeWindow",
     "Triple",
     "Window",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyoxigraph as ox
 
-from conformance.rsp.oracle.elements import Stream, Triple
+from conformance.rsp.oracle.elements import OracleStream, Triple
 from conformance.rsp.oracle.windows import Window
 
 
@@ -26,7 +26,7 @@ class Graphs:
         return Graphs(merged, {graph: self.named.get(graph, frozenset()) for graph in named})
 
 
-def dataset(windows: Sequence[Window], streams: Mapping[str, Stream], graphs: Graphs, t: int) -> ox.Store:
+def dataset(windows: Sequence[Window], streams: Mapping[str, OracleStream], graphs: Graphs, t: int) -> ox.Store:
     """G0 with the content of the windows without a name, the named graphs, and each named window's content."""
     store = ox.Store()
     _add(store, graphs.default, None)

@@ -27,7 +27,7 @@ class Element:
 
 
 @dataclass
-class Stream:
+class OracleStream:
     """The elements of one stream in the order of arrival. ``lateness`` in ms; ``said``: the watermark that was set."""
 
     lateness: int = 0

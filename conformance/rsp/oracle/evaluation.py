@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pyoxigraph as ox
 
 from conformance.rsp.oracle.dataset import Graphs, dataset
-from conformance.rsp.oracle.elements import Stream, Triple
+from conformance.rsp.oracle.elements import OracleStream, Triple
 from conformance.rsp.oracle.instants import evaluation_instants
 from conformance.rsp.oracle.r2s import Solution, streamed
 from conformance.rsp.oracle.timestamps import with_times
@@ -22,7 +22,7 @@ _BLANK = "urn:x-oracle:blank:"
 
 
 @dataclass(frozen=True)
-class Query:
+class OracleQuery:
     """A continuous query.
 
     ``sparql`` is its standard part with GRAPH for WINDOW: an ASK or a SELECT, of all of the pattern's solutions if
@@ -41,7 +41,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Answer:
+class OracleAnswer:
     """What is expected at one instant. ``content``: a boolean, triples, or solutions in order (else sorted).
 
     ``bounds``: (o, t] of each of the query's windows. ``variables``: those of a SELECT.
@@ -53,17 +53,17 @@ class Answer:
 
 
 def answers(
-    query: Query,
-    streams: Mapping[str, Stream],
+    query: OracleQuery,
+    streams: Mapping[str, OracleStream],
     graphs: Graphs | Callable[[int], Graphs],
     start: int | None,
     horizon: tuple[int, int],
-) -> dict[int, Answer]:
+) -> dict[int, OracleAnswer]:
     """The answers of a query at each instant of its ET after ``start``.
 
     ``graphs``: the static ones, or what they are at an instant. ``horizon``: all instants that are looked at, in ms.
     """
-    found: dict[int, Answer] = {}
+    found: dict[int, OracleAnswer] = {}
     timed = with_times(query.sparql, dict(_PREFIX.findall(query.sparql)))
     previous: list[Solution] = []
     for t in evaluation_instants(query.windows, streams, start, horizon):
@@ -75,7 +75,7 @@ def answers(
         functions = {} if timed is None else timed.functions(_times(query, streams, t), _date_time)
         result = store.query(text, use_default_graph_as_union=False, custom_functions=functions)
         if isinstance(result, ox.QueryBoolean):
-            found[t] = Answer(bool(result), bounds)
+            found[t] = OracleAnswer(bool(result), bounds)
             continue
         assert isinstance(result, ox.QuerySolutions)
         names = tuple(variable.value for variable in result.variables)
@@ -86,13 +86,15 @@ def answers(
         chosen = streamed(query.operator, current, previous)
         previous = current
         if query.template is not None:
-            found[t] = Answer(_instantiated(query, chosen), bounds)
+            found[t] = OracleAnswer(_instantiated(query, chosen), bounds)
         else:
-            found[t] = Answer(tuple(chosen) if query.ordered else tuple(sorted(chosen, key=sorted)), bounds, names)
+            found[t] = OracleAnswer(
+                tuple(chosen) if query.ordered else tuple(sorted(chosen, key=sorted)), bounds, names
+            )
     return found
 
 
-def _times(query: Query, streams: Mapping[str, Stream], t: int) -> dict[str | None, dict[Triple, int]]:
+def _times(query: OracleQuery, streams: Mapping[str, OracleStream], t: int) -> dict[str | None, dict[Triple, int]]:
     """The latest time of each streamed triple of each graph."""
     times: dict[str | None, dict[Triple, int]] = {}
     for window in query.windows:
@@ -106,7 +108,7 @@ def _date_time(t: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=t)).isoformat().replace("+00:00", "Z")
 
 
-def _instantiated(query: Query, solutions: Sequence[Solution]) -> frozenset[Triple]:
+def _instantiated(query: OracleQuery, solutions: Sequence[Solution]) -> frozenset[Triple]:
     """The template with each solution's terms (SPARQL 1.1 section 16.2); its blank nodes are new each time."""
     triples: set[Triple] = set()
     for number, solution in enumerate(solutions):

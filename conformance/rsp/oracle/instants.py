@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.rsp.oracle.elements import Stream
+from conformance.rsp.oracle.elements import OracleStream
 from conformance.rsp.oracle.windows import CHANGE, CLOSE, NON_EMPTY, PERIODIC, Window
 
 _CHEAPEST_FIRST = (PERIODIC, CLOSE, CHANGE, NON_EMPTY)
 
 
-def reports(window: Window, stream: Stream, t: int) -> bool:
+def reports(window: Window, stream: OracleStream, t: int) -> bool:
     """Whether all of the window's strategies hold at t."""
     strategies = window.default if window.strategies is None else window.strategies
     return all(_holds(one, window, stream, t) for one in _CHEAPEST_FIRST if one in strategies)
 
 
-def _holds(strategy: str, window: Window, stream: Stream, t: int) -> bool:
+def _holds(strategy: str, window: Window, stream: OracleStream, t: int) -> bool:
     if strategy == CLOSE:
         return window.closes(stream, t)
     if strategy == PERIODIC:
@@ -27,7 +27,7 @@ def _holds(strategy: str, window: Window, stream: Stream, t: int) -> bool:
 
 
 def evaluation_instants(
-    windows: Sequence[Window], streams: Mapping[str, Stream], start: int | None, horizon: tuple[int, int]
+    windows: Sequence[Window], streams: Mapping[str, OracleStream], start: int | None, horizon: tuple[int, int]
 ) -> list[int]:
     """ET of a query that started after ``start``, as far as its streams' watermarks have come.
 
@@ -53,7 +53,7 @@ def evaluation_instants(
     return [t for t in instants if t <= upto and (start is None or t > start)]
 
 
-def _last(windows: Sequence[Window], read: Mapping[str, Stream], instants: Sequence[int]) -> int:
+def _last(windows: Sequence[Window], read: Mapping[str, OracleStream], instants: Sequence[int]) -> int:
     elements = [element for stream in read.values() for element in stream.elements]
     said = [stream.said for stream in read.values() if stream.said is not None]
     for t in instants:

@@ -12,14 +12,14 @@ import pyoxigraph as ox
 from conformance.rsp.case import Case
 from conformance.rsp.expected import Evaluation
 from conformance.rsp.oracle.dataset import Graphs
-from conformance.rsp.oracle.elements import Stream, Triple
-from conformance.rsp.oracle.evaluation import Answer, answers
+from conformance.rsp.oracle.elements import OracleStream, Triple
+from conformance.rsp.oracle.evaluation import OracleAnswer, answers
 from conformance.rsp.oracle.messages import elements
 from conformance.rsp.oracle.reading import ReadQuery, read_query
-from conformance.rsp.oracle.stream_settings import Settings, settings_of
+from conformance.rsp.oracle.stream_settings import OracleSettings, settings_of
 from conformance.rsp.oracle.window_text import instant
 from conformance.rsp.oracle.windows import CountWindow, LandmarkWindow, TimeWindow, Window
-from conformance.rsp.script import Await, Close, Listen, Request, Step
+from conformance.rsp.script import Await, Close, Listen, ScriptRequest, Step
 
 ROOT = "http://oracle.invalid/"
 _LONGEST = 300_000
@@ -27,12 +27,12 @@ _LONGEST = 300_000
 
 
 @dataclass
-class Played:
+class OraclePlayer:
     """The state after some steps. ``queries``: those registered under a name, with their start, in order."""
 
     text: str
-    streams: dict[str, Stream] = field(default_factory=dict)
-    settings: dict[str, Settings] = field(default_factory=dict)
+    streams: dict[str, OracleStream] = field(default_factory=dict)
+    settings: dict[str, OracleSettings] = field(default_factory=dict)
     store: ox.Store = field(default_factory=ox.Store)
     queries: list[tuple[str, ReadQuery, int | None]] = field(default_factory=list)
     earlier: list[tuple[int, Graphs]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Played:
 
     def take(self, step: Step) -> None:
         match step:
-            case Request():
+            case ScriptRequest():
                 if step.status is None or step.status < 300:
                     self._request(step)
             case Listen(since):
@@ -66,12 +66,12 @@ class Played:
         self.asked = own
         self.start = self._reached(own) if since is None else asked
 
-    def _request(self, request: Request) -> None:
+    def _request(self, request: ScriptRequest) -> None:
         match request.path:
             case ("streams", name):
                 if request.method == "PUT":
                     self.settings[name] = settings_of(request.body, ROOT + f"streams/{name}")
-                    self.streams[self.settings[name].iri] = Stream(self.settings[name].lateness)
+                    self.streams[self.settings[name].iri] = OracleStream(self.settings[name].lateness)
                 elif request.method == "POST":
                     at = parse_qs(urlsplit(request.target).query).get("at", [None])[0]
                     settings = self.settings[name]
@@ -101,7 +101,7 @@ class Played:
         name = name or (read.name or "").rpartition("/")[2]
         self.queries.append((name, read, self._reached(read)))
         if read.publishes:
-            self.streams[self._output(name, read)] = Stream()
+            self.streams[self._output(name, read)] = OracleStream()
 
     def _output(self, name: str, read: ReadQuery) -> str:
         return read.name if read.name is not None and ":" in read.name else f"{ROOT}streams/{name}"
@@ -112,7 +112,7 @@ class Played:
         watermarks = [stream.watermark for stream in streams if not stream.ended]
         return None if None in watermarks else min((w for w in watermarks if w is not None), default=None)
 
-    def _load(self, request: Request) -> None:
+    def _load(self, request: ScriptRequest) -> None:
         graph = parse_qs(urlsplit(request.target).query).get("graph", [None])[0]
         name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
         if request.method in ("PUT", "DELETE"):
@@ -162,7 +162,7 @@ class Played:
         if not output.ended and reached is not None:
             output.advance(reached)
 
-    def _answers(self, read: ReadQuery, start: int | None) -> dict[int, Answer]:
+    def _answers(self, read: ReadQuery, start: int | None) -> dict[int, OracleAnswer]:
         windows = tuple(window.started(start) for window in read.query.windows)
         return answers(
             replace(read.query, windows=windows), self.streams, self.graphs, start, self._horizon(windows)
@@ -182,7 +182,7 @@ class Played:
 
 def expected_of(case: Case) -> list[Evaluation]:
     """What a case has to be answered, as the model says."""
-    played = Played(case.query)
+    played = OraclePlayer(case.query)
     for step in case.script:
         played.take(step)
     return played.evaluations()
@@ -201,7 +201,7 @@ def _reach(window: Window) -> int:
             return window.period + 2
 
 
-def _evaluation(t: int, answer: Answer, read: ReadQuery) -> Evaluation:
+def _evaluation(t: int, answer: OracleAnswer, read: ReadQuery) -> Evaluation:
     query = read.query
     if isinstance(answer.content, bool):
         return Evaluation(t, answer.content, query.operator, _told(t, answer, query.windows))
@@ -213,7 +213,7 @@ def _evaluation(t: int, answer: Answer, read: ReadQuery) -> Evaluation:
     return Evaluation(t, rows, query.operator, _told(t, answer, query.windows))
 
 
-def _told(t: int, answer: Answer, windows: Sequence[Window]) -> Mapping[str, tuple[int, int]]:
+def _told(t: int, answer: OracleAnswer, windows: Sequence[Window]) -> Mapping[str, tuple[int, int]]:
     """The bounds that the contract speaks of: those of an instance (o, t] of a window with a name."""
     return {
         window.graph: bounds

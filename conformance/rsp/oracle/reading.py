@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from conformance.rsp.oracle.evaluation import Query
+from conformance.rsp.oracle.evaluation import OracleQuery
 from conformance.rsp.oracle.window_text import DURATION, duration, steps_as_written, window
 from conformance.rsp.oracle.windows import CHANGE, PERIODIC, Window
 
@@ -40,7 +40,7 @@ _ORDER = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
 class ReadQuery:
     """A query, with the IRIs of its streams, and what REGISTER says: the kind of it and its name (IRI or word)."""
 
-    query: Query
+    query: OracleQuery
     kind: str | None = None
     name: str | None = None
 
@@ -95,7 +95,7 @@ def read_query(text: str, base: str) -> ReadQuery:
     kind = None if registered is None else registered["kind"].upper()
     operator = operator or (kind if kind in ("RSTREAM", "ISTREAM", "DSTREAM") else None)
     every = None if registered is None or registered["every"] is None else duration(registered["every"])
-    query = Query(
+    query = OracleQuery(
         _with_reports(written, every),
         text,
         operator or ("ISTREAM" if patterns else "RSTREAM"),

@@ -16,7 +16,7 @@ DEFAULT_PATH = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class OracleSettings:
     """A stream's IRI, its allowed lateness in ms, and the properties that carry a message's time."""
 
     iri: str
@@ -24,10 +24,10 @@ class Settings:
     path: tuple[str, ...] = DEFAULT_PATH
 
 
-def settings_of(body: str, iri: str) -> Settings:
+def settings_of(body: str, iri: str) -> OracleSettings:
     """The settings in a body of JSON; ``iri``: the stream's where none is given."""
     given = json.loads(body or "{}")
-    return Settings(
+    return OracleSettings(
         given.get("iri", iri),
         duration(given.get("allowedLateness", "PT0S")),
         tuple(given.get("timestampPath", DEFAULT_PATH)),

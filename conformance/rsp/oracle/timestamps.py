@@ -15,7 +15,7 @@ import pyoxigraph as ox
 
 from conformance.rsp.oracle.elements import Triple
 
-Function = Callable[..., ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None]
+TimestampFunction = Callable[..., ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None]
 
 _READS = re.compile(r"\btimestamp\s*\(\s*(\?\w+)\s*\)", re.IGNORECASE)
 _TOKEN = re.compile(
@@ -38,10 +38,10 @@ class Timed:
 
     def functions(
         self, times: Mapping[str | None, Mapping[Triple, int]], date_time: Callable[[int], str]
-    ) -> dict[ox.NamedNode, Function]:
+    ) -> dict[ox.NamedNode, TimestampFunction]:
         """The query's functions over the times of the triples of each graph (None: the default graph)."""
 
-        def time_in(graph: str | None) -> Function:
+        def time_in(graph: str | None) -> TimestampFunction:
             def time(*terms: object) -> ox.Literal | None:
                 s, p, o = map(str, terms)
                 found = times.get(graph, {}).get((s, p, o))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
-from conformance.rsp.oracle.elements import Element, Stream, Triple
+from conformance.rsp.oracle.elements import Element, OracleStream, Triple
 
 CLOSE, NON_EMPTY, CHANGE, PERIODIC = "ON_WINDOW_CLOSE", "NON_EMPTY_CONTENT", "ON_CONTENT_CHANGE", "PERIODIC"
 YEAR_1 = -62_135_596_800_000
@@ -30,19 +30,19 @@ class Window(ABC):
         """What stands in its brackets, without REPORT."""
 
     @abstractmethod
-    def content(self, stream: Stream, t: int) -> frozenset[Triple]:
+    def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
         """The triples in it at t: a set (contract section 2)."""
 
     @abstractmethod
-    def timed(self, stream: Stream, t: int) -> dict[Triple, int]:
+    def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
         """Each triple in it at t with its latest timestamp."""
 
     @abstractmethod
-    def bounds(self, stream: Stream, t: int) -> tuple[int, int]:
+    def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
         """What is said of its content: (o, t]."""
 
     @abstractmethod
-    def closes(self, stream: Stream, t: int) -> bool:
+    def closes(self, stream: OracleStream, t: int) -> bool:
         """Whether it closes at t."""
 
     @abstractmethod
@@ -76,14 +76,14 @@ class IntervalWindow(Window):
     def opening(self, t: int) -> int:
         """The o of the present instance."""
 
-    def bounds(self, stream: Stream, t: int) -> tuple[int, int]:
+    def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
         opening = self.opening(t)
         return (opening, t) if opening < t else (t, t)
 
-    def content(self, stream: Stream, t: int) -> frozenset[Triple]:
+    def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
         return frozenset(self.timed(stream, t))
 
-    def timed(self, stream: Stream, t: int) -> dict[Triple, int]:
+    def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
         opening = self.opening(t)
         there = [element for element in stream.elements if opening < element.time and element.takes_part(t)]
         return _latest([(element.time, triple) for element in there for triple in element.triples])
@@ -109,7 +109,7 @@ class TimeWindow(IntervalWindow):
         i = max(0, -((self.origin + self.width - t) // self.slide))
         return self.origin + i * self.slide
 
-    def closes(self, stream: Stream, t: int) -> bool:
+    def closes(self, stream: OracleStream, t: int) -> bool:
         return self.opening(t) + self.width == t
 
     def beats(self, t: int) -> bool:
@@ -146,7 +146,7 @@ class NowWindow(IntervalWindow):
     def opening(self, t: int) -> int:
         return t - 1 if self.origin is None or t > self.origin else self.origin
 
-    def closes(self, stream: Stream, t: int) -> bool:
+    def closes(self, stream: OracleStream, t: int) -> bool:
         return self.origin is None or t > self.origin
 
     def beats(self, t: int) -> bool:
@@ -183,7 +183,7 @@ class LandmarkWindow(IntervalWindow):
     def opening(self, t: int) -> int:
         return YEAR_1 if self.landmark is None else self.landmark
 
-    def closes(self, stream: Stream, t: int) -> bool:
+    def closes(self, stream: OracleStream, t: int) -> bool:
         assert self.step is not None
         return _steps(self._origin, self.step, t)
 
@@ -214,18 +214,18 @@ class CountWindow(Window):
     def forgets(self) -> bool:
         return False
 
-    def content(self, stream: Stream, t: int) -> frozenset[Triple]:
+    def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
         return frozenset(self.timed(stream, t))
 
-    def timed(self, stream: Stream, t: int) -> dict[Triple, int]:
+    def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
         last = self._items(stream, t)[-self.size :]
         return _latest([(time, triple) for time, triples in last for triple in triples])
 
-    def bounds(self, stream: Stream, t: int) -> tuple[int, int]:
+    def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
         last = self._items(stream, t)[-self.size :]
         return (last[0][0] - 1, t) if last else (t, t)
 
-    def closes(self, stream: Stream, t: int) -> bool:
+    def closes(self, stream: OracleStream, t: int) -> bool:
         """Whether the count passes a multiple of the step at t."""
         now, before = len(self._items(stream, t)), len(self._items(stream, t - 1))
         return any(count % self.step == 0 for count in range(before + 1, now + 1))
@@ -233,7 +233,7 @@ class CountWindow(Window):
     def beats(self, t: int) -> bool:
         return _steps(self.origin, self.period, t)
 
-    def _items(self, stream: Stream, t: int) -> list[tuple[int, tuple[Triple, ...]]]:
+    def _items(self, stream: OracleStream, t: int) -> list[tuple[int, tuple[Triple, ...]]]:
         """What takes part at t in its order: elements, or the triples of each in the order they were sent."""
         there = sorted((e for e in stream.elements if e.triples and e.takes_part(t)), key=lambda e: e.time)
         if self.by == "ELEMENTS":

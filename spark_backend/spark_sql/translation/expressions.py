@@ -17,7 +17,7 @@ _TRIES: dict[type[exp.Expr], str] = {exp.Add: "try_add", exp.Sub: "try_subtract"
 _BYTES_FROM_THE_LAST = " || ".join(f"substring(md5(x), {place}, 2)" for place in range(31, 16, -2))
 
 
-def translate(tree: exp.Expr) -> exp.Expr:
+def translate_expressions(tree: exp.Expr) -> exp.Expr:
     """The tree with each expression in it translated, innermost first. What has no translation is refused."""
     for node in reversed(list(tree.walk(bfs=True))):
         translation = _TRANSLATIONS.get(type(node))

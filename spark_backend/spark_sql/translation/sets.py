@@ -34,12 +34,14 @@ def with_sets(tree: exp.Expr) -> exp.Expr:
 def as_set(query: exp.Query) -> exp.Select:
     """The rows of a query, each once."""
     names = query.named_selects
-    kept = [exp.column(name) for name in names if not is_number(name, names)]
-    columns = [carried(exp.column(name)).as_(name) if is_number(name, names) else exp.column(name) for name in names]
+    kept = [exp.column(name) for name in names if not is_number_column(name, names)]
+    columns = [
+        carried(exp.column(name)).as_(name) if is_number_column(name, names) else exp.column(name) for name in names
+    ]
     return exp.select(*columns).from_(query.subquery("d")).group_by(*kept)
 
 
-def is_number(name: str, beside: Sequence[str]) -> bool:
+def is_number_column(name: str, beside: Sequence[str]) -> bool:
     """Whether a column, by its name and those beside it, is a term's number: ``v1_n``, or ``n`` with a kind ``k``."""
     return name.endswith("_n") or (name == "n" and "k" in beside)
 

@@ -13,7 +13,7 @@ from protocol.errors import UnsupportedFeature
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.spark_sql.translation.constructs import is_call, is_known
 from spark_backend.spark_sql.translation.dialect import SparkSite
-from spark_backend.spark_sql.translation.expressions import no_translation, translate
+from spark_backend.spark_sql.translation.expressions import no_translation, translate_expressions
 from spark_backend.spark_sql.translation.outer_joins import without_calls_in_on
 from spark_backend.spark_sql.translation.program import Fixpoint, Program, ProgramStep, Table
 from spark_backend.spark_sql.translation.sets import as_set, is_facet, with_sets
@@ -110,4 +110,4 @@ def _with_order_outside(tree: exp.Expr) -> exp.Query:
 def _write(query: exp.Expr, names: dict[str, str]) -> str:
     query = query.copy()
     rename_tables(query, names)
-    return translate(with_sets(query)).sql(dialect=SparkSite)
+    return translate_expressions(with_sets(query)).sql(dialect=SparkSite)

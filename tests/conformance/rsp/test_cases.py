@@ -6,13 +6,13 @@ from itertools import groupby
 import pytest
 
 from conformance.manifest import Test
-from conformance.rsp.case import ROOT, Refusal, case_of, select
+from conformance.rsp.case import ROOT, Refusal, case_of, select_cases
 from conformance.rsp.expected import difference
 from conformance.rsp.oracle.played import expected_of
-from conformance.rsp.script import Listen, Request
+from conformance.rsp.script import Listen, ScriptRequest
 from conformance.rsp.table import README, table, written_into
 
-TESTS = select()
+TESTS = select_cases()
 FEATURES = {name: list(tests) for name, tests in groupby(TESTS, key=lambda test: test.directory)}
 
 
@@ -37,7 +37,7 @@ def test_the_table_of_features_is_current() -> None:
 def test_a_case_has_at_most_a_dozen_requests_that_append() -> None:
     for test in TESTS:
         steps = case_of(test).script
-        appends = [step for step in steps if isinstance(step, Request) and step.target.startswith("/streams/")]
+        appends = [step for step in steps if isinstance(step, ScriptRequest) and step.target.startswith("/streams/")]
         assert sum(step.method == "POST" for step in appends) <= 12, test.iri
         assert sum(isinstance(step, Listen) for step in steps) == 1, test.iri
 

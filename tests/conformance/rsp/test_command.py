@@ -13,7 +13,7 @@ from conformance.cli import conformance
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.engine import Engine
 from conformance.manifest import ManifestError
-from conformance.rsp.case import are_meant, select
+from conformance.rsp.case import are_meant, select_cases
 from conformance.rsp.engine import RspEngine
 
 
@@ -65,10 +65,10 @@ def test_what_cannot_be_run_is_told(arguments: Sequence[str], told: str) -> None
 
 
 def test_directories_are_selected_by_name() -> None:
-    assert {test.directory for test in select(["rsp/gaps", "rsp/late/"])} == {"rsp/gaps", "rsp/late"}
-    assert {test.directory for test in select(["rsp"])} == {test.directory for test in select()}
+    assert {test.directory for test in select_cases(["rsp/gaps", "rsp/late/"])} == {"rsp/gaps", "rsp/late"}
+    assert {test.directory for test in select_cases(["rsp"])} == {test.directory for test in select_cases()}
     with pytest.raises(ManifestError, match="no directory"):
-        select(["rsp/gap"])
+        select_cases(["rsp/gap"])
 
 
 def test_the_suite_is_meant_by_its_name_alone() -> None:

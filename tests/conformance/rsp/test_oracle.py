@@ -17,8 +17,8 @@ from conformance.rsp.oracle import (
     Graphs,
     LandmarkWindow,
     NowWindow,
-    Query,
-    Stream,
+    OracleQuery,
+    OracleStream,
     TimeWindow,
     Window,
     answers,
@@ -34,9 +34,9 @@ def named(*names: str) -> list[str]:
     return [f"<{EX}{name}>" for name in names]
 
 
-def stream(*elements: tuple[int, str], lateness: int = 0, ended: bool = True) -> Stream:
+def stream(*elements: tuple[int, str], lateness: int = 0, ended: bool = True) -> OracleStream:
     """Elements of triples ``subject predicate object``, local names, with commas between triples."""
-    made = Stream(lateness)
+    made = OracleStream(lateness)
     for time, text in elements:
         made.append(time, [(s, p, o) for s, p, o in (named(*triple.split()) for triple in text.split(",") if triple)])
     made.ended = ended
@@ -49,7 +49,7 @@ NEARBY = stream(
 COUPON = stream((8, "alice offers ten"), (15, "bob offers coffee"))
 
 
-def instants(window: Window, over: Stream) -> list[int]:
+def instants(window: Window, over: OracleStream) -> list[int]:
     return evaluation_instants([window], {window.stream: over}, None, HORIZON)
 
 
@@ -63,7 +63,7 @@ def test_example_7_the_windows_and_the_present_one_at_9() -> None:
 def test_example_10_is_answered_at_8_and_16() -> None:
     w1 = TimeWindow("nearby", f"{EX}w1", None, 0, 5, 2, 1)
     w2 = TimeWindow("coupon", f"{EX}w2", frozenset({CLOSE, NON_EMPTY}), 0, 2, 2, 0)
-    query = Query(
+    query = OracleQuery(
         (w1, w2),
         f"SELECT ?shopper ?shop WHERE {{ GRAPH <{EX}w1> {{ ?shopper <{EX}near> ?shop }} "
         f"GRAPH <{EX}w2> {{ ?owner <{EX}offers> ?coupon }} ?owner <{EX}owns> ?shop }}",
@@ -134,14 +134,14 @@ def test_now_holds_the_elements_of_the_instant_and_a_landmark_all_after_it() -> 
 )
 def test_streaming_operators_compare_with_the_evaluation_before(operator: str, expected: list[int]) -> None:
     over = stream((1, "a v x,b v x"), (6, "b v x,c v x"), (11, "b v x"))
-    query = Query((TimeWindow("s", None, None, 0, 5, 5, 0),), EVERYTHING, operator)
+    query = OracleQuery((TimeWindow("s", None, None, 0, 5, 5, 0),), EVERYTHING, operator)
     found = answers(query, {"s": over}, Graphs(), None, HORIZON)
     assert [len(answer.content) for answer in found.values() if isinstance(answer.content, tuple)] == expected
 
 
 def test_static_graphs_may_differ_from_instant_to_instant() -> None:
     over = stream((1, "a v x"), (6, "a v x"))
-    query = Query((TimeWindow("s", f"{EX}w", None, 0, 5, 5, 0),), EVERYTHING)
+    query = OracleQuery((TimeWindow("s", f"{EX}w", None, 0, 5, 5, 0),), EVERYTHING)
 
     def graphs(t: int) -> Graphs:
         s, p, o = named("a", "in", "kitchen" if t <= 5 else "hall")

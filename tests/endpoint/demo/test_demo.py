@@ -10,7 +10,7 @@ from rich.console import Console
 
 from endpoint.demo import measurements
 from endpoint.demo.display import Display
-from endpoint.demo.measurements import ProcessReading, Reading, Snapshot, sensors, snapshot
+from endpoint.demo.measurements import MachineSnapshot, ProcessReading, Reading, sensors, snapshot
 from endpoint.demo.observations import knowledge, observations
 from endpoint.demo.queries import DemoQuery, demo_queries
 from endpoint.demo.vocabulary import MACHINE
@@ -31,7 +31,9 @@ def objects(turtle: str, predicate: str) -> list[str]:
 
 
 def test_every_reading_is_an_observation_at_the_instant_of_the_message() -> None:
-    measured = Snapshot((Reading("core0-load", 12.34), Reading("disk-read", 10**15)), (ProcessReading(7, "x", 2048),))
+    measured = MachineSnapshot(
+        (Reading("core0-load", 12.34), Reading("disk-read", 10**15)), (ProcessReading(7, "x", 2048),)
+    )
     message = observations(measured, 1_500)
     assert objects(message, SOSA + "hasSimpleResult") == ["12.3", "1000000000000000", "2048"]
     assert objects(message, SOSA + "resultTime") == ["1970-01-01T00:00:01.500Z"] * 3
@@ -41,7 +43,7 @@ def test_every_reading_is_an_observation_at_the_instant_of_the_message() -> None
 
 @pytest.mark.parametrize("name", ["", 'a"b\\c', "line\nbreak", "größe 🚀", "tab\tand\rreturn", "\udcff"])
 def test_a_process_may_be_named_as_it_likes(name: str) -> None:
-    message = observations(Snapshot((), (ProcessReading(1, name, 1),)), 0)
+    message = observations(MachineSnapshot((), (ProcessReading(1, name, 1),)), 0)
     found = objects(message, "http://www.w3.org/2000/01/rdf-schema#label")
     assert found == [name.encode("utf-8", "replace").decode()]
 

@@ -12,7 +12,7 @@ from sse_starlette.sse import AppStatus
 from endpoint.backend import Ended, Evaluation, Failed, Progress
 from endpoint.live.channel import Bounds, Entry
 from endpoint.live.hub import Hub
-from endpoint.live.subscription import BEGINNING, NOW, CutOff, Item, Reset, StartingPoint
+from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, StartingPoint, SubscriptionItem
 from protocol.errors import NotFound, QuerySemanticError, Unavailable
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings
@@ -41,8 +41,8 @@ def hub_for(backend: FakeBackend, bounds: Bounds | None = None) -> Hub:
 class Listener:
     """Reads a subscription in a task of its own, as a client that is fast enough."""
 
-    def __init__(self, items: AsyncGenerator[Item, None]) -> None:
-        self.got: list[Item] = []
+    def __init__(self, items: AsyncGenerator[SubscriptionItem, None]) -> None:
+        self.got: list[SubscriptionItem] = []
         self.items = items
         self.task = asyncio.create_task(self._read())
 
@@ -318,7 +318,7 @@ def test_who_reads_the_past_is_not_cut_off_for_the_present_going_on() -> None:
             backend.evaluate("q", n, answer(n))
         hub = hub_for(backend, Bounds(entries=4))
         items = (await hub.subscribe("q", BEGINNING)).items()
-        got: list[Item] = []
+        got: list[SubscriptionItem] = []
         for n in range(50, 80):
             got.append(await anext(items))
             backend.evaluate("q", n, answer(n))

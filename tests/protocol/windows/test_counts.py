@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.windows.counts import Counts, Item
+from protocol.windows.counts import CountedElement, Counts
 from protocol.windows.spec import Unit
 from protocol.windows.timeline import Timeline
 
@@ -19,14 +19,14 @@ items = st.lists(
 units = st.sampled_from(Unit)
 
 
-def counted(items: list[Item], chunk: int) -> Counts:
+def counted(items: list[CountedElement], chunk: int) -> Counts:
     counts = Counts()
     for i in range(0, len(items), chunk):
         counts.extend(items[i : i + chunk])
     return counts
 
 
-def there(items: list[Item], unit: Unit, t: int) -> list[int]:
+def there(items: list[CountedElement], unit: Unit, t: int) -> list[int]:
     """The timestamps of all that takes part at t, ascending, each as often as it counts."""
     weights = [(time, 1 if unit is Unit.ELEMENTS else triples) for time, entry, triples in items if entry <= t]
     return sorted(time for time, weight in weights for _ in range(weight))
@@ -34,7 +34,7 @@ def there(items: list[Item], unit: Unit, t: int) -> list[int]:
 
 @given(items, units, st.integers(1, 5), st.integers(-25, 45), st.integers(0, 30))
 def test_what_takes_part_is_counted_however_it_came_in_batches(
-    items: list[Item], unit: Unit, chunk: int, t: int, before: int
+    items: list[CountedElement], unit: Unit, chunk: int, t: int, before: int
 ) -> None:
     counts = counted(items, chunk)
     counts.before[unit] = before
@@ -44,7 +44,7 @@ def test_what_takes_part_is_counted_however_it_came_in_batches(
 
 @given(items, units, st.integers(1, 5), st.integers(0, 40), st.integers(0, 5))
 def test_a_count_is_reached_at_the_first_instant_with_so_many(
-    items: list[Item], unit: Unit, chunk: int, count: int, before: int
+    items: list[CountedElement], unit: Unit, chunk: int, count: int, before: int
 ) -> None:
     counts = counted(items, chunk)
     counts.before[unit] = before
@@ -54,27 +54,27 @@ def test_a_count_is_reached_at_the_first_instant_with_so_many(
 
 @given(items, units, st.integers(1, 5), st.integers(1, 8), st.integers(-25, 45))
 def test_the_oldest_of_the_last_ones_is_found_by_its_timestamp(
-    items: list[Item], unit: Unit, chunk: int, count: int, t: int
+    items: list[CountedElement], unit: Unit, chunk: int, count: int, t: int
 ) -> None:
     times = there(items, unit, t)
     assert counted(items, chunk).oldest(unit, count, t) == (times[-count:][0] if times else None)
 
 
 @given(items, units, st.integers(1, 8), st.integers(-25, 25))
-def test_so_many_have_come_after_an_instant(items: list[Item], unit: Unit, count: int, after: int) -> None:
+def test_so_many_have_come_after_an_instant(items: list[CountedElement], unit: Unit, count: int, after: int) -> None:
     on_time = [item for item in items if item[0] == item[1]]
     newer = [time for time in there(on_time, unit, 100) if time > after]
     assert counted(items, 4).filled(unit, count, after) == (newer[count - 1] if len(newer) >= count else None)
 
 
 @given(items, st.integers(-25, 45))
-def test_the_next_entry_is_that_of_any_element(items: list[Item], after: int) -> None:
+def test_the_next_entry_is_that_of_any_element(items: list[CountedElement], after: int) -> None:
     assert counted(items, 3).next_entry(after) == min((e for _, e, _ in items if e > after), default=None)
 
 
 @given(items, units, st.integers(-25, 45), st.integers(0, 70), st.integers(1, 8), st.integers(0, 40), st.integers(0, 5))
 def test_what_was_forgotten_is_counted_as_long_there(
-    items: list[Item], unit: Unit, before: int, later: int, count: int, reached: int, held_before: int
+    items: list[CountedElement], unit: Unit, before: int, later: int, count: int, reached: int, held_before: int
 ) -> None:
     counts, whole = counted(items, 3), counted(items, 3)
     counts.before[unit] = whole.before[unit] = held_before

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.rsp.oracle import (
-    Answer,
     Graphs,
-    Query,
-    Stream,
+    OracleAnswer,
+    OracleQuery,
+    OracleStream,
     Triple,
     answers,
 )
@@ -46,7 +46,7 @@ class Run:
         self._directory = directory
         self._scenario = scenario
         self.text, self.query = build(scenario.shape, scenario.windows, scenario.operator)
-        self.streams = {name: Stream(lateness) for name, lateness in scenario.lateness.items()}
+        self.streams = {name: OracleStream(lateness) for name, lateness in scenario.lateness.items()}
         self.start: int | None = None
         self.told: list[Evaluation] = []
         self.stepped = self._open()
@@ -103,7 +103,7 @@ class Run:
     def replayed(self, after: int | None) -> list[Evaluation]:
         return list(self.stepped.backend.replay("q", after, END))
 
-    def expected(self, start: int | None) -> dict[int, Answer]:
+    def expected(self, start: int | None) -> dict[int, OracleAnswer]:
         return answers(self.query, self.streams, Graphs(STATIC, {EX + "about": ABOUT}), start, horizon(self.streams))
 
 
@@ -133,20 +133,20 @@ def post(stepped: SteppedBackend, stream: str, elements: Sequence[tuple[int, fro
     stepped.backend.append(stream, "# @message\n".join(messages).encode(), "application/n-quads; messages=rdfm", None)
 
 
-def horizon(streams: Mapping[str, Stream]) -> tuple[int, int]:
+def horizon(streams: Mapping[str, OracleStream]) -> tuple[int, int]:
     """Beyond every evaluation that scenarios can bring about."""
     times = [element.time for stream in streams.values() for element in stream.elements]
     return -60, max([0, *times, *(stream.said or 0 for stream in streams.values())]) + 100
 
 
-def least_watermark(query: Query, streams: dict[str, Stream]) -> int | None:
+def least_watermark(query: OracleQuery, streams: dict[str, OracleStream]) -> int | None:
     """Where a query starts; an ended stream holds nobody up, and where all have ended nothing follows."""
     read = {window.stream: streams[window.stream] for window in query.windows}
     watermarks = [stream.watermark for stream in read.values() if not stream.ended]
     return None if None in watermarks else min((w for w in watermarks if w is not None), default=END)
 
 
-def read(evaluation: Evaluation, query: Query, streams: dict[str, Stream]) -> Answer:
+def read(evaluation: Evaluation, query: OracleQuery, streams: dict[str, OracleStream]) -> OracleAnswer:
     """A document as the oracle writes its answers. CONSTRUCT's say nothing of the windows."""
     text = evaluation.data.decode()
     bounds = {window: window.bounds(streams[window.stream], evaluation.instant) for window in query.windows}
@@ -155,7 +155,7 @@ def read(evaluation: Evaluation, query: Query, streams: dict[str, Stream]) -> An
         lines = text.splitlines()
         assert len(lines) == len(set(lines))
         s_p_o = [line.removesuffix(" .").split(" ", 2) for line in lines]
-        return Answer(frozenset((s, p, o) for s, p, o in s_p_o), expected_bounds)
+        return OracleAnswer(frozenset((s, p, o) for s, p, o in s_p_o), expected_bounds)
     document = json.loads(text)
     assert document["evaluation"]["time"] == format_instant(evaluation.instant)
     assert document["evaluation"]["operator"] == query.operator
@@ -165,12 +165,12 @@ def read(evaluation: Evaluation, query: Query, streams: dict[str, Stream]) -> An
         assert told[graph] == [format_instant(bound) for bound in bounds[window]]
     assert sorted(map(tuple, told.values())) == sorted(tuple(map(format_instant, b)) for b in expected_bounds)
     if "boolean" in document:
-        return Answer(document["boolean"], expected_bounds)
+        return OracleAnswer(document["boolean"], expected_bounds)
     solutions = [
         frozenset((name, written_term(term)) for name, term in binding.items())
         for binding in document["results"]["bindings"]
     ]
-    return Answer(tuple(solutions) if query.ordered else tuple(sorted(solutions, key=sorted)), expected_bounds)
+    return OracleAnswer(tuple(solutions) if query.ordered else tuple(sorted(solutions, key=sorted)), expected_bounds)
 
 
 def written_term(term: dict[str, str]) -> str:
@@ -180,7 +180,7 @@ def written_term(term: dict[str, str]) -> str:
     return json.dumps(term["value"]) + (f"^^<{datatype}>" if datatype else "")
 
 
-def check_same(run: Run, told: Sequence[Evaluation], expected: dict[int, Answer]) -> None:
+def check_same(run: Run, told: Sequence[Evaluation], expected: dict[int, OracleAnswer]) -> None:
     instants = [evaluation.instant for evaluation in told]
     assert instants == list(expected), f"start {run.start}, told {instants}, expected {list(expected)}"
     for evaluation in told:

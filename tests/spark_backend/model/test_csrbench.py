@@ -15,7 +15,7 @@ from functools import cache
 import pyoxigraph as ox
 import pytest
 
-from conformance.rsp.oracle import CHANGE, Solution, Stream, TimeWindow, evaluation_instants
+from conformance.rsp.oracle import CHANGE, OracleStream, Solution, TimeWindow, evaluation_instants
 from conformance.rsp.oracle.r2s import streamed
 from tests.spark_backend.model.csrbench import FOLDER, STREAM, Given, queries, recordings
 from tests.spark_backend.model.scenario_run import written_term
@@ -60,9 +60,9 @@ SYSTEMS = {
 
 
 @pytest.fixture(scope="module")
-def stream() -> Stream:
+def stream() -> OracleStream:
     """When there is something: that decides on instants and windows, and what it is does not."""
-    found = Stream()
+    found = OracleStream()
     for second in recordings():
         found.append(second, [("<http://ex/s>", "<http://ex/p>", f'"{second}"')])
     found.ended = True
@@ -85,7 +85,7 @@ def solutions(number: int, opening: int, upto: int) -> tuple[Solution, ...]:
     )
 
 
-def expected(stream: Stream, system: System, given: Given, t0: int) -> dict[int, tuple[Solution, ...]]:
+def expected(stream: OracleStream, system: System, given: Given, t0: int) -> dict[int, tuple[Solution, ...]]:
     window = system.window(given, t0)
     previous: tuple[Solution, ...] = ()
     found: dict[int, tuple[Solution, ...]] = {}
@@ -128,7 +128,7 @@ def told(stepped: SteppedBackend, name: str) -> dict[int, tuple[Solution, ...]]:
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("number", range(1, 8))
 def test_every_answer_is_exact_whenever_the_window_opens(
-    stepped: SteppedBackend, stream: Stream, system: str, number: int
+    stepped: SteppedBackend, stream: OracleStream, system: str, number: int
 ) -> None:
     given = queries()[number]
     answers = [expected(stream, SYSTEMS[system], given, t0) for t0 in range(given.width + 1)]

@@ -13,10 +13,10 @@ import pyoxigraph as ox
 import pytest
 
 from conformance.manifest import Test
-from conformance.rsp.case import Case, Refusal, case_of, select
+from conformance.rsp.case import Case, Refusal, case_of, select_cases
 from conformance.rsp.evaluations import evaluation_of
 from conformance.rsp.expected import Evaluation, difference
-from conformance.rsp.script import Await, Close, Listen, Request
+from conformance.rsp.script import Await, Close, Listen, ScriptRequest
 from protocol import evaluations
 from protocol.errors import ProtocolError
 from protocol.formats.stream_settings import parse_stream_settings
@@ -28,7 +28,7 @@ from spark_backend.queries.statics import Quad
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
 END = 2**62
-FEATURES = {name: list(tests) for name, tests in groupby(select(), key=lambda test: test.directory)}
+FEATURES = {name: list(tests) for name, tests in groupby(select_cases(), key=lambda test: test.directory)}
 
 
 class Played:
@@ -46,9 +46,9 @@ class Played:
     def play(self) -> None:
         for step in self._case.script:
             match step:
-                case Request() if step.status is None:
+                case ScriptRequest() if step.status is None:
                     self._request(step)
-                case Request():
+                case ScriptRequest():
                     with pytest.raises(ProtocolError) as refused:
                         self._request(step)
                     assert refused.value.status == step.status
@@ -98,7 +98,7 @@ class Played:
         if text == self._case.query:
             self._name = name
 
-    def _request(self, request: Request) -> None:
+    def _request(self, request: ScriptRequest) -> None:
         backend, body = self.stepped.backend, request.body.encode()
         match request.path:
             case ("streams", name) if request.method == "PUT":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from conformance.rsp.oracle import Query, Triple, Window
+from conformance.rsp.oracle import OracleQuery, Triple, Window
 
 EX = "http://ex/"
 VALUE, KNOWS, LABEL, SEEN = (f"<{EX}{name}>" for name in ("value", "knows", "label", "seen"))
@@ -108,7 +108,7 @@ SHAPES = (
 )
 
 
-def build(shape: Shape, windows: Sequence[Window], operator: str | None) -> tuple[str, Query]:
+def build(shape: Shape, windows: Sequence[Window], operator: str | None) -> tuple[str, OracleQuery]:
     """The RSP-QL text and the oracle's query. ``operator`` None: none is written."""
     named = [window.graph for window in windows if window.graph is not None]
 
@@ -130,7 +130,7 @@ def build(shape: Shape, windows: Sequence[Window], operator: str | None) -> tupl
     text = f"{select} {written} WHERE {{ {body('WINDOW')} }} {shape.modifiers}"
     form = "SELECT *" if shape.template is not None else shape.select
     sparql = f"{form} WHERE {{ {standard} }} {shape.modifiers}"
-    return text, Query(tuple(windows), sparql, operator or "RSTREAM", template, shape.ordered)
+    return text, OracleQuery(tuple(windows), sparql, operator or "RSTREAM", template, shape.ordered)
 
 
 def clause(window: Window) -> str:

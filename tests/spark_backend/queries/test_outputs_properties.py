@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.rsp.oracle import Answer, CountWindow, Graphs, Stream, Window, answers
+from conformance.rsp.oracle import CountWindow, Graphs, OracleAnswer, OracleStream, Window, answers
 from protocol.evaluations import Evaluation, Failed
 from protocol.time import Instant
 from tests.spark_backend.model.scenario_run import horizon, least_watermark, post, read
@@ -86,7 +86,7 @@ def check_network(network: Network) -> None:
         build(network.first, network.first_windows, network.operator),
         build(network.second, network.second_windows, None),
     )
-    source = Stream()
+    source = OracleStream()
     told: dict[Instant, Evaluation] = {}
     with tempfile.TemporaryDirectory() as directory:
         stepped = SteppedBackend(Path(directory))
@@ -132,7 +132,7 @@ def check_network(network: Network) -> None:
             published = stepped.backend.stream("out")
         finally:
             stepped.close()
-    output = Stream()
+    output = OracleStream()
     for instant, answer in answers(first, {"s": source}, Graphs(), None, horizon({"s": source})).items():
         assert isinstance(answer.content, frozenset)
         output.append(instant, answer.content)
@@ -144,7 +144,7 @@ def check_network(network: Network) -> None:
     size = sum(len(element.triples) for element in output.elements)
     assert (published.elements, published.triples, published.late) == (len(output.elements), size, 0)
     assert published.watermark == (None if output.ended else output.watermark)
-    expected: dict[Instant, Answer] = answers(second, {"out": output}, Graphs(), None, horizon({"out": output}))
+    expected: dict[Instant, OracleAnswer] = answers(second, {"out": output}, Graphs(), None, horizon({"out": output}))
     assert list(told) == list(expected)
     for instant, evaluation in told.items():
         assert read(evaluation, second, {"out": output}) == expected[instant]

@@ -22,7 +22,7 @@ from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.values import FALSE, TRUE, UNBOUND, Value, constant, of_term, of_truth
 
-NOW = a.Variable("__now__")
+NOW_VARIABLE = a.Variable("__now__")
 """Stands for NOW() in what is handed to the prelude: the evaluation instant (contract section 3)."""
 
 _BOOLEAN_FUNCTIONS = ORDERINGS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
@@ -246,8 +246,8 @@ class ExpressionCompiler:
     def _abstract(self, expression: a.Expression, taken: dict[a.Variable, str]) -> a.Expression:
         match expression:
             case a.Call("NOW", ()):
-                taken[NOW] = self._now
-                return NOW
+                taken[NOW_VARIABLE] = self._now
+                return NOW_VARIABLE
             case a.Call() if is_drawn(expression) or expression.name == "TIMESTAMP":
                 drawn = a.Variable(f"__draw {len(taken)}")
                 taken[drawn] = self.value(expression).term
