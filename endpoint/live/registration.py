@@ -62,7 +62,7 @@ async def register_query(hub: Hub, query: ContinuousQuery, since: Instant | None
         return name, False
 
 
-async def delete_query(hub: Hub, name: str) -> None:
+async def remove_query(hub: Hub, name: str) -> None:
     """End the standing query; its listeners are told. Raises NotFound."""
     async with hub.lock(name):
         await standing_query(hub, name)

@@ -26,7 +26,7 @@ def result_stream(
 
     @asynccontextmanager
     async def opened() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
-        async with subscribed() as subscription, aclosing(events(subscription)) as stream:
+        async with subscribed() as subscription, aclosing(result_events(subscription)) as stream:
             yield stream
 
     return EventStreamResponse(listeners, opened)
@@ -38,7 +38,7 @@ async def subscribed(hub: Hub, name: str, start: StartingPoint) -> AsyncGenerato
     yield await hub.subscribe(name, start)
 
 
-async def events(subscription: Subscription) -> AsyncGenerator[bytes, None]:
+async def result_events(subscription: Subscription) -> AsyncGenerator[bytes, None]:
     """A subscription as bytes, whole events; a failure is the last of them, as the response has begun."""
     yield sse.HEARTBEAT
     try:

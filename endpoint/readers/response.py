@@ -34,7 +34,7 @@ class AnswerResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         relaying = asyncio.ensure_future(self._relay(scope, send))
-        leaving = asyncio.ensure_future(_disconnected(receive))
+        leaving = asyncio.ensure_future(disconnected(receive))
         try:
             await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
             if relaying.done():
@@ -96,6 +96,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def _disconnected(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client is gone; what is left of its body is thrown away."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -37,7 +37,7 @@ class AnswerWriter:
         self._written += len(data)
         if self._written > self._most:
             raise ResultTooLarge(
-                f"the result is larger than {_shown(self._most)}, the limit of this endpoint: "
+                f"the result is larger than {_size_text(self._most)}, the limit of this endpoint: "
                 "ask for less of it at a time (LIMIT and OFFSET, fewer variables)",
                 extra={"limit": self._most},
             )
@@ -62,5 +62,5 @@ class AnswerWriter:
         self._send(frame(Kind.LAST, self._kept))
 
 
-def _shown(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size // 2**20} MiB" if size >= 2**20 and size % 2**20 == 0 else f"{size} bytes"

@@ -15,6 +15,7 @@ from endpoint.live.hub import Hub
 from endpoint.live.registration import located, register_query, standing_query
 from endpoint.live.result_stream import result_stream
 from endpoint.live.subscription import RequestedStart, Subscription
+from endpoint.readers.response import disconnected
 from endpoint.resources.accept import answer_response, answer_type
 from endpoint.resources.parameters import mounted_at, read_requested_start, read_since
 from endpoint.resources.query_document import query_document
@@ -76,7 +77,7 @@ async def _next_answer(
     """
     async with services.unregistered.listening(query, start) as subscription:
         answered = asyncio.ensure_future(_first(subscription))
-        left = asyncio.ensure_future(_disconnected(request))
+        left = asyncio.ensure_future(disconnected(request.receive))
         waiting = (answered, left)
         try:
             await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -108,8 +109,3 @@ async def _first(subscription: Subscription) -> Evaluation:
                     "as far as the streams' retention reaches"
                 )
     raise Unavailable("the endpoint is being stopped: ask again when it is back")
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

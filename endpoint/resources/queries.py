@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from endpoint.live.registration import delete_query, located, put_query, standing_query
+from endpoint.live.registration import located, put_query, remove_query, standing_query
 from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.accept import answer_response, answer_type
 from endpoint.resources.parameters import mounted_at, requested_start, since_parameter
@@ -74,7 +74,7 @@ class QueryResource(HTTPEndpoint):
 
     async def delete(self, request: Request) -> Response:
         """End a standing query."""
-        await delete_query(services_of(request.app).hub, checked_name(request.path_params["name"]))
+        await remove_query(services_of(request.app).hub, checked_name(request.path_params["name"]))
         return Response(status_code=204)
 
 
@@ -97,7 +97,7 @@ async def results(request: Request) -> Response:
     return answer_response(latest, form, media_type)
 
 
-async def plan(request: Request) -> Response:
+async def show_plan(request: Request) -> Response:
     """How the query is evaluated, for a person."""
     hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
     await standing_query(hub, name)
@@ -130,5 +130,5 @@ routes: list[BaseRoute] = [
     Route("/queries", list_queries),
     Route("/queries/{name}", QueryResource),
     Route("/queries/{name}/results", results),
-    Route("/queries/{name}/plan", plan),
+    Route("/queries/{name}/plan", show_plan),
 ]

@@ -161,7 +161,7 @@ def test_a_failing_replay_is_the_last_event() -> None:
         hub = Hub(backend)
         hub.bind()
         backend.failures["replay"] = RuntimeError("the disk is gone: /secret/path")
-        stream = result_stream.events(await hub.subscribe("q", StartingPoint(0)))
+        stream = result_stream.result_events(await hub.subscribe("q", StartingPoint(0)))
         told = b"".join([event async for event in stream])
         assert b"event: error" in told
         assert b"secret" not in told
