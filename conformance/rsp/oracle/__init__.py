@@ -13,9 +13,9 @@ It decides what is right where the engine is tested, so it shares no code with `
 - ``reading``, ``window_text``: a query's text; ``played``, ``messages``, ``stream_settings``: a case's requests
 
 Entry point: ``answers(query, streams, graphs, start, horizon) -> {instant: OracleAnswer}``. ``streams`` by the names
-that windows use; ``graphs`` a ``Graphs``, or a function from the instant to one; ``start``: evaluations are after it (None:
-from the beginning; a window LANDMARK without a time wants ``window.started(start)``); ``horizon``: the first and the
-last instant to be looked at, in ms.
+that windows use; ``graphs`` a ``Graphs``, or a function from the instant to one; ``start``: evaluations are after it
+(None: from the beginning; a window LANDMARK without a time wants ``window.started(start)``); ``horizon``: the first
+and the last instant to be looked at, in ms.
 """
 
 from __future__ import annotations
