@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS
 from protocol.formats.negotiation import (
@@ -103,3 +107,18 @@ def test_utf8_may_be_named(charset: str) -> None:
 def test_another_encoding_is_refused(content_type: str) -> None:
     with pytest.raises(UnsupportedMediaType, match="send UTF-8"):
         require_utf8(content_type)
+
+
+_PIECES = st.sampled_from(
+    [*'ab0.5*/;=," \\%\'\t-é\0', "text/csv", ";q=0.5", "; charset=utf-8", "charset*0*=", "UTF-8''"]
+)  # fmt: skip
+
+
+@given(st.lists(_PIECES, max_size=15).map("".join))
+def test_whatever_stands_in_a_header_is_read_or_refused(header: str) -> None:
+    assert all(0 <= one.quality <= 1 for one in media_ranges(header))
+    assert media_type_of(header) == media_type_of(header).lower()
+    with suppress(UnsupportedMediaType):
+        require_utf8(header)
+    with suppress(NotAcceptable):
+        assert choose(header, SOLUTIONS_OFFERS) in SOLUTIONS_OFFERS
