@@ -16,7 +16,7 @@ from tests.server.server_process import ServerProcess
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.server]
 
 CHECKOUT = Path(__file__).parents[2]
-COUNT = "SELECT (COUNT(*) AS ?n) FROM STREAM <http://ex/s> [RANGE 10s STEP 5s] WHERE { ?s ?p ?o }"
+COUNT = "SELECT (COUNT(*) AS ?n) FROM STREAM <http://ex/counted> [RANGE 10s STEP 5s] WHERE { ?s ?p ?o }"
 
 
 def run(*command: str | Path, directory: Path) -> str:
@@ -66,15 +66,15 @@ def test_the_program_of_the_wheel_answers_queries(programs: Path, away: Path, mo
         assert answer.text.splitlines() == ["n", "1"]
         page = server.client.get("/", headers={"Accept": "text/html"})
         assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
-        server.event_stream("s", "http://ex/s")
+        server.event_stream("counted", "http://ex/counted")
         server.register("count", COUNT)
-        server.post("s", "<http://ex/a> <http://ex/p> 1, 2 .", 1_000)
-        server.watermark("s", "end")
+        server.post("counted", "<http://ex/a> <http://ex/p> 1, 2 .", 1_000)
+        server.watermark("counted", "end")
         counted = [
             (document["evaluation"]["time"], document["results"]["bindings"][0]["n"]["value"])
             for document in server.answers("/queries/count/results")
         ]
         assert counted == [("1970-01-01T00:00:05Z", "2"), ("1970-01-01T00:00:10Z", "2")]
         # The cases come with the wheel, and so do their expected answers.
-        table = run(program, "conformance", "rsp", "--url", server.url, directory=away)
-        assert "rsp" in table
+        table = run(program, "conformance", "rsp/examples", "rsp/static", "--url", server.url, directory=away)
+        assert "rsp/examples" in table
