@@ -77,9 +77,7 @@ def query_fault(text: str, base: str | None = None) -> Fault | None:
 def query_error(text: str, base: str | None = None) -> ProtocolError:
     """The error, with its place, to answer with for a text that Oxigraph does not take for a query."""
     source = Source(text)
-    fault = query_fault(source.text, base)
-    if fault is None:
-        fault = _escape(source)
+    fault = query_fault(source.text, base) or _escape(source)
     return source.error(*_of_streams(source.text, fault), QuerySyntaxError)
 
 
