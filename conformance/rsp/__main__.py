@@ -8,7 +8,7 @@ import click
 
 from conformance.rsp.case import Refusal, case_of, select_cases
 from conformance.rsp.expected import difference
-from conformance.rsp.oracle.played import expected_of
+from conformance.rsp.oracle.player import expected_of
 from conformance.rsp.table import README, table, written_into
 
 

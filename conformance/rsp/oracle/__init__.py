@@ -10,7 +10,7 @@ It decides what is right where the engine is tested, so it shares no code with `
 - ``timestamps``: ``timestamp(?v)`` (contract section 3)
 - ``r2s``: RStream, IStream, DStream (Definitions 20 to 22)
 - ``evaluation``: the answers (Definitions 17 and 24)
-- ``reading``, ``window_text``: a query's text; ``played``, ``messages``, ``stream_settings``: a case's requests
+- ``reading``, ``window_text``: a query's text; ``player``, ``messages``, ``stream_settings``: a case's requests
 
 Entry point: ``answers(query, streams, graphs, start, horizon) -> {instant: OracleAnswer}``. ``streams`` by the names
 that windows use; ``graphs`` a ``Graphs``, or a function from the instant to one; ``start``: evaluations are after it

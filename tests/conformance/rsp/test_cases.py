@@ -8,7 +8,7 @@ import pytest
 from conformance.manifest import Test
 from conformance.rsp.case import ROOT, Refusal, case_of, select_cases
 from conformance.rsp.expected import difference
-from conformance.rsp.oracle.played import expected_of
+from conformance.rsp.oracle.player import expected_of
 from conformance.rsp.script import Listen, ScriptRequest
 from conformance.rsp.table import README, table, written_into
 

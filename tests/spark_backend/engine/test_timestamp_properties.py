@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.rsp.case import Case
 from conformance.rsp.expected import difference
-from conformance.rsp.oracle.played import expected_of
+from conformance.rsp.oracle.player import expected_of
 from conformance.rsp.script import read_script
 from tests.spark_backend.model.test_rsp_cases import played
 
