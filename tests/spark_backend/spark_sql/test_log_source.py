@@ -18,7 +18,7 @@ from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, TimeWi
 from spark_backend.evaluation.window_contents import contents
 from spark_backend.log import run
 from spark_backend.log.reader import LogReader
-from spark_backend.spark_sql.windows import source as log_source
+from spark_backend.spark_sql.windows import source
 from spark_backend.spark_sql.windows.source import StreamLogWindow, source_options
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 
@@ -72,8 +72,8 @@ def test_the_partitions_have_a_windows_rows_each_at_its_instants(
 ) -> None:
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "FULL_ROWS", 4)
-        patch.setattr(log_source, "_ROWS_OF_PARTITION", 3)
-        patch.setattr(log_source, "_ROWS_OF_BATCH", 2)
+        patch.setattr(source, "_ROWS_OF_PARTITION", 3)
+        patch.setattr(source, "_ROWS_OF_BATCH", 2)
         site = Site(Path(directory), lateness=lateness)
         for request in requests:
             site.append(request)
@@ -108,7 +108,7 @@ def test_an_empty_stream_is_one_partition_without_rows(site: Site) -> None:
 
 def test_a_log_is_read_in_parts_of_about_the_same_size(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "FULL_ROWS", 10)
-    monkeypatch.setattr(log_source, "_ROWS_OF_PARTITION", 25)
+    monkeypatch.setattr(source, "_ROWS_OF_PARTITION", 25)
     for time in range(1, 11):
         site.append([(time, [("<http://ex/a>", "<http://ex/p>", f'"{time} {n}"') for n in range(10)])])
     reader = StreamLogWindow(source_options(site.layout.root, "s", TimeWindow(10, 10, 0), [10])).reader(None)
