@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -26,8 +28,17 @@ class AnswerResponse(Response):
     take a part of an answer for the whole. A client that leaves, or takes next to nothing, ends the query.
     """
 
-    def __init__(self, readers: ReaderPool, question: Question, limits: QueryLimits) -> None:
+    def __init__(
+        self,
+        readers: ReaderPool,
+        question: Question,
+        limits: QueryLimits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``clock`` gives seconds that never step back: those in which the client keeps a reader waiting."""
         super().__init__()
+        self._clock = clock
         self._readers = readers
         self._question = question
         self._limits = limits
@@ -63,7 +74,7 @@ class AnswerResponse(Response):
                 logger.warning("an answer was cut off after it had begun: %s", error)
 
     async def _stream(self, answer: ReaderAnswer, send: Send) -> None:
-        taker = _Taker(send)
+        taker = _Taker(send, self._clock)
         await taker.take(answer.first)
         async for data in answer.rest():
             await taker.take(data)
@@ -73,27 +84,24 @@ class AnswerResponse(Response):
 class _Taker:
     """The client, and how long it has kept a reader waiting."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, clock: Callable[[], float]) -> None:
         self._send = send
+        self._clock = clock
         self._taken = 0
         self._waited = 0.0
 
     async def take(self, data: bytes, *, last: bool = False) -> None:
         """Returns when the connection has room for more. Raises ClientTooSlow."""
-        began = _now()
+        began = self._clock()
         try:
             async with asyncio.timeout(STALLED_SECONDS):
                 await self._send({"type": "http.response.body", "body": data, "more_body": not last})
         except TimeoutError:
             raise ClientTooSlow(f"the client took nothing for {STALLED_SECONDS:g} s") from None
-        self._waited += _now() - began
+        self._waited += self._clock() - began
         self._taken += len(data)
         if self._waited > STALLED_SECONDS + self._taken / LEAST_PACE:
             raise ClientTooSlow(f"the client took less than {LEAST_PACE} bytes a second")
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 async def disconnected(receive: Receive) -> None:

@@ -123,8 +123,9 @@ def test_who_may_do_nothing_is_refused_before_the_body_is_read(client: TestClien
         return {"type": "http.request", "body": b"x", "more_body": True}
 
     async def check() -> None:
-        exchange = Exchange(client.app, "/sparql", method="POST", content_type="application/sparql-update")
-        exchange._receive = receive  # type: ignore[method-assign]
+        exchange = Exchange(
+            client.app, "/sparql", method="POST", receive=receive, content_type="application/sparql-update"
+        )
         await until(lambda: exchange.complete)
         assert (exchange.status, received) == (401, [])
 
@@ -153,7 +154,7 @@ def test_an_event_stream_may_have_its_token_in_the_url_where_nobody_sees_it(back
         exchange = Exchange(app, path, accept="text/event-stream")
         await until(lambda: exchange.status is not None)
         assert exchange.status == 200
-        assert exchange._scope["query_string"] == b"since=beginning"
+        assert exchange.scope["query_string"] == b"since=beginning"
         await exchange.leave()
         services_of(app).readers.end()
         services_of(app).store.close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Receive
 
 from endpoint import create_app
 from endpoint.settings import Settings
@@ -76,6 +77,16 @@ def served(backend: FakeBackend, check: Callable[[Starlette], Awaitable[None]]) 
     run(alive())
 
 
+@dataclass
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    now: float = 0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Exchange:
     """One request to an ASGI application, driven by hand: what has come so far, and the client's leaving.
 
@@ -90,13 +101,14 @@ class Exchange:
         method: str = "GET",
         body: bytes = b"",
         takes: asyncio.Event | None = None,
+        receive: Receive | None = None,
         **headers: str,
     ) -> None:
         self.takes = takes if takes is not None else asyncio.Event()
         if takes is None:
             self.takes.set()
         path, _, query = path.partition("?")
-        self._scope: dict[str, Any] = {
+        self.scope: dict[str, Any] = {
             "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": method,
             "scheme": "http", "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
             "root_path": "", "server": ("127.0.0.1", 8000), "client": ("127.0.0.1", 1), "state": {},
@@ -109,7 +121,7 @@ class Exchange:
         self.headers: dict[str, str] = {}
         self.chunks: list[bytes] = []
         self.complete = False
-        self.task = asyncio.ensure_future(app(self._scope, self._receive, self._send))
+        self.task = asyncio.ensure_future(app(self.scope, receive or self._receive, self._send))
 
     async def _receive(self) -> Message:
         if self._request:

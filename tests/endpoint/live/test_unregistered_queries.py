@@ -13,15 +13,7 @@ from endpoint.live.unregistered_queries import TooManyUnregistered, Unregistered
 from protocol.errors import QuerySemanticError, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.endpoint.live.live_side import STREAM, Clock, answer, continuous, run, settle, until
 
 
 def parts() -> tuple[FakeBackend, Hub, Clock, UnregisteredQueries]:

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from endpoint.readers.exchange import Asked, Copy, GraphQuestion, QueryQuestion,
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.process import PROGRAM, ReaderProcess
 from protocol.errors import Unavailable
-from tests.endpoint.live.live_side import run, until
+from tests.endpoint.live.live_side import Clock, run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, Asking, asking, numbers, there
 
 ASK = "ASK {}"
@@ -366,14 +365,6 @@ def test_a_store_that_has_settled_is_copied_into_memory_and_answers_follow_its_c
                 assert endpoint.readers.idle[-1] in endpoint.readers.copied
 
     run(main())
-
-
-@dataclass
-class Clock:
-    now: float = 0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def stopped_in_a_copy(endpoint: Asking, clock: Clock) -> int:

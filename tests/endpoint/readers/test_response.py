@@ -12,11 +12,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint import create_app
 from endpoint.readers import response
+from endpoint.readers.exchange import QueryQuestion
+from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
+from endpoint.readers.response import AnswerResponse
 from endpoint.services import services_of
 from endpoint.settings import Settings
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import Exchange, run, until
+from tests.endpoint.live.live_side import Clock, Exchange, run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, numbers, there
 
 
@@ -190,14 +193,14 @@ def test_a_client_that_takes_nothing_any_more_holds_no_reader(
     run(main())
 
 
-def test_a_client_slower_than_the_least_pace_holds_no_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_client_slower_than_the_least_pace_holds_no_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with application(tmp_path) as asked:
-            # Ten seconds a piece of some 128 KiB, by a clock of its own.
-            asked.app = _slow(asked.app, monkeypatch, 10)
-            exchange = asked.ask(LONG)
+            clock = Clock()
+            question = QueryQuestion(LONG, "text/csv")
+            answer = AnswerResponse(asked.readers, question, QueryLimits(), clock=clock)
+            # Ten seconds a piece of some 128 KiB.
+            exchange = Exchange(_slow(answer, clock, 10), "/sparql")
             pid = await asked.reader()
             await exchange.task
             assert not exchange.complete
@@ -208,16 +211,12 @@ def test_a_client_slower_than_the_least_pace_holds_no_reader(
     run(main())
 
 
-def _slow(app: ASGIApp, monkeypatch: pytest.MonkeyPatch, seconds: float) -> ASGIApp:
+def _slow(app: ASGIApp, clock: Clock, seconds: float) -> ASGIApp:
     """The application behind a connection that takes a piece in so many seconds."""
-    loop = asyncio.get_running_loop()
-    passed = 0.0
-    monkeypatch.setattr(response, "_now", lambda: loop.time() + passed)
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
         async def taking(message: Message) -> None:
-            nonlocal passed
-            passed += seconds
+            clock.now += seconds
             await send(message)
 
         await app(scope, receive, taking)
