@@ -24,8 +24,6 @@ from protocol.windows.instances import last_holding
 from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, StreamWindow, WindowSpec
 from protocol.windows.timeline import END, Timeline
 
-__all__ = ["deciding", "evaluation_instants", "finished", "next_instant", "previous_instant"]
-
 AnyDecision: TypeAlias = Decision | CountDecision
 
 

@@ -1,7 +1,7 @@
 """The log source: a stream log as Spark SQL reads it, in parallel, each part of the log where it is mapped.
 
 A Python *batch* Data Source. A partition is some stretches of the log; its rows are those of a window's contents, each
-with the instant, as often as the log has them: ``window_frames`` makes sets of them. The terms that a plan compares
+with the instant, as often as the log has them: ``frames`` makes sets of them. The terms that a plan compares
 with are an option of the source, and compared with the distinct terms of a frame before any row is written out for
 Spark. It does not take Spark's own filters (``pushFilters``): in Spark 4.3 all scans of one relation share the
 last scan's, so that a self-join, which is what a graph pattern is, reads other rows than it asked for.
