@@ -116,7 +116,7 @@ def test_what_spark_takes_for_a_master_is_taken(master: str) -> None:
 
 
 def test_no_page_or_certain_ones_may_ask() -> None:
-    assert Settings(cors_origins="none").cors_origins == ()  # type: ignore[arg-type]
+    assert Settings(cors_origins="none").cors_origins == ()  # type: ignore[arg-type]  # as the environment has it
     assert Settings(cors_origins="HTTPS://A.example:8443/,http://[::1]:1").cors_origins == (  # type: ignore[arg-type]
         "https://a.example:8443",
         "http://[::1]:1",

@@ -183,7 +183,7 @@ def test_evaluations_that_come_while_the_past_is_replayed_follow_it() -> None:
             go_on.wait(10)
             return iter(past)
 
-        backend.replay = slow  # type: ignore[method-assign]
+        backend.replay = slow  # type: ignore[method-assign]  # of this one object
         listener = await listen(hub, BEGINNING)
         await until(replaying.is_set)
         for n in range(4, 7):
@@ -469,7 +469,7 @@ def test_moving_the_start_back_ends_nobody_s_stream_and_repeats_nothing() -> Non
             backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(1, 4)))
             return new
 
-        backend.register = anew  # type: ignore[method-assign]
+        backend.register = anew  # type: ignore[method-assign]  # of this one object
         await hub.register("q", continuous(), standing=False, since=0, previous=backend.query("q"), same=True)
         second = await listen(hub, StartingPoint(0))
         backend.push(Evaluation("q", 4000, answer(4)))
@@ -553,7 +553,7 @@ def test_what_was_computed_before_a_replay_fails_is_delivered_first() -> None:
                 if after is None or past.instant > after:
                     yield past
 
-        backend.replay = breaks  # type: ignore[method-assign]
+        backend.replay = breaks  # type: ignore[method-assign]  # of this one object
         hub = hub_for(backend, Bounds(entries=20))
         listener = await listen(hub, BEGINNING)
         with pytest.raises(RuntimeError, match="disk"):
@@ -576,7 +576,7 @@ def test_a_listener_that_leaves_in_the_middle_of_a_replay_closes_it() -> None:
             finally:
                 closed.set()
 
-        backend.replay = watched  # type: ignore[method-assign]
+        backend.replay = watched  # type: ignore[method-assign]  # of this one object
         hub = hub_for(backend, Bounds(entries=20))
         items = (await hub.subscribe("q", BEGINNING)).items()
         await anext(items)

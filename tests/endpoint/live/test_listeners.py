@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from endpoint import create_app
@@ -13,7 +15,7 @@ from tests.endpoint.live.live_side import STREAM, Exchange, run, until
 CONTINUOUS = (
     f"SELECT * FROM NAMED WINDOW <http://ex/w> ON <{STREAM}> [RANGE 10s] {{ WINDOW <http://ex/w> {{ ?s ?p ?o }} }}"
 )
-QUERY = {"method": "POST", "body": CONTINUOUS.encode(), "content_type": "application/sparql-query"}
+QUERY: dict[str, Any] = {"method": "POST", "body": CONTINUOUS.encode(), "content_type": "application/sparql-query"}
 
 
 def test_places_are_given_back_however_the_listener_ends() -> None:
@@ -31,17 +33,17 @@ def test_one_listener_too_many_is_told_to_come_back_later() -> None:
         backend = FakeBackend()
         backend.create_stream("s", StreamSettings(STREAM))
         app = create_app(Settings(threads=2, max_listeners=2), backend=backend)
-        first = Exchange(app, "/sparql", accept="text/event-stream", **QUERY)  # type: ignore[arg-type]
+        first = Exchange(app, "/sparql", accept="text/event-stream", **QUERY)
         await until(lambda: first.status)
-        waiting = Exchange(app, "/sparql", accept="text/csv", **QUERY)  # type: ignore[arg-type]
+        waiting = Exchange(app, "/sparql", accept="text/csv", **QUERY)
         await until(lambda: services_of(app).listeners.count == 2)
         for accept in ("text/event-stream", "text/csv"):
-            refused = Exchange(app, "/sparql", accept=accept, **QUERY)  # type: ignore[arg-type]
+            refused = Exchange(app, "/sparql", accept=accept, **QUERY)
             await until(lambda: refused.complete)  # noqa: B023 - awaited in the same turn
             assert (refused.status, refused.headers["retry-after"]) == (503, "10")
             assert "max_listeners" in refused.json["detail"]
         await first.leave()
-        again = Exchange(app, "/sparql", accept="text/event-stream", **QUERY)  # type: ignore[arg-type]
+        again = Exchange(app, "/sparql", accept="text/event-stream", **QUERY)
         await until(lambda: again.status)
         assert again.status == 200
         await again.leave()

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import httpx
@@ -200,11 +201,11 @@ def served(app: Starlette) -> Iterator[tuple[uvicorn.Server, str]]:
     started = threading.Event()
     startup = server.startup
 
-    async def announced(*arguments: object, **given: object) -> None:
-        await startup(*arguments, **given)  # type: ignore[arg-type]
+    async def announced(*arguments: Any, **given: Any) -> None:
+        await startup(*arguments, **given)
         started.set()
 
-    server.startup = announced  # type: ignore[method-assign]
+    server.startup = announced  # type: ignore[method-assign]  # of this one object
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -277,8 +278,8 @@ def test_a_client_that_knows_nothing_of_streams_gets_a_table_from_a_real_server(
         feeder = threading.Thread(target=evaluations)
         feeder.start()
         try:
-            table = wrapper.query().convert()
+            table: Any = wrapper.query().convert()
         finally:
             stop.set()
             feeder.join()
-        assert [row["n"]["value"] for row in table["results"]["bindings"]] == ["7"]  # type: ignore[index, call-overload]
+        assert [row["n"]["value"] for row in table["results"]["bindings"]] == ["7"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,8 +41,8 @@ def test_frames_arrive_as_they_were_sent_however_the_bytes_are_cut(sent: list[Fr
     st.floats(0, 1e6),
     st.integers(0, 2**53),
 )
-def test_a_question_arrives_as_it_was_put(question: object, snapshot: str, seconds: float, most: int) -> None:
-    asked = Asked(question, snapshot, seconds, most)  # type: ignore[arg-type]
+def test_a_question_arrives_as_it_was_put(question: Any, snapshot: str, seconds: float, most: int) -> None:
+    asked = Asked(question, snapshot, seconds, most)
     decoder = FrameDecoder()
     decoder.feed(asked.encoded())
     received = decoder.next()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -47,9 +48,9 @@ def test_many_listeners_of_one_text_share_one_query_and_get_the_same_events(
     monkeypatch.setattr(channel, "encode", encoding)
 
     async def check(app: Starlette) -> None:
-        posted = {"method": "POST", "content_type": "application/sparql-query", "accept": EVENTS}
+        posted: dict[str, Any] = {"method": "POST", "content_type": "application/sparql-query", "accept": EVENTS}
         listeners = [Exchange(app, ASKED, accept=EVENTS) for _ in range(20)]
-        listeners += [Exchange(app, "/sparql", body=QUERY.encode(), **posted) for _ in range(20)]  # type: ignore[arg-type]
+        listeners += [Exchange(app, "/sparql", body=QUERY.encode(), **posted) for _ in range(20)]
         await until(lambda: all(one.status == 200 for one in listeners))
         [name] = live(backend)
         assert backend.calls.count("register") == 1
@@ -69,12 +70,12 @@ def test_the_first_listener_gets_the_query_s_first_answer_however_soon_it_comes(
     async def check(app: Starlette) -> None:
         register = backend.register
 
-        def at_once(name: str, query: object, **given: object) -> bool:
-            new = register(name, query, **given)  # type: ignore[arg-type]
+        def at_once(name: str, query: Any, **given: Any) -> bool:
+            new = register(name, query, **given)
             backend.evaluate(name, 1000, answer(1))
             return new
 
-        backend.register = at_once  # type: ignore[method-assign]
+        backend.register = at_once  # type: ignore[method-assign]  # of this one object
         listener = Exchange(app, ASKED, accept=EVENTS)
         await until(lambda: listener.instants == [1000])
         await listener.leave()
@@ -114,14 +115,14 @@ def test_after_a_restart_a_reconnecting_client_has_its_query_registered_again_fr
         # One who was further behind comes later.
         register = backend.register
 
-        def anew(name: str, query: object, **given: object) -> bool:
+        def anew(name: str, query: Any, **given: Any) -> bool:
             past = backend.history[name]
-            new = register(name, query, **given)  # type: ignore[arg-type]
+            new = register(name, query, **given)
             backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(2, 8)))
             assert len(past) == 3
             return new
 
-        backend.register = anew  # type: ignore[method-assign]
+        backend.register = anew  # type: ignore[method-assign]  # of this one object
         behind = Exchange(app, ASKED, accept=EVENTS, last_event_id=resume_token(3000))
         await until(lambda: behind.instants == [4000, 5000, 6000, 7000])
         backend.evaluate(name, 8000, answer(8))
@@ -271,9 +272,9 @@ def test_who_waits_says_how_long(backend: FakeBackend) -> None:
 
 def test_where_to_begin_may_be_said_in_a_form(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
-        form = {"method": "POST", "content_type": "application/x-www-form-urlencoded", "accept": EVENTS}
+        form: dict[str, Any] = {"method": "POST", "content_type": "application/x-www-form-urlencoded", "accept": EVENTS}
         at, after, soon, twice = (
-            Exchange(app, "/sparql", body=f"query={quote(QUERY)}&{where}".encode(), **form)  # type: ignore[arg-type]
+            Exchange(app, "/sparql", body=f"query={quote(QUERY)}&{where}".encode(), **form)
             for where in ("since=4999", f"lastEventId={resume_token(7000)}", "since=soon", "since=1&since=2")
         )
         await until(lambda: all(one.status for one in (at, after, soon, twice)))

@@ -27,5 +27,5 @@ def test_every_string_is_the_same_to_both_parsers(quote: str, content: str) -> N
     assert isinstance(solutions, pyoxigraph.QuerySolutions)
     expected = next(iter(solutions))["x"]
     assert isinstance(expected, pyoxigraph.Literal)
-    ((found,),) = Graph().query(portable(text))  # type: ignore[misc]
+    ((found,),) = Graph().query(portable(text))  # type: ignore[misc]  # rows, of a SELECT
     assert found == Literal(expected.value)

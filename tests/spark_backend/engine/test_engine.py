@@ -182,7 +182,7 @@ def test_nothing_is_told_of_a_query_after_its_end(stepped: SteppedBackend) -> No
         removers[-1].join(0.2)  # has to wait for what is being told
         return write(answer)
 
-    running.writer.write = write_while_it_is_removed  # type: ignore[method-assign]
+    running.writer.write = write_while_it_is_removed  # type: ignore[method-assign]  # of this one object
     stepped.run()
     removers[0].join(10)
     assert [type(notice) for notice in stepped.notices] == [Evaluation, Ended]

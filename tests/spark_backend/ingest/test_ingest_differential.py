@@ -47,7 +47,7 @@ def slow_elements(messages: list[str], format: ox.RdfFormat, kind: TimeKind, at:
                 for term in terms
             )
             if (g, s, p, o) not in quads:
-                quads.append((g, s, p, o))  # type: ignore[arg-type]
+                quads.append((g, s, p, o))  # type: ignore[arg-type]  # only g may be None
         found += slow_message(quads, kind if at is None else TimeKind.ARRIVAL)
     if at is None:
         return found

@@ -184,7 +184,7 @@ def test_a_path_is_followed_from_what_is_joined_with_it() -> None:
 def test_a_path_is_followed_backwards_from_its_end() -> None:
     pattern = after("SELECT * {?z :q+ ?y . ?x :p ?y}", normalise, order_joins)
     assert isinstance(pattern, a.PathJoin)
-    assert (pattern.start, pattern.path.object) == (Y, Y)  # type: ignore[union-attr]
+    assert (pattern.start, pattern.path.object) == (Y, Y)  # type: ignore[union-attr]  # what it has to be
 
 
 def test_an_optional_path_is_followed_from_the_left_side() -> None:
