@@ -77,10 +77,10 @@ class FrameDecoder:
 
 @dataclass(frozen=True)
 class QueryQuestion:
-    """A one-shot query. ``accept`` is the ``Accept`` header, ``allow_fetch`` the text of an ``AllowList``."""
+    """A one-shot query, answered in a media type that its form has; ``allow_fetch`` is the text of an ``AllowList``."""
 
     text: str
-    accept: str | None
+    media_type: str
     base: str | None = None
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
@@ -89,10 +89,10 @@ class QueryQuestion:
 
 @dataclass(frozen=True)
 class GraphQuestion:
-    """All triples of a graph, ``iri`` None the default graph."""
+    """All triples of a graph in a media type of RDF, ``iri`` None the default graph."""
 
     iri: str | None
-    accept: str | None
+    media_type: str
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ from endpoint.readers.writer import AnswerWriter
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
-from protocol.formats.negotiation import choose
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.sparql.form import answers_with_a_graph
 from protocol.stack import start_with_stack
@@ -112,9 +111,8 @@ class Reader:
             snapshot.close()
 
     def _answer_query(self, snapshot: OpenSnapshot, question: QueryQuestion, writer: AnswerWriter) -> None:
-        # The form is in the text, so what cannot be written is refused before anything is evaluated.
-        offers: dict[str, Any] = {**(GRAPH_OFFERS if answers_with_a_graph(question.text) else SOLUTIONS_OFFERS)}
-        media_type = choose(question.accept, offers)
+        offers: dict[str, Any] = {**GRAPH_OFFERS} if answers_with_a_graph(question.text) else {**SOLUTIONS_OFFERS}
+        written_as = offers[question.media_type]
         result = one_shot(
             snapshot.dataset(question.text),
             question.text,
@@ -124,16 +122,15 @@ class Reader:
             allow_fetch=AllowList.of(question.allow_fetch.split(",")),
         )
         with closing(result):
-            self._send(json_frame(Kind.HEADER, {"media_type": media_type}))
-            result.written(offers[media_type], writer)
+            self._send(json_frame(Kind.HEADER, {"media_type": question.media_type}))
+            result.written(written_as, writer)
 
     def _answer_graph(self, snapshot: OpenSnapshot, question: GraphQuestion, writer: AnswerWriter) -> None:
         graph = ox.DefaultGraph() if question.iri is None else ox.NamedNode(question.iri)
         if isinstance(graph, ox.NamedNode) and not snapshot.oxigraph.contains_named_graph(graph):
             raise NotFound(f"there is no graph <{question.iri}>")
-        media_type = choose(question.accept, GRAPH_OFFERS)
-        self._send(json_frame(Kind.HEADER, {"media_type": media_type}))
-        syntax = GRAPH_OFFERS[media_type]
+        syntax = GRAPH_OFFERS[question.media_type]
+        self._send(json_frame(Kind.HEADER, {"media_type": question.media_type}))
         if syntax is RdfSyntax.RDF_XML:
             quads = snapshot.oxigraph.quads_for_pattern(None, None, None, graph)
             write_rdf_xml((quad.triple for quad in quads), writer)

@@ -15,13 +15,13 @@ from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse
-from endpoint.resources.accept import accepted_of
+from endpoint.resources.accept import chosen_type
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, NotFound, ProtocolError
 from protocol.formats.document_checks import check_document
-from protocol.formats.media_types import GRAPH_BODY_TYPES, RdfSyntax
+from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
 from protocol.sparql.dataset import require_absolute
 from protocol.sparql.request import decode_form
@@ -68,7 +68,7 @@ async def graphs(request: Request) -> Response:
     url = f"{services.settings.base_url}/graphs"
     graph = _named_by(request, url)
     if request.method in ("GET", "HEAD"):
-        question = GraphQuestion(_required(graph).iri, accepted_of(request))
+        question = GraphQuestion(_required(graph).iri, chosen_type(request, GRAPH_OFFERS))
         return AnswerResponse(services.readers, question, services.query_limits)
     if request.method == "DELETE":
         return await services.threads.run(_delete, store, backend, _required(graph))

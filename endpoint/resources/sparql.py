@@ -11,7 +11,7 @@ from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.response import AnswerResponse
-from endpoint.resources.accept import accepted_of, chosen_type
+from endpoint.resources.accept import chosen_type
 from endpoint.resources.continuous import answer as answer_continuous
 from endpoint.resources.parameters import mounted_at
 from endpoint.resources.request_body import read_body, too_large
@@ -20,10 +20,11 @@ from endpoint.services import Services, services_of
 from endpoint.threads import WorkerThreads
 from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
-from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, content_type
+from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, SPARQL_QUERY, content_type
 from protocol.formats.negotiation import media_type_of
 from protocol.language import parse, perhaps_continuous
 from protocol.language.model import ContinuousQuery
+from protocol.sparql.form import answers_with_a_graph
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
 MAXIMUM_TEXT = 4 * 1024 * 1024
@@ -78,9 +79,11 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
 
 
 def _answer(request: Request, services: Services, asked: QueryRequest, base: str) -> Response:
+    # The form is in the text, so what cannot be written is refused before anything is evaluated.
+    offers = GRAPH_OFFERS if answers_with_a_graph(asked.text) else SOLUTIONS_OFFERS
     question = QueryQuestion(
         asked.text,
-        accepted_of(request),
+        chosen_type(request, offers),
         base,
         asked.default_graphs,
         asked.named_graphs,
