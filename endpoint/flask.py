@@ -1,4 +1,4 @@
-"""The endpoint as a Flask extension: the ASGI application, on a blueprint (contract section 6).
+"""The endpoint as a Flask extension: the ASGI application, on a blueprint (docs/embedding.md, "Flask").
 
     endpoint = SparqlStreams(app, url_prefix="/sparql-streams")
 

@@ -55,7 +55,7 @@ class ProtocolError(Exception):
 
 
 class QuerySyntaxError(ProtocolError):
-    """The text is not a query of the language (SPARQL 1.1, contract section 3)."""
+    """The text is not a query of the language (SPARQL 1.1, docs/language.md, "Grammar")."""
 
     title = "Syntax error in the query"
 
@@ -80,7 +80,7 @@ class UnsupportedFeature(ProtocolError):
 
 
 class InvalidMessage(ProtocolError):
-    """A request body that is not RDF, or an element without a timestamp (contract section 4)."""
+    """A request body that is not RDF, or an element without a timestamp (docs/http.md, "Appending")."""
 
     title = "The messages cannot be appended"
 

@@ -1,4 +1,6 @@
-"""What is said of continuous queries: their answers, how far they are, how they are (contract sections 4, 5)."""
+"""What is said of continuous queries: their answers, how far they are, how they are
+(docs/http.md, "Standing queries" and "Result streams").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of streams and queries, as they stand in URLs (contract sections 3 and 4)."""
+"""Names of streams and queries, as they stand in URLs (docs/language.md, "Registration"; docs/http.md, "Streams")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a stream is to the outside: its settings, its description, the receipt of an append (contract sections 1, 4)."""
+"""What a stream is to the outside: its settings, its description, the receipt of an append
+(docs/model.md, "Elements and streams"; docs/http.md, "Streams").
+"""
 
 from __future__ import annotations
 

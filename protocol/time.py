@@ -1,6 +1,6 @@
 """Instants and durations: milliseconds since the epoch, written as ``xsd:dateTime`` in UTC.
 
-Contract section 1 (time) and section 3 (``Duration``, ``Unit``).
+docs/model.md, "Time" (time) and docs/language.md, "Durations and times" (``Duration``, ``Unit``).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNITS: dict[str, Milliseconds] = {
     "d": _DAY, "day": _DAY, "days": _DAY,
     "w": 7 * _DAY, "week": 7 * _DAY, "weeks": 7 * _DAY,
 }  # fmt: skip
-"""Unit names of contract section 3, lower case, in milliseconds."""
+"""Unit names of docs/language.md, "Durations and times", lower case, in milliseconds."""
 
 
 _LONGEST = 200

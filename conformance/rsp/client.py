@@ -1,4 +1,4 @@
-"""An endpoint played a case: its requests sent, the result stream read (contract sections 4 and 5)."""
+"""An endpoint played a case: its requests sent, the result stream read (docs/http.md, "Result streams")."""
 
 from __future__ import annotations
 

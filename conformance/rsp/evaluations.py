@@ -1,4 +1,4 @@
-"""Evaluations in the events of a result stream (contract section 5)."""
+"""Evaluations in the events of a result stream (docs/http.md, "Result streams")."""
 
 from __future__ import annotations
 

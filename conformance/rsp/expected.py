@@ -2,7 +2,7 @@
 
 ``{"time": 8, "operator": "ISTREAM", "windows": {"http://ex/w": [3, 8]}, "solutions": [{"x": "<http://ex/a>"}]}``:
 times in ms, terms in N-Triples; ``boolean`` (ASK) or ``triples`` (CONSTRUCT, a list of N-Triples lines) instead of
-``solutions``. The operator is left out where it is RSTREAM, a window where the contract does not say what is shown of
+``solutions``. The operator is left out where it is RSTREAM, a window where docs/http.md does not say what is shown of
 it, and both for CONSTRUCT, whose document has no room for them.
 """
 

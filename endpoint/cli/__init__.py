@@ -1,4 +1,4 @@
-"""The command ``sparql-streams`` (contract section 6)."""
+"""The command ``sparql-streams`` (docs/command-line.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Files of RDF messages taken apart, message by message, and put together into request bodies (contract section 4)."""
+"""Files of RDF messages taken apart, message by message, and put together into request bodies
+(docs/http.md, "Appending").
+"""
 
 from __future__ import annotations
 

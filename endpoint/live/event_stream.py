@@ -15,7 +15,7 @@ from endpoint.live.listeners import Listeners
 
 logger = logging.getLogger(__name__)
 
-HEARTBEAT_SECONDS = 10  # the contract allows 15; a busy loop may be late
+HEARTBEAT_SECONDS = 10  # docs/http.md, "Events": at most 15; a busy loop may be late
 STALLED_SECONDS = 120  # a connection that takes nothing for so long is given up
 _SHUTDOWN_SECONDS = 2  # for listeners to be let go of, before connections are cut
 

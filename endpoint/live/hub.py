@@ -1,4 +1,4 @@
-"""The hub: from the backend's notices to whoever listens, by query (contract section 5)."""
+"""The hub: from the backend's notices to whoever listens, by query (docs/http.md, "Result streams")."""
 
 from __future__ import annotations
 

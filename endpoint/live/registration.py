@@ -1,4 +1,6 @@
-"""Standing queries come and go: PUT and DELETE of a query, and REGISTER (contract sections 3 and 4)."""
+"""Standing queries come and go: PUT and DELETE of a query, and REGISTER (docs/language.md, "Registration";
+docs/http.md, "Standing queries").
+"""
 
 from __future__ import annotations
 

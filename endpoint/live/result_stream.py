@@ -1,4 +1,4 @@
-"""Result streams as Server-Sent Events: one event an evaluation (contract section 5)."""
+"""Result streams as Server-Sent Events: one event an evaluation (docs/http.md, "Result streams")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One listener's way through a query's answers: what is past from the log, then live (contract section 5)."""
+"""One listener's way through a query's answers: what is past from the log, then live
+(docs/http.md, "Resuming and replaying").
+"""
 
 from __future__ import annotations
 

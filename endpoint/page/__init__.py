@@ -1,4 +1,4 @@
-"""The page for people: one HTML page, its scripts, styles and icon (contract section 4, ``GET /``).
+"""The page for people: one HTML page, its scripts, styles and icon (docs/http.md, "The page").
 
 The files are read once, when the package is imported, and served from memory. Every URL in them is
 relative, so the routes work under any prefix. The page talks to the endpoint through its HTTP

@@ -1,4 +1,6 @@
-"""Continuous queries asked at ``/sparql``: result stream, next answer, standing query (contract section 4)."""
+"""Continuous queries asked at ``/sparql``: result stream, next answer, standing query
+(docs/http.md, "SPARQL Protocol").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A stream's own elements as events (contract section 4): ``GET /streams/NAME`` with ``Accept: text/event-stream``.
+"""A stream's own elements as events (docs/http.md, "Reading a stream"): ``GET /streams/NAME`` with ``Accept:
+text/event-stream``.
 
 The default event of an element has its triples as ``data``: N-Triples, one line each, and N-Quads for those in named
 graphs. The ``progress`` event that follows it has its timestamp and the stream's watermark, as with CONSTRUCT. Ids are

@@ -1,4 +1,6 @@
-"""The resources ``/queries`` and ``/queries/NAME``: standing queries, their results and plans (contract section 4)."""
+"""The resources ``/queries`` and ``/queries/NAME``: standing queries, their results and plans
+(docs/http.md, "Standing queries").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A standing query as JSON (contract section 4: text, state, watermark, counts, last error)."""
+"""A standing query as JSON (docs/http.md, "Standing queries": text, state, watermark, counts, last error)."""
 
 from __future__ import annotations
 

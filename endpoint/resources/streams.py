@@ -1,4 +1,4 @@
-"""The resources ``/streams`` and ``/streams/NAME``: streams, appends, watermarks (contract section 4)."""
+"""The resources ``/streams`` and ``/streams/NAME``: streams, appends, watermarks (docs/http.md, "Streams")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of a result stream as bytes (contract section 5; HTML Standard, section 9.2 Server-sent events).
+"""Events of a result stream as bytes (docs/http.md, "Events"; HTML Standard, section 9.2 Server-sent events).
 
 Every function returns one whole event in UTF-8, with the blank line that dispatches it.
 """

@@ -1,4 +1,4 @@
-"""The body of ``PUT /streams/NAME`` (contract section 4): JSON, all members optional."""
+"""The body of ``PUT /streams/NAME`` (docs/http.md, "Stream settings"): JSON, all members optional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query language: SPARQL 1.1 with stream clauses (contract section 3)."""
+"""The query language: SPARQL 1.1 with stream clauses (docs/language.md)."""
 
 from protocol.language.model import (
     R2S,

@@ -1,4 +1,6 @@
-"""What the dialects leave unsaid: step, origin and report of every window (contract sections 2 and 3)."""
+"""What the dialects leave unsaid: step, origin and report of every window (docs/model.md, "Instants and reports";
+docs/language.md, "Defaults of a graph pattern").
+"""
 
 from __future__ import annotations
 

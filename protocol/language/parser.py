@@ -1,4 +1,4 @@
-"""From the text of a query to its model (contract section 3)."""
+"""From the text of a query to its model (docs/language.md, "Grammar")."""
 
 from __future__ import annotations
 

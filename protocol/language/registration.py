@@ -1,4 +1,4 @@
-"""``REGISTER kind name [COMPUTED EVERY d] AS`` (contract section 3)."""
+"""``REGISTER kind name [COMPUTED EVERY d] AS`` (docs/language.md, "Registration")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The clauses that make a query continuous: in the dataset, and as graph patterns (contract section 3)."""
+"""The clauses that make a query continuous: in the dataset, and as graph patterns
+(docs/language.md, "Stream clauses").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``timestamp(?v)`` and ``timestamp(s p o)`` (contract section 3; C-SPARQL section 2.7; *RSP Query Features*, Q6)."""
+"""``timestamp(?v)`` and ``timestamp(s p o)`` (docs/language.md, "Time in queries"; C-SPARQL section 2.7; *RSP Query
+Features*, Q6).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a window's brackets: WindowSpec, Duration and Time (contract section 3).
+"""What stands in a window's brackets: WindowSpec, Duration and Time (docs/language.md, "Window specifications").
 
 This part is read from the characters, not from SPARQL's tokens, which would cut ``2026-01-01T00:00:00Z`` and
 ``PT0.5S`` to pieces.

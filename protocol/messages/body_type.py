@@ -1,4 +1,4 @@
-"""Media types of request bodies that carry RDF messages (contract section 4, "Bodies").
+"""Media types of request bodies that carry RDF messages (docs/http.md, "Appending").
 
 One message a body: Turtle, TriG, N-Triples, N-Quads, JSON-LD, RDF/XML. Several: the parameter
 ``messages=rdfm`` of the first four (W3C RSP CG, *RDF Messages*: a ``# @message`` comment between

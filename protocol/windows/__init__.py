@@ -1,1 +1,1 @@
-"""Windows and evaluation instants as pure functions (RSP-QL; contract section 2)."""
+"""Windows and evaluation instants as pure functions (RSP-QL; docs/model.md, "Windows")."""

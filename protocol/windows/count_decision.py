@@ -1,4 +1,6 @@
-"""A count window's part in ET: the instants that satisfy its report (Definition 23; contract section 2)."""
+"""A count window's part in ET: the instants that satisfy its report (Definition 23;
+docs/model.md, "Instants and reports").
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How many triples and elements of a stream take part at an instant: what count windows are computed from.
 
-Contract sections 1 and 2. An element counts from its entry on, the first instant at which it takes part: its timestamp,
-or the one after the watermark it met if it was late. Elements without triples do not count.
+docs/model.md, "Watermarks" and "Windows". An element counts from its entry on, the first instant at which it takes
+part: its timestamp, or the one after the watermark it met if it was late. Elements without triples do not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The instances of a window and which of them is present (RSP-QL Definitions 12 and 13; contract section 2)."""
+"""The instances of a window and which of them is present (RSP-QL Definitions 12 and 13; docs/model.md, "Windows")."""
 
 from __future__ import annotations
 

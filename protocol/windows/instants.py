@@ -1,7 +1,7 @@
 """ET, the instants at which a query is evaluated, as a pure function of its windows and its streams' timelines.
 
-RSP-QL Definition 23; contract section 2. ET is the union, over the windows that decide, of the instants
-that satisfy the window's report. Nothing is evaluated before the first element of the query's streams.
+RSP-QL Definition 23; docs/model.md, "Instants and reports". ET is the union, over the windows that decide, of the
+instants that satisfy the window's report. Nothing is evaluated before the first element of the query's streams.
 When all of them have ended, ET ends too: with the first of its instants, once every element takes part,
 at which all windows of the query are empty, except for those that stay as they are for ever, since they forget nothing
 by time (count and LANDMARK windows). Watermarks that were said (``Timeline.advance``) have closed

@@ -1,4 +1,6 @@
-"""Instants at a constant distance, and which of them a window's report asks for (Definition 23; contract section 2)."""
+"""Instants at a constant distance, and which of them a window's report asks for (Definition 23;
+docs/model.md, "Instants and reports").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Window specifications and report policies as plain values (RSP-QL Definitions 12, 13 and 23; contract section 2)."""
+"""Window specifications and report policies as plain values (RSP-QL Definitions 12, 13 and 23;
+docs/model.md, "Windows").
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class TimeWindow:
     """A time-based sliding window (Definition 13): width α, slide β, origin t0, all in milliseconds.
 
     Its instances are (o, c] with o = t0 + iβ, c = o + α, i ≥ 0. ``report`` is None where the query
-    wrote no REPORT on this window (contract section 2 says which windows then decide).
+    wrote no REPORT on this window (docs/model.md, "Instants and reports", says which windows then decide).
     """
 
     width: Milliseconds
@@ -54,7 +56,7 @@ class TimeWindow:
 
 @dataclass(frozen=True)
 class NowWindow:
-    """``[NOW]``: the elements at t, which is the interval (t − 1 ms, t] (contract section 2).
+    """``[NOW]``: the elements at t, which is the interval (t − 1 ms, t] (docs/model.md, "Windows").
 
     An instance closes at every instant. With an origin (``T0``) it holds nothing at or before that, and
     PERIODIC counts from there: t0 + k·d, k ≥ 1; without one PERIODIC d is at the multiples of d.
@@ -66,7 +68,7 @@ class NowWindow:
 
 @dataclass(frozen=True)
 class LandmarkWindow:
-    """``[LANDMARK L STEP β]``: everything since L, the interval (L, t] (contract section 2).
+    """``[LANDMARK L STEP β]``: everything since L, the interval (L, t] (docs/model.md, "Windows").
 
     ``landmark`` None is the query's start, until ``bound`` puts that in its place; what has not been bound, or
     whose query has no start, holds everything there is. It closes at t0 + kβ, k ≥ 1, and PERIODIC d is at t0 + kd.
@@ -98,7 +100,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True)
 class CountWindow:
-    """``[TRIPLES n STEP k]``, ``[ELEMENTS n STEP k]``: the last n that take part at t (contract section 2).
+    """``[TRIPLES n STEP k]``, ``[ELEMENTS n STEP k]``: the last n that take part at t (docs/model.md, "Windows").
 
     Those with the greatest timestamps ≤ t, equal timestamps in the log's order, the triples of one element too: those
     further back in the message stay. An element that came late takes its place by its timestamp, at instants

@@ -1,6 +1,6 @@
 """When a stream's elements take part: the index of one stream that windows and evaluation instants are computed from.
 
-Contract section 1: an element with timestamp t that arrives when the watermark is w takes part at the
+docs/model.md, "Watermarks": an element with timestamp t that arrives when the watermark is w takes part at the
 instants e with t ≤ e and w < e, so from its **entry** max(t, w + 1) on. It is late if t ≤ w.
 """
 

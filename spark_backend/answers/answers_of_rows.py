@@ -1,4 +1,4 @@
-"""The rows of a plan's statement as answers, whichever engine gave them (contract section 5)."""
+"""The rows of a plan's statement as answers, whichever engine gave them (docs/http.md, "Events")."""
 
 from __future__ import annotations
 

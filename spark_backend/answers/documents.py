@@ -1,6 +1,6 @@
 """QF, the query form: a query's answers as complete documents, serialised once (RSP-QL Definition 24).
 
-Contract section 5: SPARQL 1.1 Query Results JSON with the member ``evaluation``, or N-Triples.
+docs/http.md, "Events": SPARQL 1.1 Query Results JSON with the member ``evaluation``, or N-Triples.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ def descriptions(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], list[
     """The solutions of a DESCRIBE and the triples of each, from rows (resource, subject, predicate, object).
 
     A solution is a resource and a digest of its description, as a JSON object: one whose description has changed
-    is another solution to ISTREAM and DSTREAM (contract section 2, R2S). Its triples are N-Triples lines, in order.
+    is another solution to ISTREAM and DSTREAM (docs/model.md, "Streaming operators"). Its triples are N-Triples lines,
+    in order.
     """
     by_resource: dict[str, list[str]] = {}
     for resource, *triple in rows:

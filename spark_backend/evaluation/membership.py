@@ -1,4 +1,6 @@
-"""At which of several instants a row of a slice is in the window (RSP-QL Definitions 12 and 14; contract section 1)."""
+"""At which of several instants a row of a slice is in the window (RSP-QL Definitions 12 and 14;
+docs/model.md, "Watermarks").
+"""
 
 from __future__ import annotations
 

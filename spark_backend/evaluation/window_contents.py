@@ -1,6 +1,6 @@
 """The rows of a stream log that are a window's content at some instants, and which of them are whose.
 
-RSP-QL Definitions 12 and 13; contract section 2.
+RSP-QL Definitions 12 and 13; docs/model.md, "Windows".
 """
 
 from __future__ import annotations

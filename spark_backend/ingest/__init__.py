@@ -1,4 +1,4 @@
-"""Request bodies become columns of timestamped elements (contract section 4, "Bodies").
+"""Request bodies become columns of timestamped elements (docs/http.md, "Appending").
 
 The way of a body, one module a step: ``bodies`` and ``marked_bodies`` validate it and write its statements
 canonically (``canonical_lines``: long bodies that are written so already), ``quads`` splits these into

@@ -1,4 +1,4 @@
-"""Blank node labels scoped to their message (W3C RSP CG, *RDF Messages*; contract section 1)."""
+"""Blank node labels scoped to their message (W3C RSP CG, *RDF Messages*; docs/model.md, "Elements and streams")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request bodies of every format become statements divided into messages (contract section 4, "Bodies")."""
+"""Request bodies of every format become statements divided into messages (docs/http.md, "Appending")."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Blank nodes named by what their message says and when, so that they are the same however it is delivered.
 
-Contract section 1: blank nodes are scoped to their message; section 2: the same elements in any order and batching
-give the same answers, byte for byte. A name has three parts: a digest of the stream and of the message's triples with
-their times; how many equal messages came before it; the node's number in the message, by order of appearance. The
-graphs of a message are not in the digest: whether the request or a timestamped graph tells the time is no
-difference between elements. The count is the one part that others have a say in: here it is that within the request,
-and the log adds what it has (``log.equal_messages``).
+docs/model.md, "Elements and streams": blank nodes are scoped to their message; docs/model.md, "Same log, same answers":
+the same elements in any order and batching give the same answers, byte for byte. A name has three parts: a digest of
+the stream and of the message's triples with their times; how many equal messages came before it; the node's number in
+the message, by order of appearance. The graphs of a message are not in the digest: whether the request or a timestamped
+graph tells the time is no difference between elements. The count is the one part that others have a say in: here it is
+that within the request, and the log adds what it has (``log.equal_messages``).
 """
 
 from __future__ import annotations

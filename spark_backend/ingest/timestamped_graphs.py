@@ -1,8 +1,8 @@
 """The timestamped-graph convention: a named graph g, and g prov:generatedAtTime t in the default graph.
 
-One element per such graph (contract section 4), in the order of their times, equal times in document
-order. The triple that carries the time is no data (contract section 1); all others are: a triple of
-the default graph about g joins g's element, and whatever else the message holds joins the earliest of
+One element per such graph (docs/http.md, "The time of an element"), in the order of their times, equal times in
+document order. The triple that carries the time is no data (docs/model.md, "Elements and streams"); all others are: a
+triple of the default graph about g joins g's element, and whatever else the message holds joins the earliest of
 its elements, so that it is there once, and from the first of them on.
 """
 

@@ -1,4 +1,4 @@
-"""The time of an element, as its message tells it (contract section 4: "an element's time is, first found")."""
+"""The time of an element, as its message tells it (docs/http.md, "The time of an element")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream as it comes: the elements of a log in its order, from some element on (contract section 4)."""
+"""A stream as it comes: the elements of a log in its order, from some element on (docs/http.md, "Reading a stream")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Output streams: what a query constructs, published as a stream that other queries read (contract sections 3 and 4).
+"""Output streams: what a query constructs, published as a stream that other queries read
+(docs/language.md, "Registration").
 
 An output has one element for each evaluation, stamped with its instant, and its watermark follows the query's progress:
 once the query is evaluated up to w, nothing at or before w is coming. So the log of the output is itself the record of

@@ -1,4 +1,6 @@
-"""``idleTimeout``: the watermark of an event stream that pauses goes on by the server's clock (contract section 4)."""
+"""``idleTimeout``: the watermark of an event stream that pauses goes on by the server's clock
+(docs/http.md, "Stream settings").
+"""
 
 from __future__ import annotations
 

@@ -3,11 +3,11 @@
 It decides what is right where the engine is tested, so it shares no code with ``protocol/windows`` or
 ``spark_backend``. The algebra at one instant is pyoxigraph's.
 
-- ``elements``: streams with the watermark that each element met (Definition 9; contract section 1)
+- ``elements``: streams with the watermark that each element met (Definition 9; docs/model.md, "Watermarks")
 - ``windows``: content and bounds of a window at an instant (Definitions 12 and 13)
 - ``instants``: ET from report policies and watermarks (Definition 23)
 - ``dataset``: SDS at an instant (Definition 14)
-- ``timestamps``: ``timestamp(?v)`` (contract section 3)
+- ``timestamps``: ``timestamp(?v)`` (docs/language.md, "Time in queries")
 - ``r2s``: RStream, IStream, DStream (Definitions 20 to 22)
 - ``evaluation``: the answers (Definitions 17 and 24)
 - ``reading``, ``window_text``: a query's text; ``player``, ``messages``, ``stream_settings``: a case's requests

@@ -1,4 +1,4 @@
-"""The RSP-QL dataset at an instant, as an RDF store (RSP-QL Definition 14; contract section 2)."""
+"""The RSP-QL dataset at an instant, as an RDF store (RSP-QL Definition 14; docs/model.md, "The dataset")."""
 
 from __future__ import annotations
 

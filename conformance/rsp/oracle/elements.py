@@ -1,4 +1,4 @@
-"""RDF streams in memory: every element, and the watermark it met (RSP-QL Definition 9; contract section 1)."""
+"""RDF streams in memory: every element, and the watermark it met (RSP-QL Definition 9; docs/model.md, "Watermarks")."""
 
 from __future__ import annotations
 

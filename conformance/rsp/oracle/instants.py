@@ -1,4 +1,6 @@
-"""Evaluation instants: report policies, looked at one instant after the other (Definition 23; contract section 2)."""
+"""Evaluation instants: report policies, looked at one instant after the other (Definition 23;
+docs/model.md, "Instants and reports").
+"""
 
 from __future__ import annotations
 

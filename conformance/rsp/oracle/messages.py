@@ -1,4 +1,6 @@
-"""The elements in a request's body: its messages, each with its time and triples (contract section 4)."""
+"""The elements in a request's body: its messages, each with its time and triples
+(docs/http.md, "The time of an element").
+"""
 
 from __future__ import annotations
 

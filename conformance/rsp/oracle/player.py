@@ -214,7 +214,7 @@ def _evaluation(t: int, answer: OracleAnswer, read: ReadQuery) -> Evaluation:
 
 
 def _told(t: int, answer: OracleAnswer, windows: Sequence[Window]) -> Mapping[str, tuple[int, int]]:
-    """The bounds that the contract speaks of: those of an instance (o, t] of a window with a name."""
+    """The bounds that docs/http.md speaks of ("Events"): those of an instance (o, t] of a window with a name."""
     return {
         window.graph: bounds
         for window, bounds in zip(windows, answer.bounds, strict=True)

@@ -1,6 +1,6 @@
 """A query's text as the oracle reads it: stream clauses by pattern matching, the rest is pyoxigraph's.
 
-Contract section 3.
+docs/language.md.
 
 It reads queries that are right and written plainly: no comment or string that looks like a clause, no nested
 brackets in a template.

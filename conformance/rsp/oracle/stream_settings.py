@@ -1,4 +1,4 @@
-"""What a stream is created with, of that which changes answers (contract section 4)."""
+"""What a stream is created with, of that which changes answers (docs/http.md, "Stream settings")."""
 
 from __future__ import annotations
 

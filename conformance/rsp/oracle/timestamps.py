@@ -1,4 +1,5 @@
-"""``timestamp(?v)``: the largest timestamp of the streamed triples that bind ?v in a solution (contract section 3).
+"""``timestamp(?v)``: the largest timestamp of the streamed triples that bind ?v in a solution
+(docs/language.md, "Time in queries").
 
 Behind each triple pattern of the query a BIND asks for the time of the triple it matched, in the graph it matched
 it in; ``timestamp(?v)`` is the greatest of those whose pattern has ?v. An unmatched branch leaves its times unbound.

@@ -1,4 +1,4 @@
-"""Durations, times and what stands in a window's brackets, word by word (contract section 3)."""
+"""Durations, times and what stands in a window's brackets, word by word (docs/language.md, "Window specifications")."""
 
 from __future__ import annotations
 

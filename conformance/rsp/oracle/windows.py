@@ -1,4 +1,4 @@
-"""Windows by definition: content, bounds and closes (RSP-QL Definitions 12 and 13; contract section 2)."""
+"""Windows by definition: content, bounds and closes (RSP-QL Definitions 12 and 13; docs/model.md, "Windows")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Window(ABC):
 
     @abstractmethod
     def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
-        """The triples in it at t: a set (contract section 2)."""
+        """The triples in it at t: a set (docs/model.md, "Windows")."""
 
     @abstractmethod
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:

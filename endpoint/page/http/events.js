@@ -1,5 +1,6 @@
 // Server-Sent Events over fetch: unlike EventSource it can POST a query of any length and shows what a refusal says.
-// Parsing as in the HTML standard, section 9.2; reconnecting with Last-Event-ID as the endpoint's contract has it.
+// Parsing as in the HTML standard, section 9.2; reconnecting with Last-Event-ID as in
+// docs/http.md, "Resuming and replaying".
 
 import { Problem, problemOf } from "./http.js";
 

@@ -1,4 +1,5 @@
-"""``timestamp(?v)`` and ``timestamp(s p o)`` in the algebra (contract section 3; C-SPARQL section 3.3).
+"""``timestamp(?v)`` and ``timestamp(s p o)`` in the algebra (docs/language.md, "Time in queries"; C-SPARQL section
+3.3).
 
 A triple pattern that may tell the time has a hidden variable, bound to the latest timestamp of the triple it matches in
 the windows' contents (an xsd:integer, milliseconds), and unbound where that triple is static only. The function is

@@ -1,7 +1,7 @@
 """The columns of a stream log and of an append request, and the bounds of its times.
 
 A row is a triple of an element, or an *empty* element: one row whose terms are all null, which only
-moves time (contract section 1). Terms are canonical N-Triples; ``g`` is null for the default graph;
+moves time (docs/model.md, "Elements and streams"). Terms are canonical N-Triples; ``g`` is null for the default graph;
 ``k`` (kind) and ``n`` (number) are facets of the object term.
 """
 

@@ -1,4 +1,6 @@
-"""The log's rows of a request: time, watermark seen and sequence number of its elements (contract section 1)."""
+"""The log's rows of a request: time, watermark seen and sequence number of its elements
+(docs/model.md, "Watermarks").
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which rows of a stream log are a window's content at some instants, told so that each part of the log can be asked.
 
-The same contents as ``evaluation.window_contents`` (RSP-QL Definitions 12 and 13; contract section 2), without having
-the rows of a window in one place.
+The same contents as ``evaluation.window_contents`` (RSP-QL Definitions 12 and 13; docs/model.md, "Windows"), without
+having the rows of a window in one place.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def window_frame(
     instants: Sequence[Instant],
     terms: Mapping[str, Collection[str]] | None = None,
 ) -> DataFrame:
-    """The window's content at each of ascending instants, a set of triples (contract section 2).
+    """The window's content at each of ascending instants, a set of triples (docs/model.md, "Windows").
 
     Columns ``instant bigint, s string, p string, o string, k smallint, n double, t bigint``: the object's facets (``n``
     null for NaN), and the triple's latest time among the elements that take part. ``log``: the name of the log's

@@ -28,7 +28,7 @@ def test_times_are_milliseconds_since_the_epoch(text: str, expected: int) -> Non
     assert instant(text) == expected
 
 
-def test_what_a_window_leaves_unsaid_is_as_the_contract_says() -> None:
+def test_what_a_window_leaves_unsaid_is_as_the_language_says() -> None:
     assert window("RANGE 10", "s", None, pattern=False) == TimeWindow("s", None, None, 0, 10, 10, -10)
     assert window("RANGE 10", "s", None, pattern=True) == TimeWindow("s", None, None, 0, 10, 1, -10)
     assert window("RANGE 10 TUMBLING", "s", None, pattern=True) == TimeWindow("s", None, None, 0, 10, 10, -10)

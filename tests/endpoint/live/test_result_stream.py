@@ -74,7 +74,7 @@ def test_what_is_given_out_once_the_client_has_seen_the_headers_is_not_missed() 
     run(check())
 
 
-def test_events_are_as_the_contract_has_them() -> None:
+def test_events_are_as_the_documentation_has_them() -> None:
     async def check() -> None:
         backend = backend_with_query()
         async with running(backend) as app:

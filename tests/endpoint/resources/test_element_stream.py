@@ -1,4 +1,4 @@
-"""A stream's own elements as events (contract section 4)."""
+"""A stream's own elements as events (docs/http.md, "Reading a stream")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of contract section 3: whatever it derives is read, and means what it was derived from.
+"""The grammar (docs/language.md, "Grammar"): whatever it derives is read, and means what it was derived from.
 
 Queries are derived production by production, with the model that each part stands for; keywords in any case.
 """
@@ -121,7 +121,9 @@ CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))
 
 
 def reporting(written: list[WindowSpec], every: int | None) -> list[WindowSpec]:
-    """The windows with what the defaults and COMPUTED EVERY make of their reports (contract sections 2 and 3)."""
+    """The windows with what the defaults and COMPUTED EVERY make of their reports
+    (docs/language.md, "Registration").
+    """
     if every is not None:
         return [
             replace(w, report=Report((w.report.strategies if w.report else frozenset()) | {Strategy.PERIODIC}, every))

@@ -1,4 +1,4 @@
-"""Media types of request bodies (contract section 4, "Bodies")."""
+"""Media types of request bodies (docs/http.md, "Appending")."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def forgets(window: WindowSpec) -> bool:
 
 
 def by_definition(windows: Sequence[StreamWindow], streams: Streams, *, ended: bool) -> list[int]:
-    """ET in (LOWEST, HIGHEST], as contract section 2 words it."""
+    """ET in (LOWEST, HIGHEST], as docs/model.md words it ("Instants and reports")."""
     read = [streams[name] for name in {w.stream for w in windows}]
     reporting = [w for w in windows if w.window.report is not None] or windows
     elements = [element for stream in read for element in stream.elements]

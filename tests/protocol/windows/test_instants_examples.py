@@ -1,4 +1,6 @@
-"""ET on paper: the worked examples of RSP-QL (its time units as milliseconds), and the words of contract section 2."""
+"""ET on paper: the worked examples of RSP-QL (its time units as milliseconds), and the words of
+docs/model.md, "Instants and reports".
+"""
 
 from __future__ import annotations
 

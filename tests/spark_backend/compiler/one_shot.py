@@ -222,7 +222,7 @@ def _window(triples: Iterable[tuple[str, str, str]]) -> pa.Table:
 
 
 def one_shot(text: str, content: Content) -> Any:
-    """Oxigraph's answer over the dataset of windows and graphs (contract section 2, "The dataset")."""
+    """Oxigraph's answer over the dataset of windows and graphs (docs/model.md, "The dataset")."""
     plain = PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text)
     return _store(text, content).query(plain, custom_functions=CUSTOM_FUNCTIONS)
 

@@ -1,8 +1,9 @@
 """The same elements in any order and batching within the allowed lateness give the same answers, byte for byte.
 
-Contract section 2. With what could tell arrivals apart: blank nodes, equal messages, sums of doubles, equal values
-written differently, answers without an order. Count windows keep equal timestamps in the log's order, which is that of
-arrival: this is the contract's own exception, so over these no two elements of a stream have one timestamp.
+docs/model.md, "Same log, same answers". With what could tell arrivals apart: blank nodes, equal messages, sums of
+doubles, equal values written differently, answers without an order. Count windows keep equal timestamps in the log's
+order, which is that of arrival: this is the model's own exception, so over these no two elements of a stream have one
+timestamp.
 """
 
 from __future__ import annotations

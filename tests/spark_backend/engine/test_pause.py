@@ -1,6 +1,6 @@
 """One of two streams pauses for an hour of event time and goes on: no window is lost, and the work is that of the data.
 
-Contract section 2: every window closes, in order, however far time jumps. Work is counted, not timed: questions
+docs/model.md, "Windows": every window closes, in order, however far time jumps. Work is counted, not timed: questions
 to timelines and rows read from the logs, for the evaluations there are to be and not for the milliseconds between.
 """
 

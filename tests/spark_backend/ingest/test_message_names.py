@@ -1,4 +1,6 @@
-"""Blank nodes of event streams are named by their messages (contract sections 1 and 2)."""
+"""Blank nodes of event streams are named by their messages
+(docs/model.md, "Elements and streams" and "Same log, same answers").
+"""
 
 from __future__ import annotations
 

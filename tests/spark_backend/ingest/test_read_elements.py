@@ -1,4 +1,6 @@
-"""Request bodies become timestamped elements (contract sections 1 and 4), example by example."""
+"""Request bodies become timestamped elements (docs/model.md, "Elements and streams"; docs/http.md, "Appending"),
+example by example.
+"""
 
 from __future__ import annotations
 

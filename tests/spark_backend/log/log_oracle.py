@@ -1,4 +1,4 @@
-"""Requests to append, and a log that is a list: contract section 1 read off word for word."""
+"""Requests to append, and a log that is a list: docs/model.md, "Watermarks", read off word for word."""
 
 from __future__ import annotations
 

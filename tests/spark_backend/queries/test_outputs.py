@@ -1,4 +1,4 @@
-"""Networks of queries: the output of one is a stream that others read (contract sections 3 and 4)."""
+"""Networks of queries: the output of one is a stream that others read (docs/language.md, "Registration")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RSP-QL, C-SPARQL and CQELS forms of one query mean one and the same model (contract section 3).
+"""RSP-QL, C-SPARQL and CQELS forms of one query mean one and the same model (docs/language.md, "Stream clauses").
 
 1 s  :a :p 1      2 s  :b :p 2      3 s  (nothing new)      4 s  :c :p 3      5 s  :a :p 1
 """

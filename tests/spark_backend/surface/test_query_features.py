@@ -4,9 +4,9 @@
     Axel         a  a  a  .  b  b  b  b
     Darko        .  a  a  a  .  .  b  b
 
-Where the page and the contract differ the contract holds: a window has its RANGE, so ``[1 MINUTES SLIDE 1 MINUTES]``
-is an error; ``FROM NAMED STREAM`` is a named graph, so a pattern outside of GRAPH asks for ``FROM STREAM``; GROUP BY is
-two words, and SLIDING is none.
+Where that page differs from docs/language.md, the latter holds: a window has its RANGE, so ``[1 MINUTES SLIDE 1
+MINUTES]`` is an error; ``FROM NAMED STREAM`` is a named graph, so a pattern outside of GRAPH asks for ``FROM STREAM``;
+GROUP BY is two words, and SLIDING is none.
 """
 
 from __future__ import annotations

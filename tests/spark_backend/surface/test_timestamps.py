@@ -1,4 +1,4 @@
-"""``timestamp()`` (contract section 3), worked out by hand over one stream.
+"""``timestamp()`` (docs/language.md, "Time in queries"), worked out by hand over one stream.
 
 The window (0 s, 10 s] of most tests holds
 

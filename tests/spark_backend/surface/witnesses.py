@@ -1,4 +1,5 @@
-"""``timestamp()`` by brute force: solutions that carry the triples they were made of (contract section 3).
+"""``timestamp()`` by brute force: solutions that carry the triples they were made of
+(docs/language.md, "Time in queries").
 
 Patterns are written as SPARQL by ``text`` and evaluated by ``solutions``, operator by operator. A witness is a triple
 pattern's match: the variables it tells the time of, the triple, its time (None if it is static).

@@ -1,7 +1,8 @@
 """Terms drawn for a solution: RAND, UUID, STRUUID, BNODE (SPARQL 1.1 Query sections 17.4.2.9 to 17.4.2.12, 17.4.4.5).
 
-They are drawn from query, instant and solution (contract section 3): digests, the same at every replay. Solutions are
-told apart by their place among those of the instant in the order of their terms, so equal ones draw differently.
+They are drawn from query, instant and solution (docs/language.md, "Random terms"): digests, the same at every replay.
+Solutions are told apart by their place among those of the instant in the order of their terms, so equal ones draw
+differently.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.values import FALSE, TRUE, UNBOUND, Value, constant, of_term, of_truth
 
 NOW_VARIABLE = a.Variable("__now__")
-"""Stands for NOW() in what is handed to the prelude: the evaluation instant (contract section 3)."""
+"""Stands for NOW() in what is handed to the prelude: the evaluation instant (docs/language.md, "Time in queries")."""
 
 _BOOLEAN_FUNCTIONS = ORDERINGS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
 _BOOLEAN_FUNCTIONS |= {

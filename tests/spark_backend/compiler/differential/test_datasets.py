@@ -1,4 +1,4 @@
-"""Windows, static graphs and GRAPH: the streaming dataset (contract section 2) behaves as a dataset."""
+"""Windows, static graphs and GRAPH: the streaming dataset (docs/model.md, "The dataset") behaves as a dataset."""
 
 from __future__ import annotations
 
