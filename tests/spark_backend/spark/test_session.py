@@ -43,14 +43,14 @@ def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_not
         if child not in before:
             child.kill()
     stop_session(session, patience=3)
-    assert children() == before
+    assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
     session = start_session(master="local[1]", directory=tmp_path)
     try:
         assert count(session) == 5
     finally:
         stop_session(session)
     stop_session(session)
-    assert children() == before
+    assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
     assert signal.getsignal(signal.SIGINT) is handler
     assert ours() == environment
     assert [path.name for path in tmp_path.iterdir()] == ["spark.log"]
@@ -70,7 +70,7 @@ def test_sessions_of_one_process_share_spark_until_the_last_one_stops(tmp_path: 
     finally:
         stop_session(first)
         stop_session(second)
-    assert children() == before
+    assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
 
 
 def test_spark_that_does_not_answer_is_killed(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_spark_that_does_not_answer_is_killed(tmp_path: Path) -> None:
         if child not in before:
             child.suspend()
     stop_session(session, patience=1)
-    assert children() == before
+    assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
 
 
 # pyspark leaves the standard input of a Java that did not start for the garbage collector to close.
@@ -90,5 +90,5 @@ def test_a_master_that_spark_refuses_is_an_error_with_the_reason_and_leaves_noth
     before = children()
     with pytest.raises(Unavailable, match="Master must"):
         start_session(master="nonsense", directory=tmp_path)
-    assert children() == before
+    assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
     gc.collect()
