@@ -15,6 +15,8 @@ LOCK := requirements-dev.lock
 STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cksum | tr ' ' '-')
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
+# As many processes as there are cores share the tests, a file's in one; tests/conftest.py says which stay together.
+SHARED := -n logical --maxprocesses 4 --dist loadgroup
 
 .PHONY: help install demo test quick test-sites test-long coverage lint format docs build wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
@@ -46,10 +48,10 @@ demo: install ## a server with streams, queries and a page to look at; ends with
 	@exec $(BIN)/sparql-streams demo
 
 test: install ## what every change must pass; some minutes
-	$(BIN)/pytest
+	$(BIN)/pytest $(SHARED)
 
 quick: install ## of these, what starts neither Spark nor a server
-	$(BIN)/pytest -m "not spark and not server and not long"
+	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long"
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
 	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py
@@ -58,7 +60,7 @@ test-long: install ## what is too long for every change: thousands of generated 
 	$(BIN)/pytest -m long
 
 coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
-	$(BIN)/pytest -m "not spark and not server and not long" --cov --cov-report=
+	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" --cov --cov-report=
 
 lint: install ## ruff, mypy, the imports; changes nothing
 	$(BIN)/ruff check .
