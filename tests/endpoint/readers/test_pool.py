@@ -355,26 +355,31 @@ def test_a_store_that_has_settled_is_copied_into_memory_and_answers_follow_its_c
     run(main())
 
 
+class StillInACopy(ReaderProcess):
+    """A reader that stands still from when it is told to copy the store."""
+
+    async def ask(self, one: Asked) -> None:
+        if isinstance(one.question, Copy):
+            os.kill(self.pid, signal.SIGSTOP)
+        await super().ask(one)
+
+
 async def stopped_in_a_copy(endpoint: Asking, clock: Clock) -> int:
     """An hour after a question the store has settled: the reader that is to copy it now, and that stands still."""
     readers = endpoint.readers
     assert await endpoint.count() == 400
     await until(lambda: len(readers.idle) == 2)
-    # Only now that both are there, the one that was asked last is the last of them.
-    assert await endpoint.count() == 400
-    pid = readers.idle[-1]
     assert (readers.copying, readers.copied) == (None, [])
-    os.kill(pid, signal.SIGSTOP)
     clock.now += 3600
     assert await endpoint.count() == 400
-    assert readers.copying == pid
-    return pid
+    assert readers.copying is not None
+    return readers.copying
 
 
 def test_no_query_waits_for_a_copy(tmp_path: Path) -> None:
     async def main() -> None:
         clock = Clock()
-        async with asking(tmp_path, 1, settled_seconds=3600, clock=clock) as endpoint:
+        async with asking(tmp_path, 1, settled_seconds=3600, clock=clock, start_process=StillInACopy) as endpoint:
             endpoint.store.update(numbers())
             copying = await stopped_in_a_copy(endpoint, clock)
             try:
@@ -393,7 +398,7 @@ def test_no_query_waits_for_a_copy(tmp_path: Path) -> None:
 def test_a_process_that_ends_while_it_copies_fails_nobody(tmp_path: Path) -> None:
     async def main() -> None:
         clock = Clock()
-        async with asking(tmp_path, 1, settled_seconds=3600, clock=clock) as endpoint:
+        async with asking(tmp_path, 1, settled_seconds=3600, clock=clock, start_process=StillInACopy) as endpoint:
             endpoint.store.update(numbers())
             copying = await stopped_in_a_copy(endpoint, clock)
             os.kill(copying, signal.SIGKILL)
