@@ -15,8 +15,8 @@ LOCK := requirements-dev.lock
 STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cksum | tr ' ' '-')
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
-# As many processes as there are cores share the tests, a file's in one; tests/conftest.py says which stay together.
-SHARED := -n logical --maxprocesses 4 --dist loadgroup
+# Three processes share the tests, on two cores too, as many tests wait; tests/conftest.py says which stay together.
+SHARED := -n 3 --dist loadgroup
 
 .PHONY: help install demo test quick test-sites test-long coverage lint format docs build wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean

@@ -14,7 +14,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where two processes share the tests (``make test``): what starts Spark or a server stays in one of them.
+    """Where several processes share the tests (``make test``): what starts Spark or a server stays in one of them.
 
     These tests share a server and a session, and take longest: they begin. The others stay together by files.
     """
