@@ -15,8 +15,8 @@ LOCK := requirements-dev.lock
 STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cksum | tr ' ' '-')
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
-# Three processes share the tests, on two cores too, as many tests wait; tests/conftest.py says which stay together.
-SHARED := -n 3 --dist loadgroup
+# Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
+SHARED := -n 2 --dist loadgroup
 
 .PHONY: help install demo test quick test-sites test-long coverage lint format docs build wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
@@ -60,7 +60,7 @@ test-long: install ## what is too long for every change: thousands of generated 
 	$(BIN)/pytest -m long
 
 coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
-	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" --cov --cov-report=
+	$(BIN)/pytest -m "not spark and not server and not long" --cov --cov-report=
 
 lint: install ## ruff, mypy, the imports; changes nothing
 	$(BIN)/ruff check .
