@@ -82,12 +82,12 @@ def unexpected_error(request: Request, error: Exception) -> Response:
 def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
     """For ``Starlette(exception_handlers=…)``; what is refused is counted in ``refusals``."""
 
-    def told(request: Request, error: Exception) -> Response:
+    def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, ProtocolError)
         return protocol_error(error, refusals)
 
     return {
-        ProtocolError: told,
+        ProtocolError: refuse,
         HTTPException: http_exception,
         ClientDisconnect: client_left,
         Exception: unexpected_error,

@@ -1,4 +1,4 @@
-"""Files of the data directory that others read while they are replaced."""
+"""Files of the data directory: replaced while others read them, durable when it matters."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:
             os.fsync(file.fileno())
     os.replace(temporary, path)
     if durable:
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the creation and removal of files in the directory durable. Raises OSError."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

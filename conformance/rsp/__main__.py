@@ -33,7 +33,7 @@ def expect(names: tuple[str, ...], write: bool) -> None:
             differs = True
             click.echo(f"{test.iri}: {wrong}")
             if write:
-                lines = [one.written(graph=case.is_graph) + "\n" for one in made]
+                lines = [one.write(graph=case.is_graph) + "\n" for one in made]
                 case.result.write_text("".join(lines), "utf-8")
     sys.exit(differs and not write)
 

@@ -35,7 +35,7 @@ class Evaluation:
     def is_graph(self) -> bool:
         return isinstance(self.answer, tuple) and all(isinstance(one, str) for one in self.answer)
 
-    def written(self, *, graph: bool) -> str:
+    def write(self, *, graph: bool) -> str:
         """The line. ``graph``: it is a CONSTRUCT's, which an empty answer does not show."""
         document: dict[str, object] = {"time": self.time}
         if not graph:

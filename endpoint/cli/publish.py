@@ -112,7 +112,7 @@ class _Sender:
         self._task = task
 
     def send_file(self, file: Path, media_type: str, rate: float | None, speedup: float | None, at: str | None) -> None:
-        with _opened(file) as source:
+        with _open(file) as source:
             if at is not None:
                 self._post(source.read(), media_type, {"at": at})
                 return
@@ -169,7 +169,7 @@ def _media_type(file: Path, given: str | None) -> str:
     return known
 
 
-def _opened(file: Path) -> IO[bytes]:
+def _open(file: Path) -> IO[bytes]:
     return click.open_file(str(file), "rb")
 
 

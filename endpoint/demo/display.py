@@ -45,7 +45,7 @@ class Display:
             numeric = any(is_number(binding.get(variable)) for binding in bindings)
             table.add_column(variable, justify="right" if numeric else "left")
         for binding in bindings:
-            table.add_row(*(Text(shown(query, variable, binding.get(variable))) for variable in variables))
+            table.add_row(*(Text(label(query, variable, binding.get(variable))) for variable in variables))
         # Not the table's own title, which is folded to the table's width.
         return Group(Text(title, style="bold red" if query.alert else "italic"), table)
 
@@ -53,13 +53,13 @@ class Display:
 def line(query: DemoQuery, time: str, bindings: list[dict[str, Any]]) -> str:
     """One evaluation as one line of text."""
     solutions = "; ".join(
-        ", ".join(f"{variable} {shown(query, variable, term)}" for variable, term in binding.items())
+        ", ".join(f"{variable} {label(query, variable, term)}" for variable, term in binding.items())
         for binding in bindings
     )
     return f"{time}  {query.title}: {solutions or 'none'}"
 
 
-def shown(query: DemoQuery, variable: str, term: Mapping[str, Any] | None) -> str:
+def label(query: DemoQuery, variable: str, term: Mapping[str, Any] | None) -> str:
     """A term for people: bytes in MB, other numbers with one decimal, parts of the machine by their local names."""
     if term is None:
         return ""

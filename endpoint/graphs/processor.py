@@ -84,14 +84,14 @@ class OxigraphResult(Result):
     def graph(self, graph: Graph | None) -> None:
         self._graph = graph
 
-    def written(self, syntax: SolutionsFormat | RdfSyntax, output: Output | None = None) -> bytes:
+    def write(self, syntax: SolutionsFormat | RdfSyntax, output: Output | None = None) -> bytes:
         """The whole answer in this format, by Oxigraph's serializers. Evaluates what is not evaluated yet.
 
         Raises NotExpressible for what the format has no way to write.
         """
         if output is None:
             document = BytesIO()
-            self.written(syntax, document)
+            self.write(syntax, document)
             return document.getvalue()
         file = cast("IO[bytes]", XmlOutput(output) if syntax is SolutionsFormat.XML else output)
         try:

@@ -25,21 +25,21 @@ OpenedEvents = AbstractAsyncContextManager[AsyncIterable[bytes]]
 class EventStreamResponse(Response):
     """Events, with comments as heartbeats, until they end or the client is gone.
 
-    ``opened`` gives them, as bytes of whole events. It is entered when the response begins, before its headers are
+    ``open_events`` gives them, as bytes of whole events. It is entered when the response begins, before its headers are
     sent, so that nothing given out after the client has seen them is missed, and left when it is over, however that
     comes about. What it raises becomes an ordinary error response. Raises TooManyListeners in the same way.
 
     The events are to end by themselves when the hub is ``stopping``; otherwise they are cut off a little later.
     """
 
-    def __init__(self, listeners: Listeners, opened: Callable[[], OpenedEvents]) -> None:
+    def __init__(self, listeners: Listeners, open_events: Callable[[], OpenedEvents]) -> None:
         super().__init__()
         self._listeners = listeners
-        self._opened = opened
+        self._open_events = open_events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._listeners.one_more():
-            async with self._opened() as events:
+            async with self._open_events() as events:
                 response = EventSourceResponse(
                     events,
                     headers={"Cache-Control": "no-cache, no-store, no-transform", "Vary": "Accept"},

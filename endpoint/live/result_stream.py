@@ -25,11 +25,11 @@ def result_stream(
     """The response that gives a subscription's events; ``subscribed`` is entered when it begins."""
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+    async def open_events() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
         async with subscribed() as subscription, aclosing(result_events(subscription)) as stream:
             yield stream
 
-    return EventStreamResponse(listeners, opened)
+    return EventStreamResponse(listeners, open_events)
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ from endpoint.readers.exchange import (
     frame,
     json_frame,
 )
-from endpoint.readers.opened import OpenSnapshot
+from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
@@ -91,15 +91,15 @@ class Reader:
         if isinstance(question, Release):
             self._let_go()
         elif isinstance(question, Copy):
-            if self._opened(asked.snapshot).copy(question.most_quads):
+            if self._open(asked.snapshot).copy(question.most_quads):
                 writer.write(COPIED)
         elif isinstance(question, QueryQuestion):
-            self._answer_query(self._opened(asked.snapshot), question, writer)
+            self._answer_query(self._open(asked.snapshot), question, writer)
         else:
-            self._answer_graph(self._opened(asked.snapshot), question, writer)
+            self._answer_graph(self._open(asked.snapshot), question, writer)
         writer.finish()
 
-    def _opened(self, directory: str) -> OpenSnapshot:
+    def _open(self, directory: str) -> OpenSnapshot:
         if self._snapshot is None or self._snapshot.directory != directory:
             self._let_go()
             self._snapshot = OpenSnapshot(directory)
@@ -123,7 +123,7 @@ class Reader:
         )
         with closing(result):
             self._send(json_frame(Kind.HEADER, {"media_type": question.media_type}))
-            result.written(written_as, writer)
+            result.write(written_as, writer)
 
     def _answer_graph(self, snapshot: OpenSnapshot, question: GraphQuestion, writer: AnswerWriter) -> None:
         graph = ox.DefaultGraph() if question.iri is None else ox.NamedNode(question.iri)

@@ -33,7 +33,7 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
     after, since = requested_elements(request)
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+    async def open_events() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
         hub = services.hub
         follower: StreamFollower = await hub.threads.run(hub.backend.follow, name, after)
         try:
@@ -42,7 +42,7 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
         finally:
             follower.close()
 
-    return EventStreamResponse(services.listeners, opened)
+    return EventStreamResponse(services.listeners, open_events)
 
 
 async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> AsyncGenerator[bytes, None]:

@@ -20,9 +20,9 @@ def query_document(description: QueryDescription, root: str, *, listeners: int =
         "operator": query.operator.value,
         "streams": list(query.streams),
         "state": description.state,
-        "start": shown(description.start),
-        "evaluated": shown(description.evaluated),
-        "watermark": shown(description.watermark),
+        "start": format_or_null(description.start),
+        "evaluated": format_or_null(description.evaluated),
+        "watermark": format_or_null(description.watermark),
         "evaluations": description.evaluations,
         "solutions": description.solutions,
         "listeners": listeners,
@@ -34,6 +34,6 @@ def query_document(description: QueryDescription, root: str, *, listeners: int =
     return document
 
 
-def shown(instant: Instant | None) -> str | None:
+def format_or_null(instant: Instant | None) -> str | None:
     """An ``xsd:dateTime``; null for a time there is not yet."""
     return None if instant is None else show_instant(instant)

@@ -13,7 +13,7 @@ from endpoint.live.hub import Hub
 from endpoint.resources.accept import chosen_type
 from endpoint.resources.element_stream import element_stream
 from endpoint.resources.parameters import InvalidTime, instant_parameter, mounted_at, read_instant
-from endpoint.resources.query_document import shown
+from endpoint.resources.query_document import format_or_null
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import NotFound
@@ -34,9 +34,9 @@ def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
     return {
         "name": stream.name,
         **stream_settings_document(stream.settings),
-        "watermark": shown(stream.watermark),
-        "first": shown(stream.first),
-        "last": shown(stream.last),
+        "watermark": format_or_null(stream.watermark),
+        "first": format_or_null(stream.first),
+        "last": format_or_null(stream.last),
         "elements": stream.elements,
         "triples": stream.triples,
         "late": stream.late,
@@ -97,7 +97,11 @@ class StreamResource(HTTPEndpoint):
             raise UnsupportedMediaType("there is no Content-Type: say what the body is, such as text/turtle")
         body = await read_body(request, services.settings.max_request_bytes)
         receipt = await hub.threads.run_append(lambda: hub.backend.append(name, body, content_type, at))
-        document = {"elements": receipt.elements, "triples": receipt.triples, "watermark": shown(receipt.watermark)}
+        document = {
+            "elements": receipt.elements,
+            "triples": receipt.triples,
+            "watermark": format_or_null(receipt.watermark),
+        }
         return JSONResponse(document, headers=_UNCACHED)
 
 

@@ -78,13 +78,13 @@ class Server(uvicorn.Server):
                 await app(scope, receive, send)
                 return
 
-            async def told(message: Message) -> None:
+            async def send_quietly(message: Message) -> None:
                 if message["type"] == "lifespan.startup.failed":
                     message = {**message, "message": ""}
                 await send(message)
 
             try:
-                await app(scope, receive, told)
+                await app(scope, receive, send_quietly)
             except BaseException as error:
                 self._failure = error
                 raise

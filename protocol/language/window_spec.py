@@ -13,7 +13,7 @@ from typing import TypeAlias
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import skip
-from protocol.time import UNITS, Instant, Milliseconds, parse_duration, parse_instant
+from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
 from protocol.windows.spec import Report, Strategy, Unit
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,7 +31,6 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 _AFTER_DURATION = frozenset({"STEP", "SLIDE", "TUMBLING", "T0", "REPORT", "AS", *Strategy})
 _LONGEST: Milliseconds = 365_250 * 86_400_000
 _LARGEST = 10**9
-_EARLIEST, _LATEST = parse_instant("0001-01-01T00:00:00Z"), parse_instant("9999-12-31T23:59:59.999Z")
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ class SpecificationReader:
             instant = parse_instant(written)
         except ValueError as error:
             raise self._error(str(error), start) from None
-        if not _EARLIEST <= instant <= _LATEST:
+        if not FIRST_INSTANT <= instant <= LAST_INSTANT:
             raise self._error(f"{written} is outside the years 1 to 9999", start, QuerySemanticError)
         return instant
 

@@ -231,7 +231,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     parts = {names.column(variable): average for variable, average in sums.answered}
     ordered = bool(relation.order) or relation.ranked or not parts or sums.told_apart
     if relation.ranked:
-        relation = names.opened(relation)
+        relation = names.open(relation)
     order = [relation.columns[RANK]] if relation.ranked else list(relation.order)
     listed = {name: relation.columns[name] for name in ("instant", MEMBER, *columns)}
     if parts:

@@ -16,11 +16,12 @@ from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
+from spark_backend.files import sync_directory
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.manifest import Manifest, ManifestWriter
 from spark_backend.log.format.request import check_request
-from spark_backend.log.format.segment import ActiveSegment, segment_path, sync_directory
+from spark_backend.log.format.segment import ActiveSegment, segment_path
 from spark_backend.log.format.stamp import Totals
 from spark_backend.log.group import Operation, arrival_time, compose
 from spark_backend.log.recovery import ReopenedLog, reopen

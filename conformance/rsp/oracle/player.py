@@ -204,16 +204,16 @@ def _reach(window: Window) -> int:
 def _evaluation(t: int, answer: OracleAnswer, read: ReadQuery) -> Evaluation:
     query = read.query
     if isinstance(answer.content, bool):
-        return Evaluation(t, answer.content, query.operator, _told(t, answer, query.windows))
+        return Evaluation(t, answer.content, query.operator, _window_bounds(t, answer, query.windows))
     if isinstance(answer.content, frozenset):
         return Evaluation(t, tuple(sorted(f"{' '.join(triple)} ." for triple in answer.content)))
     rows = tuple(
         dict(sorted(solution, key=lambda pair: answer.variables.index(pair[0]))) for solution in answer.content
     )
-    return Evaluation(t, rows, query.operator, _told(t, answer, query.windows))
+    return Evaluation(t, rows, query.operator, _window_bounds(t, answer, query.windows))
 
 
-def _told(t: int, answer: OracleAnswer, windows: Sequence[Window]) -> Mapping[str, tuple[int, int]]:
+def _window_bounds(t: int, answer: OracleAnswer, windows: Sequence[Window]) -> Mapping[str, tuple[int, int]]:
     """The bounds that docs/http.md speaks of ("Events"): those of an instance (o, t] of a window with a name."""
     return {
         window.graph: bounds

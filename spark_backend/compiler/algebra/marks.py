@@ -30,13 +30,13 @@ def mark(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pat
     seed, depth = _drawn_variable(pattern)
     known, calls = seed is not None, 0
 
-    def told(expression: a.Expression) -> a.Expression:
+    def rewrite(expression: a.Expression) -> a.Expression:
         nonlocal seed, calls
         if isinstance(expression, a.Call) and expression.name in DRAWING:
             seed = seed or a.Variable(f"_:drawn{rdflib.BNode()}")
             calls += 1
             if expression.arguments:
-                return a.Call(BNODE_OF, (seed, *map(told, expression.arguments)))
+                return a.Call(BNODE_OF, (seed, *map(rewrite, expression.arguments)))
             return a.Call(expression.name, (seed, a.Constant(f'"{depth} {calls}"')))
         if isinstance(expression, a.Exists):
             if any(isinstance(node, a.Draw) for node in a.nodes(expression.pattern)):
@@ -49,10 +49,10 @@ def mark(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pat
             found.append(a.MarkJoin(pattern, a.Variable(f"_:exists{rdflib.BNode()}"), expression.pattern))
             return found[-1].variable
         if isinstance(expression, a.Call):
-            return a.Call(expression.name, tuple(map(told, expression.arguments)))
+            return a.Call(expression.name, tuple(map(rewrite, expression.arguments)))
         return expression
 
-    rest = [told(expression) for expression in expressions]
+    rest = [rewrite(expression) for expression in expressions]
     for one in found:
         pattern = replace(one, pattern=pattern)
     if seed is not None and not known:

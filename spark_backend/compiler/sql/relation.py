@@ -99,7 +99,7 @@ class Names:
         self._fresh += 1
         return f"{prefix}{self._fresh}"
 
-    def opened(self, relation: Relation) -> Relation:
+    def open(self, relation: Relation) -> Relation:
         """The relation as one that takes conditions and further tables, its columns cheap to repeat."""
         if relation.closed or any(len(expression) > _INLINE for expression in relation.columns.values()):
             return relation.within(self.fresh("q"))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from protocol.errors import Unavailable
+from spark_backend.files import sync_directory
 from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, decode_header, encode_mark, verify
 from spark_backend.log.format.stamp import Totals
 
@@ -37,15 +38,6 @@ def remove_segments(directory: Path) -> None:
     """Delete all segments there."""
     for number in segment_numbers(directory):
         segment_path(directory, number).unlink()
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the creation and removal of files in the directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class ActiveSegment:

@@ -109,7 +109,7 @@ def test_a_graph_has_the_time_of_the_progress_behind_it() -> None:
         'event: progress\ndata: {"time": "1970-01-01T00:00:00.005Z", "watermark": "1970-01-01T00:00:00.009Z"}\n\n'
     )
     endpoint = Endpointed(f"id: 5\ndata: {line}\n\n{progress}{END}")
-    expected = Evaluation(5, (line,)).written(graph=True)
+    expected = Evaluation(5, (line,)).write(graph=True)
     assert complaint(case(SCRIPT, expected, CONSTRUCT), endpoint) is None
 
 

@@ -32,7 +32,7 @@ BOTH_KINDS = "{ { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
 
 def objects(store: GraphStore, text: str, **dataset: Any) -> list[str]:
     with_graphs = store.query(text, **dataset)
-    bindings = json.loads(with_graphs.written(SolutionsFormat.JSON))["results"]["bindings"]
+    bindings = json.loads(with_graphs.write(SolutionsFormat.JSON))["results"]["bindings"]
     return sorted(row["o"]["value"] + ("@" + row["g"]["value"][-2:] if "g" in row else "") for row in bindings)
 
 
@@ -94,7 +94,7 @@ def test_results_are_rdflib_results_as_well(store: GraphStore) -> None:
 
 @pytest.mark.parametrize("syntax", list(SolutionsFormat))
 def test_solutions_are_written_in_every_format(store: GraphStore, syntax: SolutionsFormat) -> None:
-    written = store.query("SELECT ?o { ?s ?p ?o }").written(syntax)
+    written = store.query("SELECT ?o { ?s ?p ?o }").write(syntax)
     read = Result.parse(BytesIO(written), format=syntax.name.lower())
     assert [list(map(str, row.values())) for row in read.bindings] == [["default"]]
 
@@ -102,7 +102,7 @@ def test_solutions_are_written_in_every_format(store: GraphStore, syntax: Soluti
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own parsers
 @pytest.mark.parametrize("syntax", list(RdfSyntax))
 def test_graphs_are_written_in_every_syntax(store: GraphStore, syntax: RdfSyntax) -> None:
-    written = store.query("CONSTRUCT WHERE { ?s ?p ?o }").written(syntax)
+    written = store.query("CONSTRUCT WHERE { ?s ?p ?o }").write(syntax)
     read = EndpointDataset()
     read.parse(data=written, format=syntax.value)
     assert [str(quad[2]) for quad in read.quads()] == ["default"]
@@ -141,7 +141,7 @@ def test_an_undeclared_prefix_is_named_even_where_rdflib_would_know_it(store: Gr
 
 def test_what_cannot_be_evaluated_is_the_clients_error(store: GraphStore) -> None:
     with pytest.raises(QuerySemanticError, match="nofunction"):
-        store.query("SELECT * { FILTER(<http://ex/nofunction>(1)) }").written(SolutionsFormat.JSON)
+        store.query("SELECT * { FILTER(<http://ex/nofunction>(1)) }").write(SolutionsFormat.JSON)
 
 
 def test_services_are_refused_before_anything_is_evaluated(store: GraphStore) -> None:

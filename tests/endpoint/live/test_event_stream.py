@@ -25,7 +25,7 @@ class Connection:
 
     async def ask(self, listeners: Listeners, *events: bytes, method: str = "GET") -> None:
         @asynccontextmanager
-        async def opened() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+        async def open_events() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
             try:
                 yield given()
             finally:
@@ -35,7 +35,7 @@ class Connection:
             for event in events:
                 yield event
 
-        await self.call(EventStreamResponse(listeners, opened), method)
+        await self.call(EventStreamResponse(listeners, open_events), method)
 
     async def call(self, response: EventStreamResponse, method: str = "GET") -> None:
         scope: dict[str, Any] = {"type": "http", "method": method, "path": "/queries/q/results"}
@@ -79,13 +79,13 @@ def test_a_connection_that_takes_nothing_for_long_is_given_up(
 
 
 def test_what_keeps_the_events_from_opening_is_raised_before_anything_is_sent() -> None:
-    def opened() -> OpenedEvents:
+    def open_events() -> OpenedEvents:
         raise NotFound("there is no query 'q'")
 
     async def check() -> None:
         connection, listeners = Connection(), Listeners(1)
         with pytest.raises(NotFound):
-            await connection.call(EventStreamResponse(listeners, opened))
+            await connection.call(EventStreamResponse(listeners, open_events))
         with listeners.one_more(), pytest.raises(TooManyListeners):
             await connection.ask(listeners)
         assert connection.sent == []

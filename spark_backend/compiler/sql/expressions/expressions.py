@@ -315,7 +315,7 @@ def compute(
     A prelude call that is used more than once becomes a column of the relation, its facets, where they
     are read, columns of another SELECT over that, so that none is made twice.
     """
-    relation = names.opened(relation)
+    relation = names.open(relation)
     compiler = ExpressionCompiler(
         bindings(relation, names), prelude, relation.columns["instant"], parameters=_values(relation, parameters)
     )

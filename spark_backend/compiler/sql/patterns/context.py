@@ -57,7 +57,7 @@ class Context:
 
     def members(self, relation: Relation) -> tuple[Relation, str]:
         """An open relation with the key MEMBER, and the alias of the members' table in it."""
-        relation = self.names.opened(relation)
+        relation = self.names.open(relation)
         key = relation.columns.get(MEMBER)
         known = None if key is None else key.partition(".")[0]
         if known is not None and f"{self.dataset.members} {known}" in relation.tables:

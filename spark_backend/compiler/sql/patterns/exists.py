@@ -125,7 +125,7 @@ def minus_in_scope(context: Context, left: Relation, right: Relation, scope: Pat
     if not perhaps:
         return minus(left, right, scope.keys, names, always)
     # Which of them are bound differs from row to row of the solutions outside.
-    left, rows = names.opened(left), names.fresh("o")
+    left, rows = names.open(left), names.fresh("o")
     outside = {variable: names.fresh("b") for variable in perhaps}
     bound = {column: f"{rows}.{names.column(variable)}" for variable, column in outside.items()}
     told = replace(

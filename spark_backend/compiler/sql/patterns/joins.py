@@ -17,7 +17,7 @@ Condition = Callable[[Mapping[str, str]], str]
 
 def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
     """Join(l, r): the merges of all compatible pairs. ``keys`` are the scope's, here and below."""
-    left, right = names.opened(left), names.opened(right)
+    left, right = names.open(left), names.open(right)
     if len(left.tables) + len(right.tables) > MOST_TABLES:
         left = left.within(names.fresh("q"), materialised=True)
     return Relation(
@@ -87,7 +87,7 @@ def semi_join(left: Relation, right: Relation, keys: tuple[str, ...], names: Nam
 
 def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation:
     """Join(i, o), where the keys of either need not be those of the other: it has those of both."""
-    outer, inner = names.opened(outer), names.opened(inner)
+    outer, inner = names.open(outer), names.open(inner)
     if len(outer.tables) + len(inner.tables) > MOST_TABLES:
         inner = inner.within(names.fresh("q"))
     of_variables = {*names.all_columns(inner.variables), *names.all_columns(outer.variables)}

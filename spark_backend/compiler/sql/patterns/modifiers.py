@@ -39,7 +39,7 @@ def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Se
         if relation.distinct or relation.tail:
             relation = relation.within(names.fresh("q"))
         return replace(relation, distinct=True, closed=True)
-    inner = names.opened(relation)
+    inner = names.open(relation)
     by = [*inner.keys(keys), *names.all_columns(variable for variable in inner.variables if variable not in latest)]
     columns = {name: inner.columns[name] for name in by}
     grouped = ", ".join(columns.values())
@@ -77,7 +77,7 @@ def cut(
     ``alone`` gives what is to stand for a clause that holds where one query is evaluated at one instant.
     """
     if not relation.order:
-        relation = names.opened(relation)
+        relation = names.open(relation)
     by_rank = [relation.columns[RANK]] if relation.ranked else None
     order: Sequence[str] = relation.order or by_rank or _by_terms(relation, names)
     if limit is not None and keys == ("instant",):

@@ -61,11 +61,11 @@ def compile_graph(
 def _if_there(context: Context, relation: Relation, name: a.Constant, inner: a.Pattern) -> Relation:
     """Nothing is in a graph that the dataset does not have (18.6), not even the solution of the empty pattern."""
     there = "TRUE" if a.needs_a_triple(inner) else context.dataset.has_graph(name.text[1:-1])
-    return relation if there == "TRUE" else context.names.opened(relation).where(there)
+    return relation if there == "TRUE" else context.names.open(relation).where(there)
 
 
 def _for_each_key(context: Context, relation: Relation, scope: PatternScope) -> Relation:
-    relation, unit = context.names.opened(relation), context.unit(scope)
+    relation, unit = context.names.open(relation), context.unit(scope)
     columns = {**{k: v for k, v in relation.columns.items() if k != "instant"}, **unit.columns}
     condition = f"{relation.columns['instant']} = {unit.columns['instant']}"
     return replace(

@@ -113,14 +113,14 @@ def _condition(context: Context, condition: a.Expression | None, left: Relation,
         return None
     variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
 
-    def written(columns: Mapping[str, str]) -> str:
+    def truth(columns: Mapping[str, str]) -> str:
         found = {
             variable: value_of(variable, [columns[name] for name in context.names.columns(variable)])
             for variable in variables
         }
         return ExpressionCompiler(found, context.prelude, columns["instant"]).truth(condition)
 
-    return written
+    return truth
 
 
 def _extend(context: Context, relation: Relation, variable: a.Variable, expression: a.Expression) -> Relation:

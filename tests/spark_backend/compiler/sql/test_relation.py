@@ -81,8 +81,8 @@ def test_what_cannot_be_gone_on_with_is_opened_and_what_can_is_left_alone(
     connection: duckdb.DuckDBPyConnection, shut: Relation
 ) -> None:
     names = Names(frozenset())
-    assert names.opened(ROWS) is ROWS
-    opened = names.opened(shut)
+    assert names.open(ROWS) is ROWS
+    opened = names.open(shut)
     assert rows(connection, opened) == rows(connection, shut)
     assert not opened.closed
     assert all(len(sql) < 20 for sql in opened.columns.values())

@@ -8,7 +8,7 @@ import pytest
 
 from endpoint.graphs.dataset import one_shot
 from endpoint.graphs.store import GraphStore
-from endpoint.readers.opened import OpenSnapshot
+from endpoint.readers.open_snapshot import OpenSnapshot
 from tests.endpoint.readers.asking import numbers
 
 TERMS = """
