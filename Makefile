@@ -16,7 +16,7 @@ STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
 # Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
-SHARED := -n 2 --dist loadgroup
+SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install demo test quick test-sites test-long coverage lint format docs build wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean

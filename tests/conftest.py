@@ -6,6 +6,8 @@ import os
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # The ordinary run tries the same examples every time: what fails on one machine fails on all.
 # HYPOTHESIS_PROFILE=default looks for new ones.
@@ -13,17 +15,20 @@ settings.register_profile("repeatable", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several processes share the tests (``make test``): what starts Spark or a server stays in one of them.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests (``make test``), what takes longest begins: servers and Spark."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("server", "spark")))
 
-    These tests share a server and a session, and take longest: they begin. The others stay together by files.
-    """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
 
-    def is_long(item: pytest.Item) -> bool:
-        return any(item.get_closest_marker(name) for name in ("spark", "server"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """What shares a server or a Spark session stays in one process, and otherwise the tests of a file."""
+    return _ByWhatIsShared(config, log)
 
-    items.sort(key=lambda item: not is_long(item))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("processes" if is_long(item) else item.nodeid.partition("::")[0]))
+
+class _ByWhatIsShared(LoadFileScheduling):
+    _SHARED = ("tests/server/", "tests/spark_backend/spark_sql/")
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((folder for folder in self._SHARED if nodeid.startswith(folder)), nodeid.partition("::")[0])
