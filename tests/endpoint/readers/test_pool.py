@@ -361,6 +361,8 @@ class StillInACopy(ReaderProcess):
     async def ask(self, one: Asked) -> None:
         if isinstance(one.question, Copy):
             os.kill(self.pid, signal.SIGSTOP)
+            # One of its threads takes the signal, and the others go on until that one has had its turn.
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
         await super().ask(one)
 
 

@@ -28,7 +28,7 @@ def agree(sites: BothSites, text: str, content: Content) -> None:
         assume(False)
 
 
-@settings(max_examples=5, deadline=None, phases=PHASES, suppress_health_check=CHECKS)
+@settings(max_examples=2, deadline=None, phases=PHASES, suppress_health_check=CHECKS)
 @given(text=queries, content=contents)
 def test_a_generated_query_gives_on_spark_what_it_gives_in_duckdb(
     sites: BothSites, text: str, content: Content
