@@ -1,12 +1,12 @@
-"""Access control of the ASGI application: what a request may do, by its bearer token (RFC 6750)."""
+"""Access control of the ASGI application: what a request may do, by its bearer token (RFC 6750) and by who sends it."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlsplit
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from endpoint.problems import protocol_error
 from endpoint.settings import Settings
 from protocol import access
-from protocol.access import PARAMETER, Granted, MalformedCredentials, Tokens, granted, required_scope
+from protocol.access import PARAMETER, Granted, MalformedCredentials, granted, required_scope
 from protocol.errors import ProtocolError
 from protocol.formats.negotiation import accept_header
 
@@ -23,28 +23,47 @@ logger = logging.getLogger(__name__)
 _KEY = "sparql_streams.granted"
 _OPEN = Granted(access.EVERY_SCOPE)
 _NOTHING = Granted(frozenset())
+_READING = frozenset({access.Scope.READ})
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class ForeignPage(ProtocolError):
-    """A page of another site asks for a change, and is none of those that may."""
+    """A page of another site asks for what it may not (docs/operations.md, "Pages of other sites")."""
 
     status = 403
     title = "Not for this page"
     refusal = "foreign_page"
 
 
+@dataclass(frozen=True)
+class GrantedToPage(Granted):
+    """What a page of another site may do, of what ``anybody`` may; ``page`` says which one it is."""
+
+    anybody: Granted = _OPEN
+    page: str = ""
+
+    def require(self, scope: access.Scope) -> None:
+        """As for anybody, and raise ForeignPage for what only the page may not do."""
+        self.anybody.require(scope)
+        if scope not in self.scopes:
+            raise ForeignPage(
+                f"{self.page} may not do this, which needs the scope {scope}: name its origin in cors_origins "
+                "(--cors-origins), or send a token"
+            )
+
+
 class AccessControl:
     """ASGI middleware that refuses what a request may not do; ``/sparql`` asks ``require`` for itself, having read on.
 
-    A token in the URL is taken out of it, for whoever logs URLs afterwards. ``origins`` are those of the pages that
-    may ask: a browser keeps other pages from reading the answer, but sends a plain form all the same. ``refusals``
-    counts what is refused.
+    A token in the URL is taken out of it, for whoever logs URLs afterwards. ``refusals`` counts what is refused.
     """
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, origins: Sequence[str], refusals: Counter[str]) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, refusals: Counter[str]) -> None:
         self._app = app
-        self._tokens = tokens
-        self._origins = frozenset(origins)
+        self._tokens = settings.tokens
+        self._origins = frozenset(settings.cors_origins)
+        public = urlsplit(settings.base_url)
+        self._own_origin = f"{public.scheme}://{public.netloc}".lower()
         self._refusals = refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,38 +73,24 @@ class AccessControl:
         parameters = _taken_parameters(scope)
         request = Request(scope)
         try:
-            self._check_origin(request)
-            if self._tokens.restrictive:
-                self._check(request, scope, parameters)
-            else:
-                scope[_KEY] = _OPEN
+            self._check(request, scope, parameters)
         except ProtocolError as error:
             await protocol_error(error, self._refusals)(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-    def _check_origin(self, request: Request) -> None:
-        origin = request.headers.get("origin", "").lower()
-        if not origin or request.method in ("GET", "HEAD", "OPTIONS") or not self._origins.isdisjoint({"*", origin}):
-            return
-        if origin.partition("://")[2] != request.headers.get("host", "").lower():
-            raise ForeignPage(f"pages of {origin} may not send {request.method} here (the setting cors_origins)")
 
     def _check(self, request: Request, scope: Scope, parameters: list[str]) -> None:
         method, path = scope["method"], _path_below_root(scope)
         needed = required_scope(method, path)
         if needed is None:
             return
-        # Several headers of one kind are one with commas, which no token has (RFC 9110 section 5.3).
-        authorization = ", ".join(request.headers.getlist("authorization")) or None
-        accept = accept_header(request.headers.getlist("accept"))
-        if parameters and not access.parameter_is_taken(method, accept):
-            raise MalformedCredentials(
-                f"{PARAMETER} in the URL is for a GET of an event stream only: send Authorization: Bearer TOKEN"
-            )
-        if len(parameters) > 1:
-            raise MalformedCredentials(f"the URL has several {PARAMETER}")
-        may = granted(self._tokens, authorization, parameters[0] if parameters else None)
+        may = self._by_token(request, parameters) if self._tokens.restrictive else _OPEN
+        page = None if may.holder else self._foreign_page(request)
+        if page is not None:
+            # `*` lets every page read. What changes something would come from any page that is open in a browser of
+            # this network, without its reader's knowledge: such a page has to be named, or to have a token.
+            reads = method in _SAFE or "*" in self._origins
+            may = GrantedToPage(may.scopes & _READING if reads else frozenset(), anybody=may, page=page)
         scope[_KEY] = may
         if path == "/sparql":
             # Whoever may do nothing is refused before the body is read.
@@ -93,6 +98,37 @@ class AccessControl:
                 may.require(access.Scope.READ)
         else:
             may.require(needed)
+
+    def _by_token(self, request: Request, parameters: list[str]) -> Granted:
+        # Several headers of one kind are one with commas, which no token has (RFC 9110 section 5.3).
+        authorization = ", ".join(request.headers.getlist("authorization")) or None
+        accept = accept_header(request.headers.getlist("accept"))
+        if parameters and not access.parameter_is_taken(request.method, accept):
+            raise MalformedCredentials(
+                f"{PARAMETER} in the URL is for a GET of an event stream only: send Authorization: Bearer TOKEN"
+            )
+        if len(parameters) > 1:
+            raise MalformedCredentials(f"the URL has several {PARAMETER}")
+        return granted(self._tokens, authorization, parameters[0] if parameters else None)
+
+    def _foreign_page(self, request: Request) -> str | None:
+        """The page of another site that sends the request, in words; None if it is no such page that does.
+
+        Browsers say so, and pages cannot change it: in ``Sec-Fetch-Site`` (Fetch Metadata; only to https and to this
+        machine) and, of whatever is not GET or HEAD, in ``Origin``. Other clients send neither.
+        """
+        site = request.headers.get("sec-fetch-site", "").lower()
+        if site in ("same-origin", "none"):
+            return None
+        origin = request.headers.get("origin", "").lower()
+        if not origin:
+            return "a page of another site" if site else None
+        if origin in self._origins or origin == self._own_origin:
+            return None
+        # Whether it was https may be known only to the proxy in front.
+        if origin.partition("://")[2] == request.headers.get("host", "").lower():
+            return None
+        return f"a page of {origin}" if origin != "null" else "a page that hides its origin"
 
 
 def require(request: Request, needed: access.Scope) -> None:

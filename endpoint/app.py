@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from endpoint.access import AccessControl
 from endpoint.backend import Backend
+from endpoint.hosts import KnownHosts, checks_hosts
 from endpoint.life import EnsureStarted, Life, spark_backend
 from endpoint.page import routes as page_routes
 from endpoint.problems import exception_handlers
@@ -49,6 +50,7 @@ def create_app(
         routes=routes,
         middleware=[
             Middleware(metrics.RequestCounter, counts=life.requests),
+            *([Middleware(KnownHosts, names=settings.hosts, refusals=life.refusals)] if checks_hosts(settings) else []),
             # Outside of what asks for tokens: a preflight carries none, and a page has to see why it was refused.
             # Credentials are left out: a token is sent by the page itself, never by the browser.
             Middleware(
@@ -60,7 +62,7 @@ def create_app(
                 expose_headers=["Location", "Allow", "WWW-Authenticate", "Retry-After"],
                 max_age=3600,
             ),
-            Middleware(AccessControl, tokens=settings.tokens, origins=settings.cors_origins, refusals=life.refusals),
+            Middleware(AccessControl, settings=settings, refusals=life.refusals),
             Middleware(EnsureStarted, life=life),
         ],
         exception_handlers=exception_handlers(life.refusals),

@@ -14,6 +14,9 @@ from protocol.access import EVERYTHING_OPEN, Tokens, parse_tokens
 from protocol.formats.allow_list import NOTHING, AllowList
 
 PREFIX = "SPARQL_STREAMS_"
+ANY_HOST = "*"
+HOST_NAME = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_\-.]*[a-z0-9_])?\Z")
+"""A name of ``hosts``, in lower case; with ``*.`` before it, every name below it."""
 
 _MASTER = re.compile(r"local(?:\[(?:\*|\d+)(?:, *\d+)?\])?|local-cluster\[\d+, *\d+, *\d+\]|yarn|(?:spark|k8s)://\S+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.\-]*://(?:[a-z0-9._\-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\Z")
@@ -37,6 +40,8 @@ class Settings:
 
     ``data`` None keeps everything in a temporary directory, removed at exit. ``base_url`` is the public
     URL of the application's root ("" makes it ``http://HOST:PORT``); the IRIs of streams begin with it.
+    ``hosts`` are the names in it by which clients may ask (``endpoint.hosts``); none given, an embedding application
+    sees to that, and a server of our own adds its own names.
     ``site`` is where continuous queries are evaluated, ``duckdb`` or ``spark`` (Spark SQL); ``auto`` is Spark SQL for
     evaluations over windows with more than ``spark_above`` triples together, DuckDB for the others.
     ``threads`` bounds how many requests are worked on at once, ``readers`` how many one-shot queries are evaluated
@@ -56,6 +61,7 @@ class Settings:
     data: Path | None = None
     load: tuple[Path, ...] = ()
     base_url: str = ""
+    hosts: tuple[str, ...] = ()
     spark_master: str = "local[*]"
     site: str = "auto"
     spark_above: int = 8_000_000
@@ -84,7 +90,7 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
         """Settings from what is given (None counts as not given), then the environment, then the defaults.
 
-        Several ``SPARQL_STREAMS_LOAD`` files are separated as in ``PATH``, several
+        Several ``SPARQL_STREAMS_LOAD`` files are separated as in ``PATH``, several ``SPARQL_STREAMS_HOSTS``,
         ``SPARQL_STREAMS_CORS_ORIGINS`` and ``SPARQL_STREAMS_ALLOW_FETCH`` by commas. An empty variable is as
         good as none.
         """
@@ -188,6 +194,19 @@ def _url(value: object) -> str:
     return text.rstrip("/")
 
 
+def _hosts(value: object) -> tuple[str, ...]:
+    parts: Any = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)):
+        raise ValueError(f"hosts: {value!r} is not a list of names")
+    names = tuple(str(part).strip().lower().removesuffix(".") for part in parts if str(part).strip())
+    for name in names:
+        if name != ANY_HOST and not HOST_NAME.match(name):
+            raise ValueError(
+                f"hosts: {name!r} is neither a name such as example.org or *.example.org, without a port, nor *"
+            )
+    return names
+
+
 def _origins(value: object) -> tuple[str, ...]:
     parts: Any = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)):
@@ -243,6 +262,7 @@ _READERS: dict[str, Any] = {
     "data": _directory,
     "load": _files,
     "base_url": _url,
+    "hosts": _hosts,
     "spark_master": _master,
     "site": lambda value: _one_of("site", value, ("auto", "duckdb", "spark")),
     "spark_above": lambda value: _number("spark_above", value, 0, 2**53),

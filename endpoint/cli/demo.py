@@ -20,6 +20,7 @@ def demo(threshold: float, **given: Any) -> None:
     """
     from endpoint.access import warn_if_open
     from endpoint.demo.run import run_demo
+    from endpoint.hosts import with_own_names
     from endpoint.server.server import end_within, log_to_terminal
     from endpoint.server.sockets import close, listen, listen_from, with_port
 
@@ -28,7 +29,7 @@ def demo(threshold: float, **given: Any) -> None:
         sockets = listen_from(settings.host, settings.port) if settings.port else listen(settings.host, 0)
     except OSError as error:
         raise click.ClickException(str(error.strerror or error)) from None
-    settings = with_port(settings, sockets)
+    settings = with_own_names(with_port(settings, sockets))
     log_to_terminal()
     warn_if_open(settings)
     try:

@@ -21,6 +21,7 @@ def serve(**given: Any) -> None:
     # What follows loads the application; `--help` and wrong options need not wait for it.
     from endpoint.access import warn_if_open
     from endpoint.app import create_app
+    from endpoint.hosts import with_own_names
     from endpoint.server.server import Server, end_within, log_to_terminal
     from endpoint.server.sockets import close, listen, with_port
 
@@ -28,7 +29,7 @@ def serve(**given: Any) -> None:
         sockets = listen(settings.host, settings.port)
     except OSError as error:
         raise click.ClickException(f"{error.strerror or error} (choose another with --port)") from None
-    settings = with_port(settings, sockets)
+    settings = with_own_names(with_port(settings, sockets))
     log_to_terminal()
     warn_if_open(settings)
 

@@ -49,7 +49,7 @@ class RequestCounter:
 _REASONS = (
     "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
     "malformed_credentials", "no_token",
-    "query_timeout", "readers", "result_too_large", "too_complex", "too_large",
+    "query_timeout", "readers", "result_too_large", "too_complex", "too_large", "unknown_host",
 )  # fmt: skip
 """Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
 

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Mount
+from starlette.types import Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from endpoint import create_app
-from endpoint.access import warn_if_open
+from endpoint.access import AccessControl, require, warn_if_open
+from endpoint.problems import exception_handlers
 from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.access import AccessToken, Scope, Tokens
@@ -206,22 +214,107 @@ def test_a_page_from_elsewhere_is_told_why_it_is_refused_and_may_send_its_token(
         assert "access-control-allow-origin" not in elsewhere.headers
 
 
+PAGE = "https://page.example"
+OTHER = "https://other.example"
+
+
+def form(origin: str | None, site: str | None = None) -> dict[str, str]:
+    """The headers of a form, as browsers send them; to this machine and by https they say Sec-Fetch-Site too."""
+    headers = {"Origin": origin, "Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate" if site else None}
+    return {name: value for name, value in headers.items() if value is not None}
+
+
 @pytest.mark.parametrize(
-    ("origins", "origin", "status"),
+    ("origins", "headers", "may"),
     [
-        ((), "https://other.example", 403), ((), "null", 403), ((), "http://testserver", 204), ((), None, 204),
-        (("https://page.example",), "https://page.example", 204),
-        (("https://page.example",), "http://page.example", 403),
-        (("*",), "https://other.example", 204),
+        # From another site's page, whether it has a name or hides it in a sandboxed frame.
+        (("*",), form(OTHER), "read"), (("*",), form(OTHER, "cross-site"), "read"), (("*",), form("null"), "read"),
+        (("*",), form("null", "cross-site"), "read"), (("*",), form(None, "cross-site"), "read"),
+        # Another port of this machine is another page: what a developer tries out, or somebody else's program.
+        (("*",), form("http://testserver:3000", "same-site"), "read"),
+        ((), form(OTHER, "cross-site"), "nothing"), ((), form("null"), "nothing"), ((PAGE,), form(OTHER), "nothing"),
+        ((PAGE,), form("http://page.example"), "nothing"),
+        # A page that is named, the endpoint's own (also behind a proxy that changes Host), and what is no page.
+        ((PAGE,), form(PAGE, "cross-site"), "write"), (("*", PAGE), form(PAGE), "write"),
+        ((), form("http://testserver"), "write"), ((), form("https://testserver"), "write"),
+        ((), form("https://public.example"), "write"), ((), form("null", "same-origin"), "write"),
+        (("*",), form(None, "none"), "write"), ((), {}, "write"), (("*",), {}, "write"),
     ],
 )  # fmt: skip
-def test_a_form_on_another_sites_page_changes_nothing_unless_that_site_may_ask(
-    backend: FakeBackend, origins: tuple[str, ...], origin: str | None, status: int
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+def test_a_page_changes_nothing_unless_it_is_the_endpoints_own_or_named(
+    origins: tuple[str, ...], headers: dict[str, str], may: str, method: str
 ) -> None:
-    headers = {} if origin is None else {"Origin": origin}
-    with TestClient(create_app(Settings(threads=2, cors_origins=origins), backend=backend)) as client:
-        assert client.post("/sparql", data={"update": "CLEAR ALL"}, headers=headers).status_code == status
-        assert client.get("/sparql?query=ASK{}", headers=headers).status_code == 200
+    settings = Settings(cors_origins=origins, base_url="https://public.example/rdf")
+
+    async def sparql(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        require(Request(scope), Scope(scope["query_string"].decode()))
+        await Response(status_code=204)(scope, receive, send)
+
+    refusals: Counter[str] = Counter()
+    app = AccessControl(ExceptionMiddleware(sparql, exception_handlers(refusals)), settings, refusals)
+    client = TestClient(app)
+    allowed = {"nothing": {Scope.READ} if method == "GET" else set(), "read": {Scope.READ}, "write": set(Scope)}[may]
+    for scope in Scope:
+        if method == "GET" and scope is not Scope.READ:
+            continue
+        response = client.request(method, f"/sparql?{scope}", headers=headers)
+        assert response.status_code == (204 if scope in allowed else 403)
+        if scope not in allowed:
+            assert response.json()["title"] == "Not for this page"
+            assert "cors_origins" in response.json()["detail"]
+    assert refusals["foreign_page"] == (0 if method == "GET" else len(Scope) - len(allowed))
+
+
+def test_no_form_of_another_sites_page_changes_anything(backend: FakeBackend) -> None:
+    parts = (
+        "--x\r\nContent-Disposition: form-data; name=f; filename=f\r\nContent-Type: text/turtle\r\n\r\n"
+        "<a:a> <a:b> 1 .\r\n--x--\r\n"
+    )
+    requests = [
+        ("/sparql", "application/x-www-form-urlencoded", "update=INSERT+DATA+%7B%3Ca%3Aa%3E+%3Ca%3Ab%3E+1%7D"),
+        ("/sparql", "text/plain", "update=INSERT DATA {<a:a> <a:b> 1}"),
+        ("/sparql?update=INSERT+DATA+%7B%3Ca%3Aa%3E+%3Ca%3Ab%3E+1%7D", "text/plain", ""),
+        ("/graphs?default", "multipart/form-data; boundary=x", parts),
+        ("/graphs?default", "text/plain", "<a:a> <a:b> 1 ."),
+        ("/streams/s", "text/plain", "<a:a> <a:b> 1 ."),
+        # What a page must ask the endpoint for first (a preflight), which lets every page read.
+        ("/sparql", "application/sparql-update", "INSERT DATA {<a:a> <a:b> 1}"),
+        ("/streams/s", "text/turtle", "<a:a> <a:b> 1 ."),
+    ]
+    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
+        for headers in (form(OTHER), form("null", "cross-site"), form("http://testserver:3000", "same-site")):
+            for path, content_type, body in requests:
+                typed = {**headers, "Content-Type": content_type}
+                assert client.post(path, content=body, headers=typed).status_code in (400, 403, 415), path
+                assert client.get("/sparql?query=ASK%7B%3Fs%3Fp%3Fo%7D").json()["boolean"] is False
+        assert backend.appended == []
+        assert client.post("/sparql", data={"query": "ASK {}"}, headers=form(OTHER, "cross-site")).status_code == 200
+        own = {**form("http://testserver", "same-origin"), "Content-Type": requests[0][1]}
+        assert client.post("/sparql", content=requests[0][2], headers=own).status_code == 204
+
+
+def test_a_get_changes_nothing_whatever_it_asks(client: TestClient, backend: FakeBackend) -> None:
+    registration = quote(f"REGISTER QUERY q AS {CONTINUOUS}")
+    everything = {name: f"Bearer {NAMES[name]}" for name in NAMES}
+    for path in ("/sparql?update=CLEAR%20ALL", f"/sparql?query={registration}"):
+        for method in ("GET", "HEAD"):
+            for token in everything.values():
+                assert client.request(method, path, headers={"Authorization": token}).status_code in (400, 403, 405)
+    assert set(backend.calls) <= {"create_stream", "listen", "start", "streams"}
+
+
+def test_a_page_of_another_site_may_change_what_its_token_lets_it(backend: FakeBackend) -> None:
+    settings = Settings(threads=2, tokens=tokens(Scope.READ, Scope.STREAM))
+    with TestClient(create_app(settings, backend=backend)) as client:
+        page = form(OTHER, "cross-site")
+        assert client.post("/sparql", data={"update": "CLEAR ALL"}, headers=page).status_code == 401
+        assert client.put("/streams/new", headers=page).status_code == 403
+        assert client.put("/streams/new").status_code == 201
+        for name, update, stream in (("write", 204, 201), ("stream", 403, 201)):
+            headers = {**page, **bearer(name)}
+            assert client.post("/sparql", data={"update": "CLEAR ALL"}, headers=headers).status_code == update
+            assert client.put(f"/streams/{name}", headers=headers).status_code == stream
 
 
 def test_refusals_are_counted_by_reason(client: TestClient) -> None:

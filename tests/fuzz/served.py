@@ -23,6 +23,7 @@ from starlette.applications import Starlette
 from endpoint import create_app
 from endpoint.backend import Backend
 from endpoint.graphs.store import GraphStore
+from endpoint.hosts import with_own_names
 from endpoint.server.server import Server
 from endpoint.server.sockets import listen, with_port
 from endpoint.services import services_of
@@ -147,13 +148,13 @@ def main() -> None:
     data.mkdir(parents=True)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
     sockets = listen("127.0.0.1", 0)
-    settings = with_port(
+    settings = with_own_names(with_port(
         Settings(
             port=0, data=data, base_url=BASE_URL, threads=4, readers=READERS, query_timeout=2, max_request_bytes=2**20,
             max_result_bytes=2**22, max_live_queries=20, max_listeners=50,
         ),
         sockets,
-    )  # fmt: skip
+    ))  # fmt: skip
     server = Server(_application(kind, data, settings))
 
     def end_with_input() -> None:

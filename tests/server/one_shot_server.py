@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 
 from endpoint import create_app
+from endpoint.hosts import with_own_names
 from endpoint.server.server import Server
 from endpoint.server.sockets import listen, with_port
 from endpoint.settings import Settings
@@ -63,7 +64,7 @@ def _wait_for(url: str) -> None:
 
 def _serve_asgi() -> None:
     sockets = listen("127.0.0.1", 0)
-    settings = with_port(Settings.from_environment(port=0), sockets)
+    settings = with_own_names(with_port(Settings.from_environment(port=0), sockets))
     server = Server(create_app(settings, backend=FakeBackend()))
 
     def end_with_input() -> None:
