@@ -109,6 +109,7 @@ class Life:
                     self._settings.readers,
                     most=self._settings.max_readers,
                     memory_quads=self._settings.memory_quads,
+                    frozen_after=self._settings.frozen_after,
                 )
                 backend = self._make_backend(data, store, self._settings)
                 hub = Hub(backend)

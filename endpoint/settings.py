@@ -50,6 +50,8 @@ class Settings:
     quad, when it has not changed for a second (0: never). ``query_timeout`` (seconds of evaluation) and
     ``max_result_bytes`` bound one query.
 
+    A process of the endpoint's that has stood still for ``frozen_after`` seconds is ended and started anew.
+
     ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
     the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
     body of a request, decoded; ``max_live_queries`` the continuous queries that nobody registered; ``max_listeners``
@@ -77,6 +79,7 @@ class Settings:
     max_request_bytes: int = 2**26
     max_live_queries: int = 100
     max_listeners: int = 10_000
+    frozen_after: float = 10.0
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -278,4 +281,5 @@ _READERS: dict[str, Any] = {
     "max_request_bytes": lambda value: _number("max_request_bytes", value, 1024, 2**53),
     "max_live_queries": lambda value: _number("max_live_queries", value, 0, 1_000_000),
     "max_listeners": lambda value: _number("max_listeners", value, 0, 1_000_000),
+    "frozen_after": lambda value: _seconds("frozen_after", value),
 }

@@ -77,7 +77,7 @@ class QueryDescription:
 
 @dataclass(frozen=True)
 class Health:
-    """Liveness of the backend: ``state`` is "starting", "running" or "failed"; ``detail`` says why."""
+    """Liveness of the backend: ``state`` is "starting", "running", "stalled" or "failed"; ``detail`` says why."""
 
     state: str
     detail: str

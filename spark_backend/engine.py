@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from protocol.errors import Conflict, ProtocolError
@@ -57,7 +58,8 @@ class SparkBackend:
         spark_master: str = "local[*]",
         sites: SiteChoice = BY_SIZE,
         clock: Callable[[], Instant] = lambda: time.time_ns() // 1_000_000,
-        make_pipeline: MakePipeline = Pipeline,
+        frozen_after: float = 10.0,
+        make_pipeline: MakePipeline | None = None,
     ) -> None:
         self._layout = Layout(data_directory.resolve())
         self._layout.make()
@@ -75,6 +77,7 @@ class SparkBackend:
         self._outputs = Outputs(self._streams, self._running)
         self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
+        make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites)
         self._delivery.evaluations = self._pipeline
         self._ticker: threading.Thread | None = None

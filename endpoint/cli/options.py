@@ -77,6 +77,7 @@ def settings_options(command: Command) -> Command:
             setting("--max-request-bytes", metavar="N", help="How long the body of a request may be (67108864)."),
             setting("--max-live-queries", metavar="N", help="How many unregistered continuous queries run (100)."),
             setting("--max-listeners", metavar="N", help="How many listeners there are at once (10000)."),
+            setting("--frozen-after", metavar="SECONDS", help="A process that stands still so long is replaced (10)."),
         )
     ):
         command = decorate(command)

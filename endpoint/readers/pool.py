@@ -20,6 +20,7 @@ from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Frame, Kind, Question, Release
 from endpoint.readers.limits import (
+    FROZEN_SECONDS,
     LONG_SECONDS,
     MOST_WAITING,
     REST,
@@ -30,6 +31,7 @@ from endpoint.readers.limits import (
 from endpoint.readers.process import ReaderProcess
 from endpoint.readers.snapshot import Snapshot, Snapshots
 from protocol.errors import ProtocolError, Unavailable
+from protocol.standstill import LOOK_SECONDS, Standstill
 
 logger = logging.getLogger(__name__)
 
@@ -62,12 +64,14 @@ class ReaderPool:
         settled_seconds: float = SETTLED_SECONDS,
         waiting_seconds: float = WAITING_SECONDS,
         most_waiting: int = MOST_WAITING,
+        frozen_after: float = FROZEN_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         start_process: Callable[[], ReaderProcess] = ReaderProcess,
     ) -> None:
         """``directory`` is for the snapshots, see Snapshots. ``most`` None is ``size``.
 
         A store with more than ``memory_quads`` is not copied into memory. ``clock`` gives seconds that never step back.
+        A reader that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds.
         """
         self._executor = ThreadPoolExecutor(2, "readers")
         self._snapshots = Snapshots(store, directory, self._executor)
@@ -79,6 +83,8 @@ class ReaderPool:
         self._settled_seconds = settled_seconds
         self._waiting_seconds = waiting_seconds
         self._most_waiting = most_waiting
+        self._frozen_after = frozen_after
+        self._standstill: Standstill[ReaderProcess] = Standstill(clock)
         self._clock = clock
         self._start_process = start_process
         self._waiting: deque[asyncio.Future[ReaderProcess]] = deque()
@@ -103,6 +109,7 @@ class ReaderPool:
     async def start(self) -> None:
         """Begin to start the first reader; does not wait for it."""
         self._replenish()
+        self._run(self._watch())
 
     async def stop(self) -> None:
         """End every reader, whatever it is doing."""
@@ -165,6 +172,19 @@ class ReaderPool:
         return sorted(
             reader.pid for reader in self._processes if reader.copied is not None and reader.copied is self._settling
         )
+
+    def look(self) -> None:
+        """End the readers that have stood still for too long. Others take their place."""
+        frozen = [reader for reader in self._processes if reader.frozen]
+        for reader, seconds in self._standstill.look(frozen).items():
+            if seconds >= self._frozen_after:
+                logger.error("a process for queries stood still for %.0f s and is ended: %d", seconds, reader.pid)
+                reader.kill(frozen=True)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
 
     # Questions
 

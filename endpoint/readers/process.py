@@ -11,9 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 from endpoint.readers.errors import ReaderEnded
 from endpoint.readers.exchange import Asked, Frame, FrameDecoder, Kind
 from endpoint.readers.snapshot import Snapshot
+from protocol.errors import ProtocolError, Unavailable
 
 PROGRAM = "endpoint.readers.reader"
 _PACKAGES = Path(__file__).resolve().parents[2]
@@ -49,6 +52,7 @@ class ReaderProcess:
         self._pid: int = self._process.pid
         self._decoder = FrameDecoder()
         self._asked = True
+        self._stood_still = False
         self.snapshots: list[Snapshot] = []
         self.copied: Snapshot | None = None
 
@@ -64,6 +68,14 @@ class ReaderProcess:
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it is stopped (SIGSTOP), which it never does by itself."""
+        try:
+            return bool(psutil.Process(self._pid).status() == psutil.STATUS_STOPPED)
+        except psutil.Error:
+            return False
 
     async def ready(self) -> None:
         """Wait until it is there. Raises ReaderEnded if it ends instead."""
@@ -94,7 +106,9 @@ class ReaderProcess:
             self._asked = False
         return received
 
-    def _ended(self) -> ReaderEnded:
+    def _ended(self) -> ProtocolError:
+        if self._stood_still:
+            return Unavailable("the process that evaluated the query stood still and is replaced: ask again")
         # Its end of the socket is closed when it ends, or a moment before.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=0.1)
@@ -117,8 +131,9 @@ class ReaderProcess:
         except RuntimeError:
             self._socket.close()
 
-    def kill(self) -> None:
-        """End the process at once; whoever waits for its answer gets ReaderEnded."""
+    def kill(self, *, frozen: bool = False) -> None:
+        """End the process at once; whoever waits for its answer gets ReaderEnded (``frozen``: Unavailable)."""
+        self._stood_still = self._stood_still or frozen
         self._process.kill()
 
     def reap(self) -> None:

@@ -17,6 +17,7 @@ from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
+from spark_backend.spark.watchdog import Watchdog, Watched
 from spark_backend.spark_sql.deferred import SparkSql, complete, first_line, split_deferred
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,11 @@ Receive = Callable[[list[tuple[str, Answer]]], None]
 class Evaluations(Protocol):
     """What the engine asks of whatever evaluates; ``Pipeline`` does it on Spark."""
 
-    state: str
-    detail: str
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def detail(self) -> str: ...
 
     def start(self) -> None: ...
 
@@ -44,9 +48,15 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
 class Pipeline:
-    """Runs Spark in threads of its own. ``state`` is "starting", "running", "failed" or "stopped"."""
+    """Runs Spark in threads of its own.
 
-    def __init__(self, layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> None:
+    ``state`` is "starting", "running", "stalled" (a process stands still), "failed" or "stopped".
+    A process of Spark's that stands still for ``frozen_after`` seconds is ended and started anew.
+    """
+
+    def __init__(
+        self, layout: Layout, master: str, receive: Receive, sites: SiteChoice, *, frozen_after: float
+    ) -> None:
         self._layout = layout
         self._master = master
         self._receive = receive
@@ -57,21 +67,31 @@ class Pipeline:
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._changing = threading.Lock()
-        self.state = "starting"
-        self.detail = "Spark is starting"
+        self._watchdog = Watchdog(self._processes, frozen_after)
+        self._state, self._detail = "starting", "Spark is starting"
+
+    @property
+    def state(self) -> str:
+        return "stalled" if self._state == "running" and self._watchdog.said is not None else self._state
+
+    @property
+    def detail(self) -> str:
+        return self._watchdog.said or self._detail
 
     def start(self) -> None:
         """Start Spark behind the caller's back."""
+        self._watchdog.start()
         self._thread = threading.Thread(target=self._run, name="spark-pipeline", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop the streaming query, Spark and its processes."""
         self._stopping.set()
+        self._watchdog.stop()
         self._stop_spark()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=15)
-        self.state, self.detail = "stopped", "Spark was stopped"
+        self._state, self._detail = "stopped", "Spark was stopped"
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
         """Evaluate once more, as a batch job: the answers of a prepared query at these instants, in order."""
@@ -89,11 +109,12 @@ class Pipeline:
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
-                self._start_spark()
+                if self._session is None:
+                    self._start_spark()
                 if self._stopping.is_set():
                     break
                 self._query = self._start_query()
-                self.detail = "Spark is warming up"
+                self._detail = "Spark is warming up"
                 self._query.awaitTermination()
                 reason = "it ended"
             except Exception as error:
@@ -102,13 +123,17 @@ class Pipeline:
                     log.exception("the streaming query failed")
             if self._stopping.is_set():
                 break
-            if time.monotonic() - began > _LONGEST_PAUSE:
+            # What has run for a while can do so again: the processes it had may have been ended, and Spark is there.
+            well = time.monotonic() - began > _LONGEST_PAUSE
+            if well:
                 pause = _FIRST_PAUSE
-            log.error("Spark is started again in %.0f s: %s", pause, reason)
-            self.state, self.detail = "failed", f"Spark is started again: {reason}"
+            again = "evaluation" if well and self._has_spark() else "Spark"
+            log.error("%s is started again in %.0f s: %s", again, pause, reason)
+            self._state, self._detail = "failed", f"{again} is started again: {reason}"
             self._stopping.wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-            self._stop_spark()
+            if again == "Spark" or not self._has_spark():
+                self._stop_spark()
         self._stop_spark()
 
     def _start_spark(self) -> None:
@@ -120,6 +145,16 @@ class Pipeline:
             self._session = session
         self._spark_sql = _SparkSql(session, self._layout)
         session.dataSource.register(EvaluationInstants)
+
+    def _processes(self) -> Sequence[Watched]:
+        from spark_backend.spark.session import spark_processes
+
+        return spark_processes(self._layout.spark)
+
+    def _has_spark(self) -> bool:
+        from spark_backend.spark.session import is_alive
+
+        return self._session is not None and is_alive(self._session)
 
     def _stop_spark(self) -> None:
         """Stop the session, once: whoever comes first, the thread that runs it or ``stop``."""
@@ -159,7 +194,7 @@ class Pipeline:
             self._receive(list(complete(answers, self._spark_sql)))
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set():
-            self.state, self.detail = "running", "Spark is running"
+            self._state, self._detail = "running", "Spark is running"
 
 
 class _SparkSql:

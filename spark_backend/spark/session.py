@@ -30,6 +30,7 @@ from pyspark.sql import SparkSession
 
 from protocol.errors import Unavailable
 from spark_backend.spark.java import JavaRuntime, find_java
+from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill
 from spark_backend.spark.settings import LOG4J, launcher_options, spark_settings
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,8 @@ class _RunningSession:
     scratch: Path
     gateway: Any
     first: SparkSession
+    jvm: psutil.Process
+    pulse: Pulse
     sessions: list[SparkSession] = field(default_factory=list)
 
     @property
@@ -54,6 +57,22 @@ class _RunningSession:
 
 _lock = threading.RLock()
 _running: _RunningSession | None = None
+
+
+def spark_processes(directory: Path) -> list[SparkProcess]:
+    """Every process of the Spark that runs or is being started over ``directory``, dead ones' children too."""
+    running = _running
+    if running is not None:
+        return [SparkProcess(one, running.jvm, running.pulse) for one in in_session(running.jvm)]
+    # While it starts, nobody has told its number yet.
+    jvm = find_jvm(_scratch(directory), psutil.Process().children())
+    return [] if jvm is None else [SparkProcess(one, jvm) for one in in_session(jvm)]
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Whether the Spark of this session is there."""
+    running = _running
+    return running is not None and any(one is session for one in running.sessions) and running.process.poll() is None
 
 
 def start_session(*, master: str, directory: Path) -> SparkSession:
@@ -92,14 +111,13 @@ def stop_session(session: SparkSession, *, patience: float = STOP_SECONDS) -> No
             return
         running.sessions = [one for one in running.sessions if one is not session]
         last = not running.sessions
-        processes = _process_tree(running.process.pid) if last else []
         stopping = threading.Thread(target=_stop_gently, args=(running, session, last), name="spark-stop", daemon=True)
         stopping.start()
         stopping.join(patience)
         if last:
             if stopping.is_alive():
                 log.warning("Spark did not stop within %g s: killing it", patience)
-            _end_processes(running, processes, grace=0.0 if stopping.is_alive() else 3.0)
+            _end_processes(running, grace=0.0 if stopping.is_alive() else 3.0)
             _forget(running)
 
 
@@ -107,7 +125,8 @@ def _launch(master: str, directory: Path) -> _RunningSession:
     if SparkContext._active_spark_context is not None or SparkContext._gateway is not None:
         raise Unavailable("this process already runs a Spark session of its own: stop it first")
     directory = directory.resolve()
-    scratch = directory / "spark"
+    scratch = _scratch(directory)
+    end_left_over(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True, mode=0o700)
     java = find_java(directory)
@@ -139,7 +158,13 @@ def _launch(master: str, directory: Path) -> _RunningSession:
     # stopped; whatever else it has to say reaches the caller as an exception.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     log.info("Spark %s on %s, started in %.1f s", pyspark.__version__, master, time.monotonic() - began)
-    return _RunningSession(master, scratch, gateway, first)
+    # By the thread's own connection to the JVM: others wait for no answer of this kind, nor it for theirs.
+    pulse = Pulse(gateway.jvm.java.lang.System.nanoTime)
+    return _RunningSession(master, scratch, gateway, first, psutil.Process(gateway.proc.pid), pulse)
+
+
+def _scratch(directory: Path) -> Path:
+    return directory.resolve() / "spark"
 
 
 @contextlib.contextmanager
@@ -196,28 +221,16 @@ def _stop_gently(running: _RunningSession, session: SparkSession, last: bool) ->
         log.warning("Spark did not stop in order: %s", str(error).partition("\n")[0])
 
 
-def _process_tree(pid: int) -> list[psutil.Process]:
-    try:
-        parent = psutil.Process(pid)
-        return [*parent.children(recursive=True), parent]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _end_processes(running: _RunningSession, known: list[psutil.Process], grace: float) -> None:
+def _end_processes(running: _RunningSession, grace: float) -> None:
     """End the Java process and its Python workers: by closing its input, and by force after ``grace`` seconds."""
     process = running.process
-    known = list({*known, *_process_tree(process.pid)})
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(grace)
-    _, alive = psutil.wait_procs(known, timeout=grace / 6)
-    for survivor in alive:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            survivor.kill()
-    psutil.wait_procs(alive, timeout=2)
+    _, alive = psutil.wait_procs(in_session(running.jvm), timeout=grace / 6)
+    kill(alive)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(2)
 
@@ -226,9 +239,8 @@ def _abandon(gateway: Any) -> None:
     """Undo a start that failed half way."""
     process = getattr(gateway, "proc", None)
     if process is not None:
-        for one in _process_tree(process.pid):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
+        if process.poll() is None:
+            kill(in_session(psutil.Process(process.pid)))
         process.wait(5)
         if process.stdin is not None:
             process.stdin.close()

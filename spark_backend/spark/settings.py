@@ -9,6 +9,8 @@ import os
 import re
 from pathlib import Path
 
+from spark_backend.spark.processes import trace_option
+
 LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -20,6 +22,9 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %p %c{1}: %m%n
 """
 """Errors only; Spark's own default writes warnings nobody can act on to the terminal at every start."""
 
+_ATTEMPTS = 4
+"""How often a task is tried: Spark's own default of a cluster's."""
+
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?\Z")
 _JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 _QUICK_JVM = ("-XX:TieredStopAtLevel=1", *_JVM)
@@ -29,7 +34,8 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
     """The settings to launch Spark with; ``scratch`` takes everything that need not survive the process."""
     cores = local_cores(master)
     settings = {
-        "spark.master": master,
+        # A task whose worker has ended is run again at once; without that, Spark's local master fails the whole query.
+        "spark.master": master if cores is None else f"local[{cores},{_ATTEMPTS}]",
         "spark.app.name": "sparql-streams",
         "spark.submit.deployMode": "client",
         "spark.sql.session.timeZone": "UTC",
@@ -105,6 +111,6 @@ def _java_options(scratch: Path, logging_file: Path, quick: bool) -> str:
     options = [
         *(_QUICK_JVM if quick else _JVM),
         f"-Dlog4j2.configurationFile={logging_file.as_uri()}",
-        f"-Dderby.system.home={scratch}",
+        trace_option(scratch),
     ]
     return " ".join(f'"{option}"' if " " in option else option for option in options)

@@ -7,6 +7,7 @@ import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 from endpoint.graphs.store import GraphStore
@@ -118,6 +119,32 @@ def test_a_query_is_stopped_at_its_limit_and_its_process_replaced(tmp_path: Path
             assert await endpoint.count() == 400
             await until(lambda: len(set(before) & set(endpoint.readers.processes)) == 1)
             assert len([pid for pid in before if there(pid)]) == 1
+
+    run(main())
+
+
+def test_a_reader_that_is_stopped_is_noticed_and_replaced_and_one_that_works_for_long_is_not(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = Clock()
+        async with asking(tmp_path, 2, clock=clock, frozen_after=10) as endpoint:
+            endpoint.store.update(numbers())
+            waiting = asyncio.ensure_future(endpoint.whole(RUNAWAY))
+            await until(lambda: endpoint.readers.answering)
+            (reader,) = endpoint.readers.answering
+            for _ in range(30):
+                clock.now += 1
+                endpoint.readers.look()
+            assert not waiting.done()
+            os.kill(reader, signal.SIGSTOP)
+            await until(lambda: psutil.Process(reader).status() == psutil.STATUS_STOPPED)
+            for _ in range(12):
+                assert not waiting.done()
+                clock.now += 1
+                endpoint.readers.look()
+            with pytest.raises(Unavailable, match="stood still"):
+                await waiting
+            await until(lambda: not there(reader))
+            assert await endpoint.count() == 400
 
     run(main())
 

@@ -1,0 +1,133 @@
+"""The processes of a Spark that this server has started: the JVM, and all that is in its session (setsid)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+log = logging.getLogger(__name__)
+
+_TRACE = "-Dderby.system.home="
+"""An option of the JVM that names its scratch directory: that it is ours can be seen in its command line."""
+
+
+def trace_option(scratch: Path) -> str:
+    """The option of Java by which the JVM over this scratch directory is found."""
+    return f"{_TRACE}{scratch}"
+
+
+def find_jvm(scratch: Path, among: list[psutil.Process] | None = None) -> psutil.Process | None:
+    """The JVM that was started over a scratch directory; None if there is none ``among`` these, or on this machine."""
+    for process in psutil.process_iter() if among is None else among:
+        with contextlib.suppress(psutil.Error):
+            if trace_option(scratch) in process.cmdline():
+                return process
+    return None
+
+
+def in_session(leader: psutil.Process) -> list[psutil.Process]:
+    """The processes of the session that a process leads or has led, itself included.
+
+    Those whose parents have ended are found like all others, and the leader itself need not be there any more.
+    """
+    if psutil.pid_exists(leader.pid) and not leader.is_running():
+        return []  # its number is another one's: nothing of its session is left
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(pid) == leader.pid:
+                found.append(psutil.Process(pid))
+    return found
+
+
+class Pulse:
+    """Asks somebody for a sign of life, again and again, in a thread of its own, which hangs where no answer comes."""
+
+    def __init__(self, ask: Callable[[], object], pause: float = 0.5) -> None:
+        """``ask`` returns with the answer, and raises when there will be none any more: then that was all."""
+        self.signs = 0
+        self._ask = ask
+        self._pause = pause
+        threading.Thread(target=self._run, name="spark-pulse", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._ask()
+            except Exception:
+                return
+            self.signs += 1
+            time.sleep(self._pause)
+
+
+@dataclass(frozen=True)
+class SparkProcess:
+    """One of Spark's processes, as ``watchdog.Watched``. ``pulse``: that of the JVM, once it answers."""
+
+    process: psutil.Process
+    leader: psutil.Process
+    pulse: Pulse | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{_role(self.process)} (process {self.process.pid})"
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it is stopped (SIGSTOP), which none of ours does by itself."""
+        try:
+            return bool(self.process.status() == psutil.STATUS_STOPPED)
+        except psutil.Error:
+            return False
+
+    @property
+    def signs(self) -> int | None:
+        return None if self.pulse is None or self.process != self.leader else self.pulse.signs
+
+    def kill(self) -> None:
+        """End it, and with the JVM all that it has started."""
+        kill(in_session(self.leader) if self.process == self.leader else [self.process])
+
+
+def _role(process: psutil.Process) -> str:
+    """What a process of Spark's is, for a person."""
+    try:
+        command, parent = process.cmdline(), process.parent()
+        if any(part.startswith(_TRACE) for part in command):
+            return "Spark's JVM"
+        if "pyspark.sql.streaming.python_streaming_source_runner" in command:
+            return "the source of instants"
+        if parent is not None and parent.cmdline() == command:
+            return "a worker of Spark's"
+        if "pyspark.daemon" in command:
+            return "Spark's daemon of workers"
+    except psutil.Error:
+        pass  # it ended meanwhile
+    return "a process of Spark's"
+
+
+def kill(processes: list[psutil.Process], *, within: float = 2.0) -> None:
+    """End processes at once, frozen ones too, and wait a little for that."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, timeout=within)
+
+
+def end_left_over(scratch: Path) -> None:
+    """End the Spark of a server that was killed, if it is still there: frozen, it did not see that server's end.
+
+    Woken later, it would write to the same checkpoint.
+    """
+    jvm = find_jvm(scratch)
+    if jvm is not None:
+        log.warning("a Spark that another server has left behind is ended: process %d", jvm.pid)
+        kill(in_session(jvm))

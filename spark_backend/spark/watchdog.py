@@ -1,0 +1,96 @@
+"""Notices processes of Spark's that stand still, and ends them: who waits for one that ended goes on, anew.
+
+What a frozen process holds is lost to nobody: an answer is a function of the log, and is computed again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Protocol
+
+from protocol.standstill import LOOK_SECONDS, Standstill
+
+log = logging.getLogger(__name__)
+
+SAID_SECONDS = 3.0
+"""After so long, health says who stands still."""
+SILENT_SECONDS = 60.0
+"""After so long, a JVM that runs and gives no sign of life is ended: collecting garbage, it is silent for seconds."""
+
+
+class Watched(Hashable, Protocol):
+    """A process that is looked at. Equal to itself as it is found again."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for a person."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it is stopped."""
+
+    @property
+    def signs(self) -> int | None:
+        """How many signs of life it has given; None for one that is asked for none."""
+
+    def kill(self) -> None:
+        """End it, at once."""
+
+
+class Watchdog:
+    """Looks every second, in a thread of its own that waits for nothing else.
+
+    ``processes`` gives those that there are; one that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds.
+    ``said`` is who stands still, for a person; None while nobody does.
+    """
+
+    def __init__(
+        self,
+        processes: Callable[[], Sequence[Watched]],
+        frozen_after: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._processes = processes
+        self._frozen_after = frozen_after
+        self._frozen: Standstill[Watched] = Standstill(clock)
+        self._silent: Standstill[Watched] = Standstill(clock)
+        self._signs: dict[Watched, int | None] = {}
+        self._stopping = threading.Event()
+        self.said: str | None = None
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="spark-watchdog", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def look(self) -> None:
+        """Look once, and end who has stood still for too long."""
+        processes = self._processes()
+        frozen = [one for one in processes if one.frozen]
+        before, self._signs = self._signs, {one: one.signs for one in processes}
+        silent = [one for one, signs in self._signs.items() if signs is not None and before.get(one) == signs]
+        said: dict[str, float] = {}
+        for standstill, still, limit in (
+            (self._frozen, frozen, self._frozen_after),
+            (self._silent, silent, SILENT_SECONDS),
+        ):
+            seconds = standstill.look(still)
+            for one in still:
+                if seconds[one] >= limit:
+                    log.error("%s has stood still for %.0f s: it is ended and started anew", one.name, seconds[one])
+                    one.kill()
+                if seconds[one] >= min(SAID_SECONDS, limit):
+                    said[one.name] = max(said.get(one.name, 0.0), seconds[one])
+        self.said = "; ".join(f"{name} has stood still for {since:.0f} s" for name, since in said.items()) or None
+
+    def _run(self) -> None:
+        while not self._stopping.wait(LOOK_SECONDS):
+            try:
+                self.look()
+            except Exception:
+                log.exception("the processes of Spark could not be looked at")

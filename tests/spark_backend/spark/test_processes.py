@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill, trace_option
+
+PROGRAM = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+print(child.pid, flush=True)
+input()
+"""
+
+
+@contextmanager
+def like_a_jvm(scratch: Path) -> Iterator[tuple[psutil.Process, psutil.Process]]:
+    """A process that leads a session and has Spark's option in its command line, and its child."""
+    command = [sys.executable, "-c", PROGRAM, trace_option(scratch)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as started:
+        assert started.stdout is not None
+        leader, child = psutil.Process(started.pid), psutil.Process(int(started.stdout.readline()))
+        try:
+            yield leader, child
+        finally:
+            kill([leader, child])
+
+
+def test_what_a_killed_server_left_behind_is_ended_though_it_is_frozen_and_no_other_server_s(tmp_path: Path) -> None:
+    with like_a_jvm(tmp_path / "ours") as (leader, child), like_a_jvm(tmp_path / "others") as (other, _):
+        child.send_signal(signal.SIGSTOP)
+        leader.send_signal(signal.SIGSTOP)
+        assert find_jvm(tmp_path / "ours") == leader
+        end_left_over(tmp_path / "ours")
+        assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in (leader, child))
+        assert find_jvm(tmp_path / "others") == other
+        end_left_over(tmp_path / "nobody's")
+        assert other.is_running()
+
+
+def test_a_session_s_processes_are_found_when_its_leader_has_ended(tmp_path: Path) -> None:
+    with like_a_jvm(tmp_path) as (leader, child):
+        assert set(in_session(leader)) == {leader, child}
+        leader.kill()
+        leader.wait()
+        assert in_session(leader) == [child]
+
+
+def test_the_jvm_alone_is_asked_for_signs_of_life_and_its_end_is_that_of_all(tmp_path: Path) -> None:
+    asked = threading.Semaphore(0)
+    with like_a_jvm(tmp_path) as (leader, child):
+        pulse = Pulse(asked.acquire, pause=0)
+        ours, theirs = SparkProcess(leader, leader, pulse), SparkProcess(child, leader, pulse)
+        assert (ours.signs, theirs.signs) == (0, None)
+        asked.release()
+        deadline = time.monotonic() + 10
+        while ours.signs != 1:
+            assert time.monotonic() < deadline
+        assert ours.name == f"Spark's JVM (process {leader.pid})"
+        ours.kill()
+        assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in (leader, child))
+
+
+def test_a_process_that_is_stopped_is_frozen_until_it_goes_on(tmp_path: Path) -> None:
+    with like_a_jvm(tmp_path) as (leader, child):
+        worker = SparkProcess(child, leader)
+        seen = [worker.frozen]
+        for signal_sent, expected in ((signal.SIGSTOP, True), (signal.SIGCONT, False)):
+            child.send_signal(signal_sent)
+            deadline = time.monotonic() + 10
+            while worker.frozen is not expected:
+                assert time.monotonic() < deadline
+            seen.append(worker.frozen)
+        assert seen == [False, True, False]
