@@ -30,6 +30,7 @@ _PREAMBLE = re.compile(
     rb"(?:[ \t\r\n]++|#[^\r\n]*+|" + _DIRECTIVE + rb"|@version\s+\S+\s*\.|version\s+[\"'][^\r\n]*)*+\Z",
     re.IGNORECASE,
 )
+_DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
 _DIRECTIVE_OR_TOKEN = re.compile(
     rb"(?P<directive>(?<![^\s.}>])(?:" + _DIRECTIVE + rb"))|" + TURTLE_TOKEN.pattern, re.DOTALL | re.IGNORECASE
 )
@@ -101,6 +102,9 @@ def _segments(pieces: Iterable[bytes], syntax: RdfSyntax) -> Iterator[tuple[bool
 
 def _directives(text: bytes) -> Iterator[bytes]:
     """The declarations of prefixes and bases in a text, each on one line."""
+    # Nearly all messages declare nothing, which is seen sooner than what their tokens are.
+    if _DECLARES.search(text) is None:
+        return
     for match in _DIRECTIVE_OR_TOKEN.finditer(text):
         if match["directive"] is not None:
             yield b" ".join(match[0].split())
