@@ -60,7 +60,7 @@ test-long: install ## what is too long for every change: thousands of generated 
 	$(BIN)/pytest -m long
 
 coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
-	$(BIN)/pytest -m "not spark and not server and not long" --cov --cov-report=
+	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" --cov --cov-report=
 
 lint: install ## ruff, mypy, the imports; changes nothing
 	$(BIN)/ruff check .

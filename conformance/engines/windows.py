@@ -106,7 +106,7 @@ class WindowsEngine:
 
     def _send(self, method: str, path: str, **options: object) -> httpx.Response:
         try:
-            return self._client.request(method, f"{self._endpoint.url}/{path}", **options)  # type: ignore[arg-type]
+            return self._client.request(method, f"{self._endpoint.url}/{path}", **options)  # type: ignore[arg-type]  # httpx's own
         except httpx.HTTPError as error:
             raise EngineFailure(f"{method} {path}: {error!r}") from error
 

@@ -132,7 +132,7 @@ class _NeverEvaluate:
 def _query_parser(base: str | None) -> _Parse:
     def parse(text: str) -> _Stop | None:
         try:
-            pyoxigraph.Store().query(text, base_iri=base, named_graphs=_NeverEvaluate())  # type: ignore[arg-type]
+            pyoxigraph.Store().query(text, base_iri=base, named_graphs=_NeverEvaluate())  # type: ignore[arg-type]  # raises
         except _WellFormed:
             return None
         except SyntaxError as error:

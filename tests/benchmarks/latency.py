@@ -76,7 +76,7 @@ def _latencies(client: Client, windows: int) -> list[float]:
             time.sleep(pause.uniform(0.3, 0.6))
             posted = time.perf_counter()
             client.post("rooms", body)
-            if not results.wait_for(lambda all_, t=second * 1000: bool(all_) and all_[-1].instant >= t, 60):  # type: ignore[misc]
+            if not results.wait_for(lambda all_, t=second * 1000: bool(all_) and all_[-1].instant >= t, 60):  # type: ignore[misc]  # a lambda's default
                 raise RuntimeError(f"no result within 60 s of closing the window at {second} s")
             if second > _WARM_UP:
                 measured.append(results.arrivals[-1].at - posted)

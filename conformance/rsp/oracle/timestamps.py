@@ -66,7 +66,7 @@ def with_times(sparql: str, prefixes: Mapping[str, str]) -> Timed | None:
         return None
     timed = Timed("")
     binding: dict[str, list[int]] = {}
-    start = sparql.index("{", re.search(r"\bWHERE\b", sparql, re.IGNORECASE).start())  # type: ignore[union-attr]
+    start = sparql.index("{", re.search(r"\bWHERE\b", sparql, re.IGNORECASE).start())  # type: ignore[union-attr]  # it has one
     written, place = [sparql[:start]], start
     active: list[str | None] = []
     triple: list[str] = []
@@ -99,7 +99,7 @@ def with_times(sparql: str, prefixes: Mapping[str, str]) -> Timed | None:
                 terms = ", ".join("rdf:type" if term == "a" else term for term in triple)
                 written.append(f" . BIND(<{_TIME}{number}>({terms}) AS ?oracle_time{number}) ")
                 triple = []
-                place += len(re.match(r"\s*\.?", sparql[place:])[0])  # type: ignore[index]
+                place += len(re.match(r"\s*\.?", sparql[place:])[0])  # type: ignore[index]  # always matches
 
     def latest(match: re.Match[str]) -> str:
         given = ", ".join(f'COALESCE(?oracle_time{number}, "")' for number in binding.get(match[1], []))

@@ -40,7 +40,7 @@ def duration(text: str) -> int:
     if found := _ISO.fullmatch(text.strip()):
         days, hours, minutes, seconds = found.groups(default="0")
         return round(((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60_000 + float(seconds) * 1000)
-    number, unit = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip()).groups()  # type: ignore[union-attr]
+    number, unit = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip()).groups()  # type: ignore[union-attr]  # a case's own
     return int(number) * (_MS[unit.lower()] if unit else 1)
 
 

@@ -44,7 +44,7 @@ def _filter(pattern: a.Pattern, conditions: list[a.Expression], inside: bool) ->
             stay.append(condition)
     if operands:
         changed = {place: filter_of(getattr(pattern, place), pushed) for place, pushed in operands.items()}
-        pattern = replace(pattern, **changed)  # type: ignore[arg-type]
+        pattern = replace(pattern, **changed)  # type: ignore[arg-type]  # its operands
     return filter_of(_push(pattern, inside), stay)
 
 

@@ -39,7 +39,7 @@ def with_parts(node: T, /, **parts: object) -> T:
     """A pattern or expression with some of its parts replaced; the same object where they are the same."""
     if all(_same(getattr(node, name), part) for name, part in parts.items()):
         return node
-    return replace(node, **parts)  # type: ignore[type-var]
+    return replace(node, **parts)  # type: ignore[type-var]  # nodes are dataclasses
 
 
 def _same(one: object, other: object) -> bool:
