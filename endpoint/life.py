@@ -42,6 +42,7 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
             base_iri=settings.base_url,
             spark_master=settings.spark_master,
             sites=SiteChoice(None if settings.site == "auto" else Site(settings.site), settings.spark_above),
+            frozen_after=settings.frozen_after,
         )
 
     return LateBackend(make)

@@ -100,16 +100,15 @@ class SparkProcess:
 def _role(process: psutil.Process) -> str:
     """What a process of Spark's is, for a person."""
     try:
-        command, parent = process.cmdline(), process.parent()
+        command = process.cmdline()
         if any(part.startswith(_TRACE) for part in command):
             return "Spark's JVM"
         if "pyspark.sql.streaming.python_streaming_source_runner" in command:
             return "the source of instants"
-        if parent is not None and parent.cmdline() == command:
-            return "a worker of Spark's"
         if "pyspark.daemon" in command:
-            return "Spark's daemon of workers"
-    except psutil.Error:
+            # It leads the process group of its workers.
+            return "Spark's daemon of workers" if os.getpgid(process.pid) == process.pid else "a worker of Spark's"
+    except (OSError, psutil.Error):
         pass  # it ended meanwhile
     return "a process of Spark's"
 

@@ -15,8 +15,8 @@ from protocol.standstill import LOOK_SECONDS, Standstill
 
 log = logging.getLogger(__name__)
 
-SAID_SECONDS = 3.0
-"""After so long, health says who stands still."""
+_SAID = 0.3
+"""After this part of the time that a process is given, health says that it stands still."""
 SILENT_SECONDS = 60.0
 """After so long, a JVM that runs and gives no sign of life is ended: collecting garbage, it is silent for seconds."""
 
@@ -84,7 +84,7 @@ class Watchdog:
                 if seconds[one] >= limit:
                     log.error("%s has stood still for %.0f s: it is ended and started anew", one.name, seconds[one])
                     one.kill()
-                if seconds[one] >= min(SAID_SECONDS, limit):
+                if seconds[one] >= _SAID * limit:
                     said[one.name] = max(said.get(one.name, 0.0), seconds[one])
         self.said = "; ".join(f"{name} has stood still for {since:.0f} s" for name, since in said.items()) or None
 

@@ -68,6 +68,12 @@ class ServerProcess:
                 time.sleep(0.02)
         raise AssertionError("the server did not answer")
 
+    @property
+    def pid(self) -> int:
+        """The number of the process that runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def wait_for_spark(self) -> None:
         self.wait(lambda: self.client.get("/health").json()["backend"]["state"] == "running")
 
