@@ -18,7 +18,7 @@ UV ?= uv
 # Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test quick test-sites test-long coverage lint format docs build wheel-check bench \
+.PHONY: help install demo test quick test-sites test-long coverage lint format docs build crash soak wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
@@ -79,6 +79,12 @@ docs: install ## the site, in build/docs; without a network
 
 build: install ## the wheel and the source archive, in dist
 	$(BIN)/python -m build --no-isolation
+
+crash: install ## processes of a server under load killed and frozen at random: ROUNDS=100 for half an hour, SEED=2 for others
+	$(BIN)/python -m tests.crash --rounds $(or $(ROUNDS),10) --seed $(or $(SEED),1)
+
+soak: install ## a steady load for MINUTES=60 (else 5): nothing is lost, memory and latency stay; RATE=1000 on a small machine
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),5) --rate $(or $(RATE),5000)
 
 wheel-check: install ## the wheel in an environment of its own, away from here, answers queries
 	$(BIN)/pytest -m long tests/server/test_wheel.py

@@ -1,0 +1,75 @@
+"""The processes of a running server by what they are, and what may happen to one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psutil
+
+KINDS = ("server", "jvm", "source", "daemon", "worker", "reader")
+"""What is hit, in each round one of them."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One process of a kind is killed, or stopped; a stopped one wakes after ``wakes`` seconds, or never (None)."""
+
+    kind: str
+    signal: signal.Signals
+    wakes: float | None = None
+
+    def __str__(self) -> str:
+        if self.signal is signal.SIGKILL:
+            return f"{self.kind} killed"
+        return f"{self.kind} frozen" + ("" if self.wakes is None else f", wakes after {self.wakes:.1f} s")
+
+
+def faults(chance: random.Random, frozen_after: float) -> Iterator[Fault]:
+    """Faults without end: the kinds in an order of their own each time, all as often as any other."""
+    while True:
+        for kind in chance.sample(KINDS, len(KINDS)):
+            how = chance.choice(("kill", "freeze", "wake"))
+            wakes = round(chance.uniform(0.2, 2) * frozen_after, 1)
+            if how == "kill":
+                yield Fault(kind, signal.SIGKILL)
+            # Nobody but who started it could end a server that is frozen: it always wakes.
+            elif how == "wake" or kind == "server":
+                yield Fault(kind, signal.SIGSTOP, wakes)
+            else:
+                yield Fault(kind, signal.SIGSTOP)
+
+
+def processes(server: int) -> dict[psutil.Process, str]:
+    """The server's process and all that it has started, directly or not, and the kind of each; "other" is not hit."""
+    children = psutil.Process(server).children(recursive=True)
+    sessions = {_session(one.pid) for one in children} - {_session(server)}
+    # Workers whose daemon has ended are nobody's children.
+    of_spark = [psutil.Process(pid) for pid in psutil.pids() if _session(pid) in sessions - {None}]
+    return {psutil.Process(server): "server"} | {one: _kind(one) for one in {*children, *of_spark}}
+
+
+def _session(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.getsid(pid)
+    return None
+
+
+def _kind(process: psutil.Process) -> str:
+    try:
+        command, leads = " ".join(process.cmdline()), os.getpgid(process.pid) == process.pid
+    except (OSError, psutil.Error):
+        return "other"
+    if "endpoint.readers.reader" in command:
+        return "reader"
+    if "org.apache.spark.deploy.SparkSubmit" in command:
+        return "jvm"
+    if "python_streaming_source_runner" in command:
+        return "source"
+    if command.endswith("pyspark.daemon pyspark.worker"):
+        return "daemon" if leads else "worker"
+    return "other"
