@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from spark_backend.log.run import FULL_BYTES, Run
 
 MEMORY_BYTES = 256 * 1024 * 1024
 """Rows kept in memory for the next scan; beyond it, those unused for longest are forgotten (and read again)."""
+UNUSED_SECONDS = 60.0
+"""Rows that no scan has used for so long, and at most twice as long, are forgotten."""
 
 
 class Stretch(NamedTuple):
@@ -42,9 +45,14 @@ class LogReader:
     opened for writing since the machine crashed.
     """
 
-    def __init__(self, directory: Path, *, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self, directory: Path, *, memory_bytes: int = MEMORY_BYTES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._directory = directory
         self._memory_bytes = memory_bytes
+        self._clock = clock
+        # When rows were last looked for that nobody uses, and how many scans there had been.
+        self._looked = (clock(), 0)
         self._manifest = ManifestReader(directory)
         self._lock = threading.RLock()
         self._segments: dict[int, MappedSegment] = {}
@@ -309,6 +317,12 @@ class LogReader:
             self._runs[-1].extend(last)
 
     def _evict(self) -> None:
+        looked, scans = self._looked
+        if (now := self._clock()) - looked >= UNUSED_SECONDS:
+            for run in self._runs:
+                if run.used <= scans:
+                    run.content = None
+            self._looked = (now, self._scans)
         loaded = [run for run in self._runs if run.content is not None]
         size = sum(run.content.size for run in loaded if run.content is not None)
         if size <= self._memory_bytes:

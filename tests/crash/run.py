@@ -131,7 +131,9 @@ class _Crash:
                 noticed = f"noticed in {time.monotonic() - began:.1f} s, "
         posted = self._poster.seconds
         self._until(lambda: self._reached(posted + 1), f"answers after: {fault}")
-        self._say(f"{number}: {fault}: {noticed}all have their answers after {time.monotonic() - began:.1f} s")
+        self._say(
+            f"{number}: {fault} ({hit.pid}): {noticed}all have their answers after {time.monotonic() - began:.1f} s"
+        )
 
     def _reached(self, second: int) -> bool:
         return all(len(one.answers) >= second for one in self._listeners) and self._poster.seconds >= second
@@ -186,12 +188,12 @@ class _Crash:
         snapshots = self._directory / "data" / "snapshots"
         self._wrong += [f"left behind: {one}" for one in (snapshots.iterdir() if snapshots.exists() else ())]
         self._wrong += [f"left behind: {one}" for one in (self._directory / "temporary").iterdir()]
-        # Nothing is locked: another server takes over, and has it all.
-        with ServerProcess(self._directory / "data") as server:
-            server.wait(lambda: server.client.get("/streams/elements").status_code == 200)
-            held = server.client.get("/streams/elements").json()["elements"]
-            if held != oracle.A_SECOND * self._poster.seconds:
-                self._wrong.append(f"after a restart the stream has {held} elements")
+        # Nothing is locked: a server that is started again has it all.
+        self._server.start()
+        held = self._server.client.get("/streams/elements").json()["elements"]
+        if held != oracle.A_SECOND * self._poster.seconds:
+            self._wrong.append(f"after a restart the stream has {held} elements")
+        self._server.stop()
 
 
 def _there(some: set[psutil.Process]) -> list[psutil.Process]:

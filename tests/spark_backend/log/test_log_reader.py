@@ -16,7 +16,7 @@ from spark_backend.log import reader as reader_module
 from spark_backend.log import run as run_module
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.manifest import MANIFEST
-from spark_backend.log.reader import LogReader
+from spark_backend.log.reader import UNUSED_SECONDS, LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import Oracle, event_stream, request, rows, triple
 
@@ -195,6 +195,26 @@ def test_memory_is_bounded_and_what_was_forgotten_is_read_again(tmp_path: Path) 
             assert reader.scan(start - 1, start + 99).num_rows == 100
         assert pa.total_allocated_bytes() - before < 100_000
         assert rows(reader.scan(-1, 100)) == first
+    log.close()
+
+
+def test_rows_that_no_scan_has_used_for_a_minute_are_forgotten_and_the_others_kept(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "log", 10**9)
+    now = 0.0
+    reader = LogReader(tmp_path / "log", clock=lambda: now)
+    with small_runs(50):
+        for start in range(0, 2000, 25):
+            log.append(request(*((start + i, [triple(f"{i:050d}")]) for i in range(25))))
+        reader.refresh()
+        before = pa.total_allocated_bytes()
+        assert reader.scan(-1, 2000).num_rows == 2000
+        all_of_it = pa.total_allocated_bytes() - before
+        for _ in range(40):
+            now += UNUSED_SECONDS / 20
+            last = reader.scan(1800, 2000)
+        assert pa.total_allocated_bytes() - before < all_of_it / 4
+        assert last.num_rows == reader.scan(1800, 2000).num_rows
+        assert reader.scan(-1, 2000).num_rows == 2000
     log.close()
 
 
