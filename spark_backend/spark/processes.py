@@ -106,8 +106,11 @@ def _role(process: psutil.Process) -> str:
         if "pyspark.sql.streaming.python_streaming_source_runner" in command:
             return "the source of instants"
         if "pyspark.daemon" in command:
-            # It leads the process group of its workers.
-            return "Spark's daemon of workers" if os.getpgid(process.pid) == process.pid else "a worker of Spark's"
+            # It leads the process group of its workers, which its children are.
+            group, parent = os.getpgid(process.pid), process.ppid()
+            if group == process.pid:
+                return "Spark's daemon of workers"
+            return "an evaluator" if parent != group and os.getpgid(parent) == group else "a worker of Spark's"
     except (OSError, psutil.Error):
         pass  # it ended meanwhile
     return "a process of Spark's"

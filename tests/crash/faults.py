@@ -11,21 +11,25 @@ from dataclasses import dataclass
 
 import psutil
 
-KINDS = ("server", "jvm", "source", "daemon", "worker", "reader")
+KINDS = ("server", "jvm", "source", "daemon", "worker", "evaluator", "reader")
 """What is hit, in each round one of them."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One process of a kind is killed, or stopped; a stopped one wakes after ``wakes`` seconds, or never (None)."""
+    """One process of a kind is killed, or stopped; a stopped one wakes after ``wakes`` seconds, or never (None).
+
+    ``first``: a process of this kind is stopped before, for good.
+    """
 
     kind: str
     signal: signal.Signals
     wakes: float | None = None
+    first: str | None = None
 
     def __str__(self) -> str:
         if self.signal is signal.SIGKILL:
-            return f"{self.kind} killed"
+            return f"{self.kind} killed" + ("" if self.first is None else f" while the {self.first} is frozen")
         return f"{self.kind} frozen" + ("" if self.wakes is None else f", wakes after {self.wakes:.1f} s")
 
 
@@ -35,7 +39,10 @@ def faults(chance: random.Random, frozen_after: float) -> Iterator[Fault]:
         for kind in chance.sample(KINDS, len(KINDS)):
             how = chance.choice(("kill", "freeze", "wake"))
             wakes = round(chance.uniform(0.2, 2) * frozen_after, 1)
-            if how == "kill":
+            if how == "kill" and kind == "server":
+                # What is frozen does not see the end of its server.
+                yield Fault(kind, signal.SIGKILL, first=chance.choice((None, "jvm")))
+            elif how == "kill":
                 yield Fault(kind, signal.SIGKILL)
             # Nobody but who started it could end a server that is frozen: it always wakes.
             elif how == "wake" or kind == "server":
@@ -61,7 +68,8 @@ def _session(pid: int) -> int | None:
 
 def _kind(process: psutil.Process) -> str:
     try:
-        command, leads = " ".join(process.cmdline()), os.getpgid(process.pid) == process.pid
+        command, group, parent = " ".join(process.cmdline()), os.getpgid(process.pid), process.ppid()
+        leads, child_of_worker = group == process.pid, parent != group and os.getpgid(parent) == group
     except (OSError, psutil.Error):
         return "other"
     if "endpoint.readers.reader" in command:
@@ -71,5 +79,5 @@ def _kind(process: psutil.Process) -> str:
     if "python_streaming_source_runner" in command:
         return "source"
     if command.endswith("pyspark.daemon pyspark.worker"):
-        return "daemon" if leads else "worker"
+        return "daemon" if leads else "evaluator" if child_of_worker else "worker"
     return "other"
