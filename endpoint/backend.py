@@ -11,7 +11,7 @@ from typing import Protocol
 
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
 from protocol.language.model import ContinuousQuery
-from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamGap, StreamSettings
+from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamSettings
 from protocol.time import Instant
 
 __all__ = [
@@ -35,7 +35,7 @@ class StreamFollower(Protocol):
     ended: bool
     """Whether nothing comes after what was taken."""
 
-    def take(self) -> list[StreamElement | StreamGap]:
+    def take(self) -> list[StreamItem]:
         """What comes next, some at once; none if there is none yet. NotFound when the stream is deleted."""
 
     def close(self) -> None: ...

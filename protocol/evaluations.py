@@ -77,7 +77,11 @@ class QueryDescription:
 
 @dataclass(frozen=True)
 class Health:
-    """Liveness of the backend: ``state`` is "starting", "running", "stalled" or "failed"; ``detail`` says why."""
+    """Liveness of the backend: ``state`` is "starting", "running", "stalled" or "failed"; ``detail`` says why.
+
+    ``warnings``: what is not as it should be and keeps nothing else from being served, a sentence each.
+    """
 
     state: str
     detail: str
+    warnings: tuple[str, ...] = ()

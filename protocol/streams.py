@@ -41,10 +41,30 @@ class StreamSettings:
 
 
 @dataclass(frozen=True)
+class StreamDamage:
+    """Elements of a stream that cannot be read: in which file of the data directory, from which byte on, and why.
+
+    ``elements``: how many (None: not known). ``earliest``, ``latest``: bounds of their timestamps, as far as these
+    are known.
+    """
+
+    file: str
+    offset: int
+    what: str
+    elements: int | None
+    earliest: Instant | None
+    latest: Instant | None
+
+    def __str__(self) -> str:
+        count = "not known" if self.elements is None else str(self.elements)
+        return f"{self.file} at byte {self.offset}: {self.what} (elements lost: {count})"
+
+
+@dataclass(frozen=True)
 class StreamDescription:
     """A stream at a moment. ``watermark`` is None before the first element; ``ended`` once nothing more may come.
 
-    ``query``: the name of the query whose output it is.
+    ``query``: the name of the query whose output it is. ``damage``: what of its log is known not to be readable.
     """
 
     name: str
@@ -58,6 +78,7 @@ class StreamDescription:
     bytes: int
     ended: bool
     query: str | None = None
+    damage: tuple[StreamDamage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,3 +107,7 @@ class StreamGap:
     """Elements are missing here, which retention has taken: what is held are those after ``time``."""
 
     time: Instant
+
+
+StreamItem = StreamElement | StreamGap | StreamDamage
+"""What a stream has when it is read from some element on."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from protocol.errors import Conflict, ProtocolError
+from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
+_MOST_WARNINGS = 20
 
 
 class SparkBackend:
@@ -98,10 +99,10 @@ class SparkBackend:
             self._drop_stream(name)
 
     def streams(self) -> list[StreamDescription]:
-        return self._streams.describe_all()
+        return [self._with_damage(stream) for stream in self._streams.describe_all()]
 
     def stream(self, name: str) -> StreamDescription:
-        return self._streams.describe(name)
+        return self._with_damage(self._streams.describe(name))
 
     def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
         return self._streams.append(name, body, content_type, at)
@@ -223,7 +224,9 @@ class SparkBackend:
                 self._publish()
 
     def health(self) -> Health:
-        return Health(self._pipeline.state, self._pipeline.detail)
+        damaged = [stream for stream in self.streams() if stream.damage]
+        warnings = [f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage]
+        return Health(self._pipeline.state, self._pipeline.detail, tuple(warnings[:_MOST_WARNINGS]))
 
     def start(self) -> None:
         self._pipeline.start()
@@ -236,6 +239,16 @@ class SparkBackend:
             self._ticker.join(timeout=5)
         self._pipeline.stop()
         self._streams.close()
+
+    def _with_damage(self, stream: StreamDescription) -> StreamDescription:
+        """With what reading it for queries has shown, beside what was found when its log was opened."""
+        try:
+            log = self._streams.log_of(stream.name)
+        except NotFound:
+            return stream
+        read = (damage.described(log) for damage in self._timelines.damage(log))
+        known = {(damage.file, damage.offset): damage for damage in (*stream.damage, *read)}
+        return replace(stream, damage=tuple(damage for _, damage in sorted(known.items())))
 
     # --- registration ----------------------------------------------------------------------
 

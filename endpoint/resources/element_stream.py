@@ -19,9 +19,9 @@ from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
 from endpoint.resources.parameters import requested_elements
 from endpoint.services import services_of
-from protocol.errors import NotFound, ProtocolError
+from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats import sse
-from protocol.streams import StreamElement, StreamGap
+from protocol.streams import StreamDamage, StreamGap, StreamItem
 from protocol.time import Instant
 
 _LOOKED_EVERY = 0.05
@@ -51,7 +51,7 @@ async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> 
     try:
         while True:
             taken = await hub.threads.run_replay(follower.take)
-            wanted = [one for one in taken if since is None or one.time > since]
+            wanted = [one for one in taken if _is_wanted(one, since)]
             if wanted:
                 yield b"".join(_encoded(one, follower.watermark) for one in wanted)
             elif not taken and follower.ended:
@@ -68,7 +68,17 @@ async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> 
         yield sse.error_event(error.problem())
 
 
-def _encoded(one: StreamElement | StreamGap, watermark: Instant) -> bytes:
+def _is_wanted(one: StreamItem, since: Instant | None) -> bool:
+    if since is None:
+        return True
+    if isinstance(one, StreamDamage):
+        return one.latest is None or one.latest > since
+    return one.time > since
+
+
+def _encoded(one: StreamItem, watermark: Instant) -> bytes:
+    if isinstance(one, StreamDamage):
+        return sse.error_event(Unavailable(f"elements cannot be read: {one}").problem())
     if isinstance(one, StreamGap):
         return sse.reset_event(one.time)
     return sse.event(one.data.rstrip(b"\n"), identifier=sse.element_id(one.number)) + sse.progress_event(

@@ -17,6 +17,7 @@ async def health(request: Request) -> Response:
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",
         "backend": {"state": reported.state, "detail": reported.detail},
+        **({"warnings": list(reported.warnings)} if reported.warnings else {}),
     }
     status = 503 if reported.state == "failed" else 200
     return JSONResponse(document, status_code=status, headers={"Cache-Control": "no-store"})

@@ -100,6 +100,8 @@ _OF_STREAMS: tuple[tuple[type[Family], str, str, Callable[[StreamDescription], f
     (CounterMetricFamily, "elements_total", "Elements appended.", lambda stream: stream.elements),
     (CounterMetricFamily, "triples_total", "Triples appended.", lambda stream: stream.triples),
     (CounterMetricFamily, "late_total", "Elements that came at or below the watermark.", lambda stream: stream.late),
+    (GaugeMetricFamily, "damaged_places", "Places in the stream's log that cannot be read.",
+     lambda stream: len(stream.damage)),
     (GaugeMetricFamily, "bytes", "Size of the stream's log.", lambda stream: stream.bytes),
     (GaugeMetricFamily, "watermark_seconds", "The stream's watermark, in seconds since 1970.",
      lambda stream: _seconds(stream.watermark)),

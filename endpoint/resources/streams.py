@@ -21,7 +21,7 @@ from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
 from protocol.names import checked_name
-from protocol.streams import StreamDescription
+from protocol.streams import StreamDamage, StreamDescription
 
 _MAXIMUM_SETTINGS = 64 * 1024
 _MAXIMUM_TIME = 1024
@@ -43,7 +43,19 @@ def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
         "bytes": stream.bytes,
         "ended": stream.ended,
         **({} if stream.query is None else {"query": stream.query}),
+        **({"damage": [_damage_document(damage) for damage in stream.damage]} if stream.damage else {}),
         "links": {"self": url, "watermark": f"{url}/watermark"},
+    }
+
+
+def _damage_document(damage: StreamDamage) -> dict[str, Any]:
+    return {
+        "file": damage.file,
+        "offset": damage.offset,
+        "what": damage.what,
+        "elements": damage.elements,
+        "earliest": format_or_null(damage.earliest),
+        "latest": format_or_null(damage.latest),
     }
 
 

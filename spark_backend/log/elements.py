@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.time import BEFORE_ALL
+from spark_backend.log.damage import Damage
 from spark_backend.log.format.request import element_starts
 
 _TIMES = ["time", "seen", "element"]
@@ -30,6 +32,18 @@ class Elements:
     def __len__(self) -> int:
         """The number of elements."""
         return len(self.time)
+
+
+def lost_elements(damage: Damage) -> Elements:
+    """Elements in the place of some that cannot be read, at times that these may have: the last one at the latest."""
+    count = 1 if damage.elements is None else damage.elements
+    earliest = damage.latest if damage.earliest == BEFORE_ALL else damage.earliest
+    time = pa.array([earliest] * (count - 1) + [damage.latest], pa.int64())
+    full = count - damage.empty
+    triples = pa.array([0] * damage.empty + [1] * (full - 1) + [damage.triples - full + 1] * (full > 0), pa.int64())
+    if damage.elements is None:
+        triples = pa.array([1], pa.int64())
+    return Elements(0, time, pc.subtract(time, 1), triples)
 
 
 def elements_of(batches: Sequence[pa.RecordBatch]) -> Elements:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from protocol.streams import StreamElement, StreamGap
-from spark_backend.log.format.frame import HEADER_BYTES
+from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
+from spark_backend.log.damage import Damage
 from spark_backend.log.format.segment import opening_totals, segment_numbers, segment_path
-from spark_backend.log.reader import LogReader
+from spark_backend.log.reader import LogReader, Position
 
 _BYTES_AT_ONCE = 256 * 1024
 
@@ -21,37 +21,52 @@ class LogFollower:
     """
 
     def __init__(self, directory: Path, after: int | None) -> None:
+        self._directory = directory
         self._reader = LogReader(directory)
         self._next = self._reader.elements if after is None else min(after + 1, self._reader.elements)
-        self._place = self._reader.end if after is None else max(self._reader.begin, _before(directory, self._next))
+        self._place = self._reader.end if after is None else _before(directory, self._next, self._reader.begin)
         self._exact = after is None or after >= 0
         self.watermark = self._reader.watermark
         self.ended = self._reader.ended
 
-    def take(self) -> list[StreamElement | StreamGap]:
-        """The next elements, some at once; none if there are none yet. A gap stands for those that are held no more.
+    def take(self) -> list[StreamItem]:
+        """The next elements, some at once; none if there are none yet. A gap stands for those that are held no more,
+        damage for those that cannot be read.
 
         Once there are none and ``ended``, there will be none. Raises NotFound when the stream is deleted.
         """
         self._reader.refresh()
-        found: list[StreamElement | StreamGap] = []
+        found: list[StreamItem] = []
         while not found:
             rows, self._place = self._reader.read_after(self._place, _BYTES_AT_ONCE)
             if not rows:
                 break
             for batch in rows:
-                found += self._elements(batch)
-        self.watermark, self.ended = self._reader.watermark, self._reader.ended and self._place >= self._reader.end
+                if isinstance(batch, Damage):
+                    found += self._damaged(batch)
+                else:
+                    found += self._elements(batch)
+        self.watermark, self.ended = (
+            self._reader.watermark,
+            self._reader.ended and self._place[:2] >= self._reader.end[:2],
+        )
         return found
 
     def close(self) -> None:
         self._reader.close()
 
-    def _elements(self, rows: pa.RecordBatch) -> list[StreamElement | StreamGap]:
+    def _damaged(self, damage: Damage) -> list[StreamDamage]:
+        """What is lost, unless it was taken before, as far as that is known."""
+        if damage.elements == 0 or damage.before + (damage.elements or 1) <= self._next:
+            return []
+        self._next, self._exact = max(self._next, damage.before + (damage.elements or 0)), False
+        return [damage.described(self._directory.name)]
+
+    def _elements(self, rows: pa.RecordBatch) -> list[StreamItem]:
         """The elements of consecutive rows that have not been taken yet."""
         if rows["element"][-1].as_py() < self._next:
             return []
-        found: list[StreamElement | StreamGap] = []
+        found: list[StreamItem] = []
         lines: dict[int, list[str]] = {}
         times: dict[int, int] = {}
         columns = (rows[name].to_pylist() for name in ("element", "time", "s", "p", "o", "g"))
@@ -71,12 +86,13 @@ class LogFollower:
         return found
 
 
-def _before(directory: Path, number: int) -> tuple[int, int]:
-    """The place where the last segment begins that begins at or before an element, or before all places."""
+def _before(directory: Path, number: int, begin: Position) -> Position:
+    """The place where the last segment begins that begins at or before an element; ``begin`` if there is none."""
     for segment in reversed(segment_numbers(directory)):
         try:
-            if opening_totals(segment_path(directory, segment)).elements <= number:
-                return segment, HEADER_BYTES
+            totals = opening_totals(segment_path(directory, segment))
         except FileNotFoundError:  # retention has taken it, and all before it
             break
-    return 0, HEADER_BYTES
+        if totals is not None and totals.elements <= number and segment > begin.segment:
+            return Position(segment, 0, totals)
+    return begin

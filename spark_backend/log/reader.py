@@ -15,13 +15,23 @@ import pyarrow.compute as pc
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
-from spark_backend.log.elements import Elements, elements_of
+from spark_backend.log.damage import Damage, Place, SegmentPart, frame_damage, frames
+from spark_backend.log.elements import Elements, elements_of, lost_elements
 from spark_backend.log.format.columns import LOG
-from spark_backend.log.format.frame import HEADER_BYTES
+from spark_backend.log.format.frame import FrameKind
+from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.manifest import Manifest, ManifestReader
 from spark_backend.log.format.memory_map import MappedSegment
+from spark_backend.log.format.stamp import Totals
 from spark_backend.log.last import last_from
 from spark_backend.log.run import FULL_BYTES, Run
+
+
+class DamagedLog(Unavailable):
+    """What was asked for may be among what a log's files have lost."""
+
+    title = "The stream's log is damaged"
+
 
 MEMORY_BYTES = 256 * 1024 * 1024
 """Rows kept in memory for the next scan; beyond it, those unused for longest are forgotten (and read again)."""
@@ -38,11 +48,25 @@ class Stretch(NamedTuple):
     triples: int
 
 
+class Position(NamedTuple):
+    """A place in a log: behind a frame, or where a segment begins.
+
+    ``before``: what the log has had up to there; None where that is for the frame behind it to say.
+    """
+
+    segment: int
+    offset: int
+    before: Totals | None
+
+
 class LogReader:
     """A view of the log as of the last ``refresh``. Safe for several threads.
 
     Raises NotFound for a log that does not exist or was deleted, Unavailable for one that has not been
     opened for writing since the machine crashed.
+
+    What is damaged is passed over, and told by ``damage``; what asks for a stretch of time with damage in it raises
+    DamagedLog (``scan``, ``stretches``, ``rows_of``).
     """
 
     def __init__(
@@ -57,13 +81,13 @@ class LogReader:
         self._lock = threading.RLock()
         self._segments: dict[int, MappedSegment] = {}
         self._runs: list[Run] = []
-        # How far runs were laid out, and elements handed out: (segment, offset).
-        self._laid_out = (0, 0)
-        self._handed_out = (0, 0)
+        self._damage: dict[tuple[int, int], Damage] = {}
         self._scans = 0
         self._state: Manifest | None = None
         self._void: ProtocolError | None = None
         self.refresh()
+        # How far runs were laid out, and elements handed out.
+        self._laid_out = self._handed_out = self.begin
 
     def refresh(self) -> bool:
         """Look whether the writer has published anything new; cheap (one read of a block) if not."""
@@ -124,22 +148,36 @@ class LogReader:
     def new_elements(self) -> Elements | None:
         """The elements since the last call, as of the last refresh; None if there are none.
 
-        Starts at the oldest element held. Elements deleted before they were asked for are left out.
+        Starts at the oldest element held. Elements deleted before they were asked for are left out. Those that
+        cannot be
+        read are there, at times that they may have: so windows that may have had them are evaluated, and say so.
         """
         with self._lock:
             batches: list[pa.RecordBatch] = []
             found: list[Elements] = []
             pending = 0
-            for segment, start, end in self._committed_after(self._handed_out):
-                for header, batch in segment.read(start, end):
+
+            def close_batches() -> None:
+                nonlocal pending
+                if batches:
+                    found.append(elements_of(batches))
+                    batches.clear()
+                pending = 0
+
+            for one in self._frames_after(self._handed_out):
+                batch = self._rows(one) if isinstance(one, Place) else None
+                if isinstance(one, Place) and batch is not None:
                     batches.append(batch)
-                    pending += header.length
+                    pending += one.header.length
                     if pending >= FULL_BYTES:
-                        found.append(elements_of(batches))
-                        batches, pending = [], 0
-            if batches:
-                found.append(elements_of(batches))
-            self._handed_out = self._end
+                        close_batches()
+                else:
+                    close_batches()
+                    damage = self._noted(one)
+                    if damage.latest != BEFORE_ALL and damage.elements != 0:
+                        found.append(lost_elements(damage))
+            close_batches()
+            self._handed_out = self.end
             if not found:
                 return None
             if len(found) == 1:
@@ -165,6 +203,9 @@ class LogReader:
                 if run.triples and run.latest > after and run.earliest <= upto:
                     run.used = self._scans
                     found += run.slice(after, upto)
+                    for damage in run.damage:
+                        self._noted(damage)
+            self._require_whole(after, upto)
             self._evict()
             return pa.Table.from_batches(found, LOG)
 
@@ -175,6 +216,7 @@ class LogReader:
         """
         with self._lock:
             self._lay_out()
+            self._require_whole(after, upto)
             return [
                 Stretch(run.segment.number, run.start, run.end, run.triples)
                 for run in self._runs
@@ -199,50 +241,79 @@ class LogReader:
         with self._lock:
             segment = self._segment(stretch.segment)
         if segment is not None:
-            for _, batch in segment.read(stretch.start, stretch.end):
+            for offset, header, batch in segment.read(stretch.start, stretch.end):
+                if batch is None:
+                    raise self._damaged(frame_damage(segment.number, offset, header))
                 yield batch
 
     @property
-    def end(self) -> tuple[int, int]:
-        """The place (segment, offset) behind all that is committed."""
+    def end(self) -> Position:
+        """The place behind all that is committed."""
         with self._lock:
-            return self._end
+            state = self._current
+            return Position(state.last_segment, state.committed, state.totals)
 
     @property
-    def begin(self) -> tuple[int, int]:
+    def begin(self) -> Position:
         """The place of the oldest frame held."""
-        return self._current.first_segment, HEADER_BYTES
+        first = self._current.first_segment
+        return Position(first, 0, Totals() if first == 1 else None)
 
-    def read_after(self, place: tuple[int, int], most: int) -> tuple[list[pa.RecordBatch], tuple[int, int]]:
+    @property
+    def damage(self) -> list[Damage]:
+        """What has turned out to be damaged, in the log's order."""
+        with self._lock:
+            return [damage for _, damage in sorted(self._damage.items())]
+
+    def read_after(self, place: Position, most: int) -> tuple[list[pa.RecordBatch | Damage], Position]:
         """The rows (columns of STORED) of the frames behind a place, in the log's order, and the place behind them.
 
-        Stops after ``most`` bytes. What retention has taken is left out: compare with ``begin``.
+        Damage stands for what is lost. Stops after ``most`` bytes. What retention has taken is left out: compare with
+        ``begin``.
         """
         with self._lock:
-            rows: list[pa.RecordBatch] = []
+            rows: list[pa.RecordBatch | Damage] = []
             size = 0
-            for segment, start, end in self._committed_after(place):
-                for offset, header in segment.frames(start, end):
-                    place = (segment.number, offset + header.size)
-                    rows += [batch for _, batch in segment.read(offset, place[1])]
-                    size += header.length
+            for one in self._frames_after(place):
+                batch = self._rows(one) if isinstance(one, Place) else None
+                rows.append(self._noted(one) if batch is None else batch)
+                if isinstance(one, Place):
+                    place = Position(one.segment, one.offset + one.header.size, one.header.after)
+                    size += one.header.length
                     if size >= most:
                         return rows, place
-                place = (segment.number, end)
-            return rows, place
+            return rows, self.end
+
+    def keys(self) -> Iterator[KeyedRequest]:
+        """The requests with idempotency keys that are held, oldest first."""
+        with self._lock:
+            for one in self._frames_after(self.begin):
+                if isinstance(one, Place) and one.header.keys and self._rows(one) is not None:
+                    yield from self._segments[one.segment].keys(one.offset, one.header)
+
+    def check(self) -> list[Damage]:
+        """Look at all that is committed, byte by byte: what of it is damaged."""
+        with self._lock:
+            for one in self._frames_after(self.begin):
+                if isinstance(one, Damage) or self._rows(one) is None:
+                    self._noted(one)
+            return self.damage
 
     def sample(self, most: int, frames: int) -> pa.Table:
         """Triples of the last segment, about so many of at most so many frames, in the columns s, p, o."""
         with self._lock:
             found: list[pa.RecordBatch] = []
-            for segment, start, end in self._committed_after((self._current.last_segment, HEADER_BYTES)):
-                for _, rows in islice(segment.read(start, end), frames):
-                    part = rows.slice(0, most)
-                    terms = [part[name].cast(pa.string()) for name in "spo"]
-                    found.append(pa.record_batch(terms, names=list("spo")))
-                    most -= part.num_rows
-                    if most <= 0:
-                        break
+            last = Position(self._current.last_segment, 0, None)
+            for one in islice(self._frames_after(last), frames):
+                rows = self._rows(one) if isinstance(one, Place) else None
+                if rows is None:
+                    continue
+                part = rows.slice(0, most)
+                terms = [part[name].cast(pa.string()) for name in "spo"]
+                found.append(pa.record_batch(terms, names=list("spo")))
+                most -= part.num_rows
+                if most <= 0:
+                    break
             table = pa.Table.from_batches(found, pa.schema([(name, pa.string()) for name in "spo"]))
             return table.filter(pc.is_valid(table["s"]))
 
@@ -272,25 +343,54 @@ class LogReader:
         assert self._state is not None
         return self._state
 
-    @property
-    def _end(self) -> tuple[int, int]:
-        return self._current.last_segment, self._current.committed
+    def _frames_after(self, position: Position) -> Iterator[Place | Damage]:
+        """The committed frames of elements behind a position, and the damage between them."""
+        # Where retention has taken what is next, the oldest frame held says what was before it.
+        before = position.before if position.segment >= self._current.first_segment else None
+        for found in frames(self._parts_after(position), before, self._current.totals):
+            if isinstance(found, Damage) or found.header.kind is FrameKind.ELEMENTS:
+                yield found
 
-    def _committed_after(self, position: tuple[int, int]) -> list[tuple[MappedSegment, int, int]]:
-        """What is committed behind a position, by segment: [start, end) of each."""
-        ranges = []
-        for number in range(max(position[0], self._current.first_segment), self._current.last_segment + 1):
-            segment = self._segment(number)
-            if segment is None:
+    def _parts_after(self, position: Position) -> Iterator[SegmentPart]:
+        """What is committed behind a position, by segment."""
+        last, committed = self._current.last_segment, self._current.committed
+        for number in range(max(position.segment, self._current.first_segment), last + 1):
+            start = position.offset if number == position.segment else 0
+            try:
+                segment = self._segment(number)
+            except OSError as error:
+                yield SegmentPart(number, None, start, start, f"the file cannot be read ({error.strerror or error})")
                 continue
-            start = position[1] if number == position[0] else HEADER_BYTES
-            end = self._current.committed if number == self._current.last_segment else segment.size
-            if start < end:
-                ranges.append((segment, start, end))
-        return ranges
+            if segment is None:
+                if number < self._manifest.first_segment():
+                    yield SegmentPart(number, None, start, start, missing=None)
+                else:
+                    yield SegmentPart(number, None, start, start)
+                continue
+            end = committed if number == last else segment.size
+            yield SegmentPart(number, segment.data(end), start, end)
+
+    def _rows(self, place: Place) -> pa.RecordBatch | None:
+        """The rows of a frame; None if they are damaged."""
+        segment = self._segment(place.segment)
+        return None if segment is None else segment.rows(place.offset, place.header)
+
+    def _noted(self, one: Place | Damage) -> Damage:
+        """Damage that is known from now on: of a frame whose rows are damaged, or between frames."""
+        damage = frame_damage(*one) if isinstance(one, Place) else one
+        self._damage[damage.segment, damage.offset] = damage
+        return damage
+
+    def _require_whole(self, after: Instant, upto: Instant) -> None:
+        for damage in self._damage.values():
+            if damage.reaches(after, upto):
+                raise self._damaged(damage)
+
+    def _damaged(self, damage: Damage) -> DamagedLog:
+        return DamagedLog(f"the stream's log is damaged: {damage.described(self._directory.name)}")
 
     def _segment(self, number: int) -> MappedSegment | None:
-        """A segment; None if retention has taken it since the last refresh."""
+        """A segment; None if there is no such file: retention has taken it since the last refresh, or it is missing."""
         if number not in self._segments:
             try:
                 self._segments[number] = MappedSegment(self._directory, number)
@@ -300,18 +400,20 @@ class LogReader:
 
     def _lay_out(self) -> None:
         """Arrange the frames since the last time into runs."""
-        if self._laid_out == self._end:
+        if self._laid_out[:2] == self.end[:2]:
             return
-        for segment, start, end in self._committed_after(self._laid_out):
-            fresh: list[Run] = []
-            for offset, header in segment.frames(start, end):
-                run = Run(segment, offset, header)
-                if fresh and not fresh[-1].full and not run.full:
-                    fresh[-1].extend(run)
-                else:
-                    fresh.append(run)
-            self._runs += fresh
-        self._laid_out = self._end
+        fresh: list[Run] = []
+        for one in self._frames_after(self._laid_out):
+            if isinstance(one, Damage):
+                self._noted(one)
+                continue
+            run = Run(self._segments[one.segment], one.offset, one.header)
+            if fresh and fresh[-1].segment is run.segment and not fresh[-1].full and not run.full:
+                fresh[-1].extend(run)
+            else:
+                fresh.append(run)
+        self._runs += fresh
+        self._laid_out = self.end
         while len(self._runs) > 1 and self._runs[-2].takes(self._runs[-1]):
             last = self._runs.pop()
             self._runs[-1].extend(last)
@@ -337,6 +439,7 @@ class LogReader:
     def _forget(self, first_segment: int) -> None:
         self._runs = [run for run in self._runs if run.segment.number >= first_segment]
         self._segments = {number: mapped for number, mapped in self._segments.items() if number >= first_segment}
+        self._damage = {place: damage for place, damage in self._damage.items() if place[0] >= first_segment}
 
 
 def _instant(value: Instant) -> Instant | None:

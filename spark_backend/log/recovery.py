@@ -1,25 +1,32 @@
-"""Opening a log for writing: what its files say, after a clean end or a crash."""
+"""Opening a log for writing: what its files say, after a clean end, a crash or damage (docs/operations.md, "Damage").
+
+Nothing that may have been acknowledged is deleted. What is cut off is what a crash left at the end of the last segment,
+behind all that the manifest says is committed; if that is more than zeros, it is kept in a file. Where a segment has
+lost its end, it stays as it is, and the log goes on in a new one, with the totals that the manifest has.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from protocol.errors import Unavailable
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
+from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames
+from spark_backend.log.format.frame import FrameKind, Gap, is_whole, walk
 from spark_backend.log.format.manifest import Manifest
 from spark_backend.log.format.segment import (
     ActiveSegment,
-    RecoveredSegment,
-    opening_totals,
-    recover,
+    has_content,
+    mapped,
     remove_segments,
-    sealed_bytes,
     segment_numbers,
     segment_path,
+    set_aside,
 )
 from spark_backend.log.format.stamp import Totals
 from spark_backend.log.retention import Retention, SealedSegment
@@ -28,68 +35,172 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class ReopenedLog(NamedTuple):
-    """A log ready to be appended to."""
+    """A log ready to be appended to. ``damage``: what of it is known not to be readable."""
 
     active: ActiveSegment
     retention: Retention
     retained_from: Instant
     totals: Totals
     generation: int
+    damage: list[Damage]
 
 
-def reopen(directory: Path, settings: StreamSettings, published: Manifest | None) -> ReopenedLog:
+def reopen(directory: Path, settings: StreamSettings, published: Manifest | None, *, known: bool) -> ReopenedLog:
     """The log in a directory, its torn tail cut off; a new one if there is none.
 
-    ``published`` is the last manifest, where that survived. Raises Unavailable if a segment is damaged
-    where no crash of the writer can have damaged it.
+    ``published`` is the last manifest, where that survived. ``known``: there was a log, so that having no files is
+    damage. Raises OSError if a file that is there cannot be read.
     """
-    numbers = segment_numbers(directory)
-    retention = Retention(settings)
     generation = published.generation if published else 1
     if published is not None and published.dropped:
         # The deletion was cut short.
         remove_segments(directory)
-        numbers, published, generation = [], None, generation + 1
-    last = _last_whole(directory, numbers, published)
-    if last is None:
-        active = ActiveSegment.create(directory, 1, Totals(), [])
-        return ReopenedLog(active, retention, BEFORE_ALL, Totals(), generation)
-    kept = _unbroken(directory, numbers)
-    opening = [opening_totals(segment_path(directory, number)) for number in kept]
-    for number, following in zip(kept, opening[1:], strict=False):
-        retention.seal(SealedSegment(number, sealed_bytes(segment_path(directory, number)), following.last))
-    active = ActiveSegment.reopen(directory, kept[-1], last.committed)
-    if published is not None and last.after.frames < published.totals.frames:
+        published, generation = None, generation + 1
+    elif published is None and known:
         _LOGGER.warning(
-            "stream log %s: %s is damaged at byte %d, and %d committed elements from there on are lost",
-            directory.name, active.number, last.committed, published.totals.elements - last.after.elements,
-        )  # fmt: skip
-        generation += 1
-    return ReopenedLog(active, retention, opening[0].last, _with_clock(last.after, settings, published), generation)
+            "stream log %s: the manifest is missing or damaged; what its segments have is there", directory.name
+        )
+    numbers = _segments(directory, published)
+    if not numbers and (published is None or not published.totals.frames):
+        active = ActiveSegment.create(directory, published.last_segment + 1 if published else 1, Totals(), [])
+        gone = [Damage(1, 0, "the log has no files", 0, None, 0, 0, BEFORE_ALL, BEFORE_ALL)] if known else []
+        return _said(directory, ReopenedLog(active, Retention(settings), BEFORE_ALL, Totals(), generation, gone))
+    survey = _Survey(directory, numbers, published)
+    after, damage = survey.after, survey.damage
+    first = _first(numbers, published, survey, settings)
+    if published is not None and first > published.first_segment:
+        damage = [one for one in damage if one.segment >= first]
+    elif published is None and numbers and first < numbers[0]:
+        latest = survey.openings[numbers[0]].last
+        damage.insert(0, Damage(first, 0, "the file is missing", 0, None, 0, 0, BEFORE_ALL, latest))
+    if published is not None and (not survey.committed or after.frames < published.totals.frames):
+        # What is there of the last segment stays as it is.
+        after, generation = published.totals, generation + 1
+        active = ActiveSegment.create(directory, max([*numbers, published.last_segment]) + 1, after, [])
+    else:
+        _set_aside(segment_path(directory, numbers[-1]), survey.committed)
+        active = ActiveSegment.reopen(directory, numbers[-1], survey.committed)
+    retention = Retention(settings)
+    for segment in _sealed(directory, range(first, active.number), survey, after):
+        retention.seal(segment)
+    opening = survey.openings.get(first)
+    retained_from = opening.last if opening else published.retained_from if published else BEFORE_ALL
+    totals = _with_clock(after, settings, published)
+    return _said(directory, ReopenedLog(active, retention, retained_from, totals, generation, damage))
 
 
-def _last_whole(directory: Path, numbers: list[int], published: Manifest | None) -> RecoveredSegment | None:
-    """Scan the last segment. One that was just being created (not yet in a manifest) is taken off ``numbers``."""
-    while numbers:
+def _segments(directory: Path, published: Manifest | None) -> list[int]:
+    """The numbers of the segments, without those that were just being deleted or created."""
+    numbers = segment_numbers(directory)
+    while published is not None and numbers and numbers[0] < published.first_segment:
+        segment_path(directory, numbers.pop(0)).unlink()
+    while numbers and (published is None or numbers[-1] > published.last_segment):
         path = segment_path(directory, numbers[-1])
-        recovered = recover(path)
-        if recovered is not None:
-            return recovered
-        if published and published.last_segment >= numbers[-1]:
-            raise Unavailable(f"the stream log {directory.name} is damaged: {path.name} cannot be read from its start")
+        with mapped(path) as data:
+            if any(not isinstance(found, Gap) for found in walk(data, 0, len(data))):
+                break
+        _set_aside(path, 0)
         path.unlink()
         numbers.pop()
-    return None
+    return numbers
 
 
-def _unbroken(directory: Path, numbers: list[int]) -> list[int]:
-    """The segments without a gap up to the last; older ones are left from a deletion that a crash cut short."""
-    first = len(numbers) - 1
-    while first and numbers[first - 1] == numbers[first] - 1:
-        first -= 1
-    for number in numbers[:first]:
-        segment_path(directory, number).unlink()
-    return numbers[first:]
+class _Survey:
+    """What the segments of a log have, by their frames. Those of the last segment are looked at as a whole.
+
+    ``committed``: the end of the last frame in it that is whole or was acknowledged, 0 if there is none; ``after``: the
+    totals there.
+    ``openings``: of each segment whose first frame is whole, what the log had had before it. ``ends``: of each
+    segment, the end of its last frame.
+    """
+
+    def __init__(self, directory: Path, numbers: list[int], published: Manifest | None) -> None:
+        self.committed = 0
+        self.after = Totals()
+        self.openings: dict[int, Totals] = {}
+        self.ends: dict[int, int] = {}
+        self.damage: list[Damage] = []
+        acknowledged = published.totals.frames if published is not None else 0
+        first = published.first_segment if published is not None else numbers[0]
+        last = max([*numbers, published.last_segment if published is not None else 0])
+        torn: list[Damage] = []
+        with ExitStack() as stack:
+            data = {number: stack.enter_context(mapped(segment_path(directory, number))) for number in numbers}
+            parts = (
+                SegmentPart(number, data[number], 0, len(data[number]))
+                if number in data
+                else SegmentPart(number, None, 0, 0)
+                for number in range(first, last + 1)
+            )
+            for one in frames(parts, Totals() if first == 1 else None, published.totals if published else None):
+                if isinstance(one, Damage):
+                    self.damage += [*torn, one]
+                    torn.clear()
+                    continue
+                number, offset, header = one
+                self.ends[number] = offset + header.size
+                if header.kind is FrameKind.OPEN:
+                    self.openings[number] = header.after
+                if number == numbers[-1] and not is_whole(data[number], offset, header):
+                    torn.append(frame_damage(number, offset, header))
+                    if header.after.frames > acknowledged:
+                        continue  # unless a whole one follows
+                self.damage += torn
+                torn.clear()
+                self.after = header.after
+                if number == numbers[-1]:
+                    self.committed = offset + header.size
+
+
+def _first(numbers: list[int], published: Manifest | None, survey: _Survey, settings: StreamSettings) -> int:
+    """The number of the first segment that there is, or that should be there: retention has taken those before it.
+
+    Of what it has taken last, a manifest that was not yet stored knows nothing.
+    """
+    if not numbers:
+        assert published is not None
+        return published.first_segment
+    opening = survey.openings.get(numbers[0])
+    totals = survey.after
+    now = totals.last if totals.watermark == END else totals.watermark
+    if opening is None or not opening.frames or opening.last < now - settings.retention:
+        return numbers[0]
+    return published.first_segment if published is not None else numbers[0] - 1
+
+
+def _sealed(directory: Path, numbers: range, survey: _Survey, after: Totals) -> list[SealedSegment]:
+    """The segments before the active one, those that are missing among them. Space reserved behind frames is given
+    back.
+    """
+    sealed: list[SealedSegment] = []
+    latest = after.last
+    damaged = {damage.segment for damage in survey.damage}
+    for number in reversed(numbers):
+        path = segment_path(directory, number)
+        size = path.stat().st_size if path.exists() else 0
+        end = survey.ends.get(number, size)
+        # Anything but zeros was a frame once: it stays.
+        if end < size and number not in damaged and not has_content(path, end):
+            os.truncate(path, end)
+            size = end
+        sealed.append(SealedSegment(number, size, latest))
+        latest = survey.openings[number].last if number in survey.openings else latest
+    return sealed[::-1]
+
+
+def _set_aside(path: Path, start: int) -> None:
+    aside = set_aside(path, start)
+    if aside is not None:
+        _LOGGER.warning(
+            "stream log %s: what is behind byte %d of %s is not whole and was not acknowledged; it is kept in %s",
+            path.parent.name, start, path.name, aside.name,
+        )  # fmt: skip
+
+
+def _said(directory: Path, reopened: ReopenedLog) -> ReopenedLog:
+    for damage in reopened.damage:
+        _LOGGER.error("a stream's log is damaged: %s", damage.described(directory.name))
+    return reopened
 
 
 def _with_clock(totals: Totals, settings: StreamSettings, published: Manifest | None) -> Totals:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.time import Instant
+from spark_backend.log.damage import Damage, frame_damage
+from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import Header
 from spark_backend.log.format.memory_map import MappedSegment
 from spark_backend.log.format.rows import write_out
@@ -18,6 +20,7 @@ FULL_BYTES = 8 * 1024 * 1024
 """A run of this many rows or bytes of text takes no more frames; a frame of this size is a run of its own."""
 
 _GROWTH = 4
+_NO_ROWS = pa.RecordBatch.from_pylist([], LOG)
 
 
 class Content(NamedTuple):
@@ -35,12 +38,18 @@ class Content(NamedTuple):
 
 
 class Run:
-    """The frames of a segment in [start, end): their bounds, and their rows while they are in memory."""
+    """The frames of a segment in [start, end): their bounds, and their rows while they are in memory.
 
-    __slots__ = ("content", "earliest", "end", "late", "latest", "rows", "segment", "start", "text", "triples", "used")
+    ``damage``: of those that turned out not to be whole when the rows were read; their rows are left out.
+    """
+
+    __slots__ = (
+        "content", "damage", "earliest", "end", "late", "latest", "rows", "segment", "start", "text", "triples", "used",
+    )  # fmt: skip
 
     def __init__(self, segment: MappedSegment, offset: int, header: Header) -> None:
         self.segment = segment
+        self.damage: list[Damage] = []
         self.start = offset
         self.end = offset + header.size
         self.rows = header.rows
@@ -74,6 +83,7 @@ class Run:
         self.text += later.text
         self.triples += later.triples
         self.late += later.late
+        self.damage += later.damage
         self.earliest = min(self.earliest, later.earliest)
         self.latest = max(self.latest, later.latest)
 
@@ -90,8 +100,13 @@ class Run:
     def load(self) -> Content:
         """The rows, read if they are not in memory."""
         if self.content is None:
-            batches = [write_out(batch) for _, batch in self.segment.read(self.start, self.end)]
-            rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+            batches, self.damage = [], []
+            for offset, header, batch in self.segment.read(self.start, self.end):
+                if batch is None:
+                    self.damage.append(frame_damage(self.segment.number, offset, header))
+                else:
+                    batches.append(write_out(batch))
+            rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches or [_NO_ROWS])
             if self.rows != self.triples:
                 rows = rows.filter(pc.is_valid(rows["s"]))
             late = None

@@ -17,6 +17,7 @@ from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
 from spark_backend.files import sync_directory
+from spark_backend.log.damage import Damage
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.manifest import Manifest, ManifestWriter
@@ -40,7 +41,8 @@ class LogCounts(NamedTuple):
     """A log at a moment. None where there is no such instant yet; the watermark is END once it ended.
 
     ``elements``, ``triples``, ``late``, ``first`` and ``last`` count from the log's creation, ``bytes`` what
-    it holds now. All elements after ``retained_from`` are held (None: all there ever were).
+    it holds now. All elements after ``retained_from`` are held (None: all there ever were), but for the ``damage``
+    that was found when the log was opened.
     """
 
     elements: int
@@ -52,6 +54,7 @@ class LogCounts(NamedTuple):
     watermark: Instant | None
     ended: bool
     retained_from: Instant | None
+    damage: list[Damage]
 
 
 class StreamLog:
@@ -71,7 +74,8 @@ class StreamLog:
         self._clock = clock
         self._segment_bytes = segment_bytes
         self._manifest = manifest
-        self._active, self._retention, self._retained_from, self._totals, self._generation = reopened
+        self._active, self._retention, self._retained_from, self._totals, self._generation, self._damage = reopened
+        self._committed = self._active.committed
         self._changes = 0
         self._unavailable: ProtocolError | None = None
         # The first of a group of callers commits for all of them, holding _committing while it writes;
@@ -97,11 +101,12 @@ class StreamLog:
         clock: Callable[[], Instant],
         *,
         segment_bytes: int = SEGMENT_BYTES,
+        known: bool = False,
     ) -> StreamLog:
         """Open the log in a directory, or create both. ``clock`` gives the time in ms; it may step back.
 
-        After a crash all that was acknowledged is there. Raises Conflict if another writer has it open,
-        Unavailable if it cannot be read.
+        After a crash all that was acknowledged is there. ``known``: there was a log; should its files be gone, that
+        is damage. Raises Conflict if another writer has it open, OSError if it cannot be read.
         """
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
         directory.mkdir(parents=True, exist_ok=True)
@@ -110,7 +115,7 @@ class StreamLog:
         manifest = ManifestWriter(directory)
         try:
             fcntl.flock(manifest.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            reopened = reopen(directory, settings, manifest.last_published())
+            reopened = reopen(directory, settings, manifest.last_published(), known=known)
         except BlockingIOError:
             manifest.close(durable=False)
             raise Conflict(f"the stream log {directory.name} is open for writing elsewhere") from None
@@ -171,12 +176,13 @@ class StreamLog:
                 totals.elements,
                 totals.triples,
                 totals.late,
-                self._retention.bytes + self._active.committed,
+                self._retention.bytes + self._committed,
                 _instant(totals.first),
                 _instant(totals.last),
                 _instant(totals.watermark),
                 totals.watermark == END,
                 _instant(self._retained_from),
+                self._damage,
             )
 
     def close(self) -> None:
@@ -220,6 +226,7 @@ class StreamLog:
                 if rolled is not None:
                     self._retention.seal(SealedSegment(self._active.number, self._active.committed, before.last))
                     self._active = rolled
+                self._committed = self._active.committed
                 # A tick may have moved the watermark meanwhile.
                 watermark = max(group.after.watermark, self._totals.watermark)
                 self._totals = group.after._replace(watermark=watermark)
@@ -265,6 +272,7 @@ class StreamLog:
         expired = self._retention.take_expired(self._totals) if expire else []
         if expired:
             self._retained_from = expired[-1].latest
+            self._damage = [damage for damage in self._damage if damage.segment > expired[-1].number]
         self._changes += 1
         self._manifest.publish(
             Manifest(
@@ -273,8 +281,8 @@ class StreamLog:
                 self._changes,
                 self._active.number if self._retention.first is None else self._retention.first,
                 self._active.number,
-                self._active.committed,
-                self._retention.bytes + self._active.committed,
+                self._committed,
+                self._retention.bytes + self._committed,
                 self._retained_from,
                 self._totals,
             )

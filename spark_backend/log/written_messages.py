@@ -12,7 +12,6 @@ from pathlib import Path
 
 from protocol.time import Instant
 from spark_backend.log.equal_messages import count_messages
-from spark_backend.log.format.frame import HEADER_BYTES
 from spark_backend.log.format.memory_map import MappedSegment
 
 _BLOCK_BYTES = 256 * 1024
@@ -41,7 +40,7 @@ class WrittenMessages:
         self._directory = directory
         self._blocks: list[_Block] = []
         self._counted: dict[_Block, None] = {}
-        self._reached = (0, HEADER_BYTES)
+        self._reached = (0, 0)
 
     def count(self, digest: str, instant: Instant, first: int, end: tuple[int, int]) -> int:
         """How many messages of this digest have blank nodes at the instant.
@@ -58,8 +57,8 @@ class WrittenMessages:
         if block.counts is None:
             block.counts = {}
             segment = self._segment(block.segment)
-            for _, rows in segment.read(block.start, block.end) if segment is not None else ():
-                count_messages(rows["s"].dictionary, block.counts)
+            if segment is not None:
+                _count(segment, block.start, block.end, block.counts)
             if len(self._counted) > _COUNTED_BLOCKS:
                 oldest = next(iter(self._counted))
                 del self._counted[oldest]
@@ -73,22 +72,21 @@ class WrittenMessages:
             self._counted = {block: None for block in self._counted if block.segment >= first}
         if end == self._reached:
             return
-        number, start = max(self._reached, (first, HEADER_BYTES))
+        number, start = max(self._reached, (first, 0))
         while number <= end[0]:
             segment = self._segment(number)
             if segment is not None:
                 for block, offset in self._laid_out(segment, start, end[1] if number == end[0] else segment.size):
                     if block.counts is not None:
-                        for _, rows in segment.read(offset, block.end):
-                            count_messages(rows["s"].dictionary, block.counts)
-            number, start = number + 1, HEADER_BYTES
+                        _count(segment, offset, block.end, block.counts)
+            number, start = number + 1, 0
         self._reached = end
 
     def _segment(self, number: int) -> MappedSegment | None:
-        """A segment; None if retention has taken it meanwhile."""
+        """A segment; None if retention has taken it meanwhile, or it cannot be read."""
         try:
             return MappedSegment(self._directory, number)
-        except FileNotFoundError:
+        except OSError:
             return None
 
     def _laid_out(self, segment: MappedSegment, start: int, end: int) -> Iterator[tuple[_Block, int]]:
@@ -104,3 +102,10 @@ class WrittenMessages:
                 block.earliest = min(block.earliest, header.earliest)
                 block.latest = max(block.latest, header.latest)
             yield block, offset
+
+
+def _count(segment: MappedSegment, start: int, end: int, counts: dict[str, int]) -> None:
+    """Note the messages of the frames in [start, end). Those that are damaged cannot be evaluated either."""
+    for _, _, rows in segment.read(start, end):
+        if rows is not None:
+            count_messages(rows["s"].dictionary, counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable
@@ -9,15 +10,18 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from protocol.errors import Conflict, NotFound, QuerySemanticError, Unavailable
+from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, Unavailable
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.layout import Layout
+from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.idle import IdleClock
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class Streams:
@@ -30,10 +34,9 @@ class Streams:
         self._clock = clock
         self._lock = threading.RLock()
         self._ending: set[str] = set()
-        self._idle: WeakKeyDictionary[StreamLog, IdleClock] = WeakKeyDictionary()
-        self._logs: dict[str, StreamLog] = {
-            name: StreamLog.open(layout.streams / entry.log, entry.settings, clock)
-            for name, entry in catalogue.streams.items()
+        self._idle: WeakKeyDictionary[StreamLog | UnreadableLog, IdleClock] = WeakKeyDictionary()
+        self._logs: dict[str, StreamLog | UnreadableLog] = {
+            name: self._opened(entry) for name, entry in catalogue.streams.items()
         }
 
     def create(self, name: str, settings: StreamSettings) -> bool:
@@ -147,6 +150,7 @@ class Streams:
             bytes=counts.bytes,
             ended=counts.ended,
             query=entry.query,
+            damage=tuple(damage.described(entry.log) for damage in counts.damage),
         )
 
     def describe_all(self) -> list[StreamDescription]:
@@ -231,6 +235,16 @@ class Streams:
         with self._lock:
             self._own(name)
 
+    def _opened(self, entry: StreamEntry) -> StreamLog | UnreadableLog:
+        """The log of a stream that was there before. One that cannot be opened keeps nothing else from being served."""
+        directory = self._layout.streams / entry.log
+        try:
+            return StreamLog.open(directory, entry.settings, self._clock, known=True)
+        except (ProtocolError, OSError) as error:
+            reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
+            _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
+            return UnreadableLog(directory, reason)
+
     def _own(self, name: str) -> StreamEntry:
         entry = self._entry(name)
         if entry.query is not None:
@@ -260,7 +274,7 @@ class Streams:
             raise NotFound(f"there is no stream {name}: create it with PUT /streams/{name}")
         return entry
 
-    def _log(self, name: str) -> StreamLog:
+    def _log(self, name: str) -> StreamLog | UnreadableLog:
         with self._lock:
             self._entry(name)
             return self._logs[name]

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Sequence
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from protocol.errors import NotFound
+from protocol.errors import NotFound, ProtocolError
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit
 from protocol.windows.timeline import END, Timeline
 from spark_backend.evaluation.window_contents import rows_about
-from spark_backend.log.format.frame import decode_header
-from spark_backend.log.format.segment import segment_numbers, segment_path
+from spark_backend.log.damage import Damage
+from spark_backend.log.format.frame import Gap, walk
+from spark_backend.log.format.segment import mapped, segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class Timelines:
-    """The timelines of some logs, by the names of their directories. Thread-safe."""
+    """The timelines of some logs, by the names of their directories. Thread-safe.
+
+    A log that cannot be read makes its own queries wait, until it can be.
+    """
 
     def __init__(self, streams: Path) -> None:
         self._streams = streams
+        self._unread: dict[str, bool] = {}
+        """Logs that could not be read when they were last tried, and whether they are to be counted."""
         self._readers: dict[str, LogReader] = {}
         self._timelines: dict[str, Timeline] = {}
         self._lock = threading.RLock()
@@ -38,25 +46,27 @@ class Timelines:
                 # Counted from the first element held on: a timeline that did not count is made again.
                 if log not in wanted or (log in counted and not timeline.counting):
                     del self._readers[log], self._timelines[log]
-            for log in wanted - set(self._readers):
-                try:
-                    self._readers[log] = LogReader(self._streams / log)
-                except NotFound:
-                    continue  # deleted since: its queries have nothing to wait for
-                self._timelines[log] = Timeline(counting=log in counted)
-                self._take(log)
+            self._unread = {log: log in counted for log in wanted - set(self._readers)}
+            self._open_unread()
 
     def refresh(self) -> bool:
         """Read what is new. True if any log changed."""
         with self._lock:
-            changed = False
+            changed = self._open_unread() if self._unread else False
             for log in list(self._readers):
                 try:
                     changed = self._catch_up(log) or changed
-                except NotFound:
+                except (ProtocolError, OSError) as error:
+                    counting = self._timelines[log].counting
                     del self._readers[log], self._timelines[log]
+                    self._cannot_read(log, error, counting)
                     changed = True
             return changed
+
+    def damage(self, log: str) -> list[Damage]:
+        """What reading a log has shown to be damaged."""
+        with self._lock:
+            return self._readers[log].damage if log in self._readers else []
 
     def watermark(self, logs: Iterable[str]) -> Instant | None:
         """The least watermark of these logs; None while one of them has none (or is gone)."""
@@ -138,6 +148,25 @@ class Timelines:
     def _known(self, windows: Sequence[StreamWindow]) -> bool:
         return all(member.stream in self._timelines for member in windows)
 
+    def _open_unread(self) -> bool:
+        """Try the logs that could not be read so far. True if there are timelines more."""
+        tried, self._unread = self._unread, {}
+        for log, counting in tried.items():
+            try:
+                self._readers[log] = LogReader(self._streams / log)
+                self._timelines[log] = Timeline(counting=counting)
+                self._take(log)
+            except (ProtocolError, OSError) as error:
+                self._readers.pop(log, None)
+                self._timelines.pop(log, None)
+                self._cannot_read(log, error, counting)
+        return len(self._unread) < len(tried)
+
+    def _cannot_read(self, log: str, error: ProtocolError | OSError, counting: bool) -> None:
+        if not isinstance(error, NotFound):  # deleted since: its queries have nothing to wait for
+            _LOGGER.debug("the stream log %s cannot be read now: %s", log, error)
+            self._unread[log] = counting
+
     def _catch_up(self, log: str) -> bool:
         if not self._readers[log].refresh():
             return False
@@ -171,15 +200,14 @@ class Timelines:
 def _watermark_before_end(directory: Path) -> Instant | None:
     """The watermark of an ended log just before its end, from its frames; None if there was none."""
     for number in reversed(segment_numbers(directory)):
-        before, offset = BEFORE_ALL, 0
-        with (
-            open(segment_path(directory, number), "rb") as file,
-            mmap(file.fileno(), 0, access=ACCESS_READ) as mapped,
-            memoryview(mapped) as data,
-        ):
-            while (header := decode_header(data, offset)) is not None and header.after.watermark != END:
-                before = header.after.watermark
-                offset += header.size
-        if offset:
+        before = None
+        with mapped(segment_path(directory, number)) as data:
+            for found in walk(data, 0, len(data)):
+                if isinstance(found, Gap):
+                    continue
+                if found[1].after.watermark == END:
+                    break
+                before = found[1].after.watermark
+        if before is not None:
             return None if before == BEFORE_ALL else before
     return None

@@ -22,7 +22,7 @@ from endpoint.backend import (
 )
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.language.model import ContinuousQuery
-from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamGap, StreamSettings
+from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamItem, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 
 
@@ -47,11 +47,11 @@ class FakeFollower:
     ended: bool = False
     closed: bool = False
 
-    def take(self) -> list[StreamElement | StreamGap]:
+    def take(self) -> list[StreamItem]:
         description = self.backend.stream(self.name)
         self.watermark = BEFORE_ALL if description.watermark is None else description.watermark
         waiting = self.backend.followed
-        found = [one for one in waiting if isinstance(one, StreamGap) or one.number > self.after]
+        found = [one for one in waiting if not isinstance(one, StreamElement) or one.number > self.after]
         self.after = max((one.number for one in found if isinstance(one, StreamElement)), default=self.after)
         self.ended = description.ended
         waiting[:] = [one for one in waiting if isinstance(one, StreamElement)]
@@ -72,7 +72,7 @@ class FakeBackend:
     history: dict[str, list[Evaluation]] = field(default_factory=dict)
     retained: dict[str, Instant] = field(default_factory=dict)
     since: dict[str, Instant | None] = field(default_factory=dict)
-    followed: list[StreamElement | StreamGap] = field(default_factory=list)
+    followed: list[StreamItem] = field(default_factory=list)
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     _streams: dict[str, StreamDescription] = field(default_factory=dict)

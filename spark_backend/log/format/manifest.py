@@ -25,7 +25,7 @@ _MAGIC = b"SLM1"
 _BLOCK = struct.Struct("<4sI QQQQQQQq QQQQqqqQ")
 _CHECKED_FROM = 8
 BLOCK_BYTES = _BLOCK.size
-_ATTEMPTS = 200
+_ATTEMPTS, _ATTEMPTS_UNCHANGED = 200, 20
 _PAUSE = 0.0005
 
 
@@ -68,9 +68,7 @@ class ManifestWriter:
 
     def publish(self, manifest: Manifest) -> None:
         """Show this state to readers."""
-        packed = bytearray(_BLOCK.pack(_MAGIC, 0, *manifest[:-1], *manifest.totals))
-        struct.pack_into("<I", packed, 4, zlib.crc32(memoryview(packed)[_CHECKED_FROM:]))
-        if os.pwrite(self._descriptor, packed, 0) != BLOCK_BYTES:
+        if os.pwrite(self._descriptor, encode_manifest(manifest), 0) != BLOCK_BYTES:
             raise OSError("the manifest was written in part")
 
     def last_published(self) -> Manifest | None:
@@ -84,6 +82,13 @@ class ManifestWriter:
                 os.fsync(self._descriptor)
         finally:
             os.close(self._descriptor)
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The block of a state."""
+    packed = bytearray(_BLOCK.pack(_MAGIC, 0, *manifest[:-1], *manifest.totals))
+    struct.pack_into("<I", packed, 4, zlib.crc32(memoryview(packed)[_CHECKED_FROM:]))
+    return bytes(packed)
 
 
 def decode_manifest(block: bytes) -> Manifest | None:
@@ -104,10 +109,17 @@ class ManifestReader:
             descriptor = os.open(directory / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise NotFound(f"there is no stream log in {directory.name}") from None
+        except OSError as error:
+            raise Unavailable(f"the stream log in {directory} cannot be read: {error.strerror or error}") from None
         self._descriptor = descriptor
         self._block = b""
         self.close = weakref.finalize(self, os.close, descriptor)
         """Close the file; done at the latest when the reader is gone."""
+
+    def first_segment(self) -> int:
+        """The number of the oldest segment held, as it is said now; 0 while the manifest cannot be read."""
+        manifest = decode_manifest(os.pread(self._descriptor, BLOCK_BYTES, 0))
+        return 0 if manifest is None else manifest.first_segment
 
     def poll(self) -> Manifest | None:
         """The state published, None if it is the one returned last.
@@ -117,12 +129,16 @@ class ManifestReader:
         block = os.pread(self._descriptor, BLOCK_BYTES, 0)
         if block == self._block:
             return None
+        same = 0
         for _ in range(_ATTEMPTS):
             manifest = decode_manifest(block)
             if manifest is not None:
                 self._block = block
                 return manifest
-            # Read in the middle of a write; that is over in microseconds.
+            # Read in the middle of a write; that is over in microseconds, unless there is none.
+            if same == _ATTEMPTS_UNCHANGED:
+                break
             time.sleep(_PAUSE)
-            block = os.pread(self._descriptor, BLOCK_BYTES, 0)
+            before, block = block, os.pread(self._descriptor, BLOCK_BYTES, 0)
+            same = same + 1 if block == before else 0
         raise Unavailable("the stream log has no readable manifest: it has not been opened for writing since a crash")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from protocol.errors import Unavailable
-from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Header, walk
+from spark_backend.log.format.frame import ALIGNMENT, HEADER_BYTES, FrameKind, Gap, Header, is_whole, walk
+from spark_backend.log.format.keys import KeyedRequest, decode_keys
 from spark_backend.log.format.rows import decode_rows
 from spark_backend.log.format.segment import segment_path
 
@@ -27,6 +27,7 @@ class MappedSegment:
         self._descriptor = os.open(segment_path(directory, number), os.O_RDONLY | os.O_CLOEXEC)
         self.close = weakref.finalize(self, os.close, self._descriptor)
         """Close the file; done at the latest when the segment is gone. The maps stay while they are used."""
+        self._whole = bytearray()
         self._map()
 
     @property
@@ -34,27 +35,43 @@ class MappedSegment:
         """Length of the file: for a segment that is no longer written, the end of its last frame."""
         return os.fstat(self._descriptor).st_size
 
-    def frames(self, start: int, end: int) -> Iterator[tuple[int, Header]]:
-        """Offsets and headers of the frames of elements in [start, end), which must be committed."""
-        self._reach(end)
-        for offset, header in walk(self._view, start, end):
-            if header.kind is FrameKind.ELEMENTS:
-                yield offset, header
-
-    def read(self, start: int, end: int) -> Iterator[tuple[Header, pa.RecordBatch]]:
-        """The frames of elements in [start, end) and their rows (columns of STORED), over the mapped bytes."""
-        for offset, header in self.frames(start, end):
-            payload = self._buffer.slice(offset + HEADER_BYTES, header.length)
-            yield header, decode_rows(payload)
-
-    def _reach(self, end: int) -> None:
-        if end > len(self._view):
+    def data(self, end: int) -> memoryview:
+        """The bytes before ``end``; fewer if the file is shorter."""
+        if end > len(self._view) < self.size:
             self._map()
-            if end > len(self._view):
-                raise Unavailable(f"the stream log is damaged: segment {self.number} ends before byte {end}")
+        return self._view[: min(end, len(self._view))]
+
+    def rows(self, offset: int, header: Header) -> pa.RecordBatch | None:
+        """The rows (columns of STORED) of a frame of elements, over the mapped bytes; None if they are damaged.
+
+        Its checksum is looked at when it is read for the first time.
+        """
+        place, bit = divmod(offset // ALIGNMENT, 8)
+        if not self._whole[place] & 1 << bit:
+            if not is_whole(self._view, offset, header):
+                return None
+            self._whole[place] |= 1 << bit
+        return decode_rows(self._buffer.slice(offset + HEADER_BYTES, header.length))
+
+    def keys(self, offset: int, header: Header) -> list[KeyedRequest]:
+        """The requests with idempotency keys of a frame that is whole."""
+        return decode_keys(self._buffer.slice(offset + HEADER_BYTES, header.length))
+
+    def frames(self, start: int, end: int) -> Iterator[tuple[int, Header]]:
+        """Offsets and headers of the frames of elements in [start, end); without those whose header is damaged."""
+        for found in walk(self.data(end), start, end):
+            if not isinstance(found, Gap) and found[1].kind is FrameKind.ELEMENTS:
+                yield found
+
+    def read(self, start: int, end: int) -> Iterator[tuple[int, Header, pa.RecordBatch | None]]:
+        """These frames, each with its rows; None where they are damaged."""
+        for offset, header in self.frames(start, end):
+            yield offset, header, self.rows(offset, header)
 
     def _map(self) -> None:
         # Never closed by hand: Arrow buffers and views refer to it for as long as someone needs them.
-        mapped = mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ)
+        mapped = mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ) if self.size else b""
         self._view = memoryview(mapped)
         self._buffer = pa.py_buffer(mapped)
+        # One bit for each place where a frame can begin: whether the one there is known to be whole.
+        self._whole.extend(bytes(max(0, len(mapped) // (8 * ALIGNMENT) + 1 - len(self._whole))))

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
-from protocol.errors import Unavailable
 from spark_backend.files import sync_directory
-from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, decode_header, encode_mark, verify
+from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, decode_header, encode_mark
 from spark_backend.log.format.stamp import Totals
 
 _SUFFIX = ".segment"
 _SMALLEST_RESERVATION = 64 * 1024
+_CHUNK = 64 * 1024
 _PARTS_PER_WRITE = 512  # below IOV_MAX, which is 1024 on Linux and macOS
 
 
+def segment_name(number: int) -> str:
+    """The name of a segment's file; segments are numbered from 1."""
+    return f"{number:010d}{_SUFFIX}"
+
+
 def segment_path(directory: Path, number: int) -> Path:
-    """The file of a segment; segments are numbered from 1."""
-    return directory / f"{number:010d}{_SUFFIX}"
+    """The file of a segment."""
+    return directory / segment_name(number)
 
 
 def segment_numbers(directory: Path) -> list[int]:
@@ -100,7 +106,7 @@ class ActiveSegment:
         return self.committed <= HEADER_BYTES
 
     def trim(self) -> None:
-        """Give back the space reserved. A crash of the machine may undo that: see ``sealed_bytes``."""
+        """Give back the space reserved. A crash of the machine may undo that: see ``reopen``."""
         if not self._clean:
             self._cut()
         elif self._reserved != self.committed:
@@ -125,59 +131,46 @@ class ActiveSegment:
         self._clean = True
 
 
-class RecoveredSegment(NamedTuple):
-    """The whole frames at the start of a segment: ``committed`` bytes, and the totals after them."""
-
-    committed: int
-    after: Totals
-
-
-def recover(path: Path) -> RecoveredSegment | None:
-    """Scan a segment and check every frame. None if not even its first is whole."""
+def opening_totals(path: Path) -> Totals | None:
+    """The totals of all segments before this one, from its first frame; None if that is damaged."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < HEADER_BYTES:
-            return None
-        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
-            return _scan(data)
+        header = decode_header(file.read(HEADER_BYTES), 0)
+    return None if header is None or header.kind is not FrameKind.OPEN else header.after
 
 
-def sealed_bytes(path: Path) -> int:
-    """The length of a segment that is no longer written, without what is still reserved behind its last frame."""
-    with path.open("rb+") as file:
-        size = os.fstat(file.fileno()).st_size
-        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
-            end = 0
-            while (header := decode_header(data, end)) is not None:
-                end += header.size
-            # Anything but zeros was a frame once: it stays, and who reads it is told of the damage.
-            reserved = end < size and mapped[end:].count(0) == size - end
-        if reserved:
-            os.ftruncate(file.fileno(), end)
-        return end if reserved else size
-
-
-def opening_totals(path: Path) -> Totals:
-    """The totals of all segments before this one, from its first frame. Unavailable if that is damaged."""
+@contextmanager
+def mapped(path: Path) -> Iterator[memoryview]:
+    """The bytes of a segment, for reading."""
     with path.open("rb") as file:
-        data = file.read(HEADER_BYTES)
-    header = decode_header(data, 0)
-    if header is None or header.kind is not FrameKind.OPEN or not verify(memoryview(data), 0, header):
-        raise Unavailable(f"the stream log is damaged: {path.name} does not begin as a segment does")
-    return header.after
+        if not os.fstat(file.fileno()).st_size:  # an empty file cannot be mapped
+            yield memoryview(b"")
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as bytes_of, memoryview(bytes_of) as data:
+            yield data
 
 
-def _scan(data: memoryview) -> RecoveredSegment | None:
-    header = decode_header(data, 0)
-    if header is None or header.kind is not FrameKind.OPEN or not verify(data, 0, header):
+def has_content(path: Path, start: int) -> bool:
+    """Whether a segment has anything but zeros from a byte on."""
+    with mapped(path) as data:
+        return any(any(data[place : place + _CHUNK]) for place in range(start, len(data), _CHUNK))
+
+
+def set_aside(path: Path, start: int) -> Path | None:
+    """Copy what a segment has from a byte on into a file beside it, durably; None if that is nothing but zeros."""
+    if not has_content(path, start):
         return None
-    offset, after = header.size, header.after
-    while True:
-        header = decode_header(data, offset)
-        # The sequence number tells a frame of this log from one left over by an earlier use of the bytes.
-        if header is None or header.after.frames != after.frames + 1 or not verify(data, offset, header):
-            return RecoveredSegment(offset, after)
-        offset, after = offset + header.size, header.after
+    for attempt in count(1):
+        aside = path.with_name(f"{path.name}.cut-{attempt}")
+        try:
+            with mapped(path) as data, aside.open("xb") as file:
+                file.write(data[start:])
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError:
+            continue
+        break
+    sync_directory(path.parent)
+    return aside
 
 
 def _write(descriptor: int, parts: Sequence[bytes | pa.Buffer], offset: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protocol.errors import NotFound
-from protocol.streams import StreamElement, StreamGap
+from protocol.streams import StreamElement, StreamGap, StreamItem
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, triple
@@ -17,14 +17,14 @@ def opened(directory: Path, **settings: int) -> StreamLog:
     return StreamLog.open(directory, event_stream(**settings), lambda: 0, segment_bytes=1_000)
 
 
-def taken(follower: LogFollower) -> list[StreamElement | StreamGap]:
-    found: list[StreamElement | StreamGap] = []
+def taken(follower: LogFollower) -> list[StreamItem]:
+    found: list[StreamItem] = []
     while some := follower.take():
         found += some
     return found
 
 
-def numbers(found: list[StreamElement | StreamGap]) -> list[int]:
+def numbers(found: list[StreamItem]) -> list[int]:
     return [one.number for one in found if isinstance(one, StreamElement)]
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import zlib
+
 import pyarrow as pa
 import pytest
 
@@ -11,10 +13,12 @@ from spark_backend.log.format.frame import (
     ALIGNMENT,
     HEADER_BYTES,
     FrameKind,
+    Gap,
+    Header,
     decode_header,
     encode_elements,
     encode_mark,
-    verify,
+    is_whole,
 )
 from spark_backend.log.format.frame import walk as walk_frames
 from spark_backend.log.format.request import check_request
@@ -23,10 +27,19 @@ from spark_backend.log.format.stamp import Totals, stamp_event
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple
 
 
-def frame(*messages: Message) -> bytes:
+def frame(*messages: Message, number: int = 1) -> bytes:
     settings = event_stream()
     stamped = stamp_event(check_request(request(*messages), settings.time), settings, Totals())
-    return b"".join(bytes(part) for part in encode_elements(stamped, stamped.after._replace(frames=1)))
+    return b"".join(bytes(part) for part in encode_elements(stamped, stamped.after._replace(frames=number)))
+
+
+def headers(data: bytes) -> list[tuple[int, Header]]:
+    """The frames of bytes in which nothing else is."""
+    found = []
+    for one in walk_frames(data, 0, len(data)):
+        assert not isinstance(one, Gap)
+        found.append(one)
+    return found
 
 
 def test_a_frame_says_what_is_in_it() -> None:
@@ -40,9 +53,9 @@ def test_a_frame_says_what_is_in_it() -> None:
 
 
 def test_frames_are_aligned_and_read_back() -> None:
-    first, second = frame((7, [triple("a")])), frame((8, [triple("b" * 100, 1.5)]))
-    data = first + encode_mark(FrameKind.WATERMARK, Totals(frames=1)) + second
-    found = list(walk_frames(data, 0, len(data)))
+    first, second = frame((7, [triple("a")])), frame((8, [triple("b" * 100, 1.5)]), number=3)
+    data = first + encode_mark(FrameKind.WATERMARK, Totals(frames=2)) + second
+    found = headers(data)
     assert [header.kind for _, header in found] == [FrameKind.ELEMENTS, FrameKind.WATERMARK, FrameKind.ELEMENTS]
     assert all(offset % ALIGNMENT == 0 for offset, _ in found)
     offset, header = found[2]
@@ -53,18 +66,24 @@ def test_frames_are_aligned_and_read_back() -> None:
 
 @pytest.mark.parametrize("data", [frame((7, [triple("ü")])), encode_mark(FrameKind.OPEN, Totals(3, 2, 1))])
 def test_every_changed_byte_is_noticed(data: bytes) -> None:
-    for position in range(len(data)):
+    whole = decode_header(data, 0)
+    assert whole is not None
+    for position in range(HEADER_BYTES + whole.length):
         changed = bytearray(data)
         changed[position] ^= 0x55
         header = decode_header(changed, 0)
-        assert header is None or not verify(memoryview(changed), 0, header), position
+        assert (header is None) == (position < HEADER_BYTES), position
+        assert header is None or not is_whole(memoryview(changed), 0, header), position
 
 
 def test_a_frame_cut_short_is_noticed() -> None:
     data = frame((7, [triple("a")]))
     for length in range(len(data)):
         header = decode_header(data[:length], 0)
-        assert header is None or not verify(memoryview(data)[:length], 0, header), length
+        if length < HEADER_BYTES:
+            assert header is None
+        elif header is not None and length < HEADER_BYTES + header.length:
+            assert not is_whole(memoryview(data)[:length], 0, header), length
 
 
 def test_a_term_of_many_rows_is_written_once_and_counted_for_each() -> None:
@@ -87,5 +106,41 @@ def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pyt
     equal = EqualMessages(BEFORE_ALL, lambda digest, instant: 0)
     composed = group.compose([group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal)
     data = b"".join(bytes(part) for part in composed.parts)
-    assert [header.elements for _, header in walk_frames(data, 0, len(data))] == [2, 2]
+    assert [header.elements for _, header in headers(data)] == [2, 2]
     assert composed.after.frames == 2
+
+
+def test_behind_a_damaged_header_the_next_whole_frame_is_found() -> None:
+    marks = [encode_mark(FrameKind.WATERMARK, Totals(frames=frames)) for frames in range(1, 5)]
+    data = bytearray(b"".join([marks[0], frame((7, [triple("a")] * 50)), marks[2], marks[3]]))
+    after = len(data) - 2 * HEADER_BYTES
+    data[HEADER_BYTES + 9] ^= 1
+    found = list(walk_frames(data, 0, len(data)))
+    assert [(one.start, one.end) if isinstance(one, Gap) else one[0] for one in found] == [
+        0, (HEADER_BYTES, after), after, after + HEADER_BYTES,
+    ]  # fmt: skip
+
+
+def test_a_frame_that_a_literal_spells_within_a_damaged_one_is_taken_for_none() -> None:
+    old = encode_mark(FrameKind.WATERMARK, Totals(frames=1))
+    data = encode_mark(FrameKind.WATERMARK, Totals(frames=5)) + bytes(ALIGNMENT) + old + bytes(ALIGNMENT)
+    assert [one for one in walk_frames(data, 0, len(data)) if not isinstance(one, Gap)] == [
+        (0, decode_header(data, 0)),
+    ]  # fmt: skip
+
+
+def test_frames_of_the_format_before_are_read() -> None:
+    data = bytearray(frame((7, [triple("a")])))
+    header = decode_header(data, 0)
+    assert header is not None
+    # One checksum, in the place of the header's, covered all but the magic; there was none of the payload alone.
+    data[:8] = b"SLF2" + bytes(4)
+    data[12:16] = bytes(4)
+    data[4:8] = zlib.crc32(data[8 : HEADER_BYTES + header.length]).to_bytes(4, "little")
+    before = decode_header(data, 0)
+    assert before == header
+    assert is_whole(memoryview(data), 0, before)
+    for position in range(HEADER_BYTES + header.length):
+        data[position] ^= 4
+        assert decode_header(data, 0) is None, position
+        data[position] ^= 4

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 from collections.abc import Callable
@@ -12,10 +11,10 @@ import pytest
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
 from protocol.windows.timeline import END
-from spark_backend.log.format.frame import HEADER_BYTES
-from spark_backend.log.format.manifest import MANIFEST
-from spark_backend.log.format.segment import segment_numbers, segment_path
-from spark_backend.log.reader import LogReader
+from spark_backend.log.format.frame import HEADER_BYTES, Gap, decode_header, walk
+from spark_backend.log.format.manifest import MANIFEST, ManifestReader, encode_manifest
+from spark_backend.log.format.segment import mapped, segment_numbers, segment_path
+from spark_backend.log.reader import DamagedLog, LogReader
 from spark_backend.log.writer import LogCounts, StreamLog
 from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
 
@@ -82,41 +81,97 @@ def check_goes_on(directory: Path, state: Committed, *, further: bool = True) ->
     reader.close()
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "changed, then zeros"])
-def test_a_torn_tail_is_cut_at_the_last_whole_frame(damage: str, tmp_path: Path) -> None:
+DAMAGES = ["cut", "changed", "changed, then zeros"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_torn_tail_is_cut_at_the_last_whole_frame_and_kept(damage: str, tmp_path: Path) -> None:
+    check_torn_tails(tmp_path, damage, 7)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_tail_torn_at_every_byte(damage: str, tmp_path: Path) -> None:
+    check_torn_tails(tmp_path, damage, 1)
+
+
+def check_torn_tails(tmp_path: Path, damage: str, step: int) -> None:
     states = written(tmp_path / "log")
     path = segment_path(tmp_path / "log", 1)
     whole = path.read_bytes()
     assert len(whole) == states[-1].length
-    manifest = (tmp_path / "log" / MANIFEST).read_bytes()
-    for offset in range(states[1].length, len(whole)):
+    manifests = [manifest_of(path.parent, state) for state in states]
+    for offset in range(states[1].length, len(whole), step):
+        for kept in path.parent.glob("*.cut-*"):
+            kept.unlink()
+        last = [place for place, state in enumerate(states) if state.length <= offset][-1]
+        expected = states[last]
+        # What was being written is what came after the last answer.
+        torn = whole[: states[last + 1].length]
         if damage == "cut":
-            data = whole[:offset]
-        elif damage == "changed":
-            data = whole[:offset] + bytes([whole[offset] ^ 0xFF]) + whole[offset + 1 :]
+            data = torn[:offset]
         else:
-            data = whole[:offset] + bytes([whole[offset] ^ 0xFF]) + bytes(3000)
+            data = torn[:offset] + bytes([torn[offset] ^ 0xFF]) + torn[offset + 1 :]
+            if damage == "changed, then zeros":
+                data = torn[:offset] + bytes([torn[offset] ^ 0xFF]) + bytes(3000)
         path.write_bytes(data)
         # As after a crash of the process (the manifest survives) and of the machine (it need not).
-        (tmp_path / "log" / MANIFEST).write_bytes(manifest if offset % 2 else b"")
-        expected = [state for state in states if state.length <= offset][-1]
+        (path.parent / MANIFEST).write_bytes(manifests[last] if offset % 2 else b"")
+        if is_padding(torn, states[last].length, offset) and damage != "cut":
+            continue  # what the frame holds is whole
         check_goes_on(tmp_path / "log", expected, further=offset % 4 < 2)
+        cut = b"".join(kept.read_bytes() for kept in path.parent.glob("*.cut-*"))
+        assert cut == (data[expected.length :] if any(data[expected.length :]) else b"")
 
 
-def test_loss_of_committed_elements_is_logged_and_readers_are_told(
+def manifest_of(directory: Path, state: Committed) -> bytes:
+    """The manifest as it was when the log was in this state."""
+    last = ManifestReader(directory).poll()
+    assert last is not None
+    with mapped(segment_path(directory, 1)) as data:
+        totals = [one[1].after for one in walk(data, 0, state.length) if not isinstance(one, Gap)][-1]
+    return encode_manifest(last._replace(committed=state.length, bytes=state.length, totals=totals))
+
+
+def is_padding(data: bytes, start: int, offset: int) -> bool:
+    """Whether the byte at an offset is one of those that fill up the frame at ``start``."""
+    header = decode_header(data, start)
+    assert header is not None
+    return offset >= start + HEADER_BYTES + header.length
+
+
+def test_a_segment_that_has_lost_its_end_is_left_as_it_is_and_the_log_goes_on_in_another(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    states = written(tmp_path / "log")
-    reader = LogReader(tmp_path / "log")
+    states = written(tmp_path / "log")[:-1]
     path = segment_path(tmp_path / "log", 1)
-    path.write_bytes(path.read_bytes()[: states[-1].length - 200])
-    with caplog.at_level(logging.WARNING):
-        log = open_log(tmp_path / "log")
-    assert "2 committed elements from there on are lost" in caplog.text
-    for _ in range(2):
+    manifest = manifest_of(path.parent, states[-1])
+    whole = path.read_bytes()
+    for length in range(states[2].length, states[3].length, 64):
+        for other in path.parent.iterdir():
+            other.unlink()
+        (path.parent / MANIFEST).write_bytes(manifest)
+        path.write_bytes(whole[:length])
+        reader = LogReader(path.parent)
+        log = open_log(path.parent)
+        assert path.read_bytes() == whole[:length]
+        assert f"log/{path.name} at byte {states[2].length}" in caplog.text
+        counts = log.describe()
+        (damage,) = counts.damage
+        assert (damage.elements, damage.triples, damage.latest) == (2, 2, 20)
+        # What was acknowledged is counted, and its times are known.
+        assert counts._replace(damage=[], bytes=0) == states[3].counts._replace(bytes=0)
         with pytest.raises(Unavailable, match="open it again"):
             reader.refresh()
-    log.close()
+        log.append(request((30, [triple("after")])))
+        log.close()
+        log = open_log(path.parent)
+        assert log.describe().elements == states[3].counts.elements + 1
+        reader = LogReader(path.parent)
+        assert [row[0] for row in rows(reader.scan(20, 30))] == [30]
+        with pytest.raises(DamagedLog, match=f"log/{path.name} at byte {states[2].length}"):
+            reader.scan(9, 12)
+        log.close()
 
 
 def test_a_clean_restart_tells_readers_nothing_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -147,28 +202,6 @@ def test_a_log_that_was_just_being_created_is_created(tmp_path: Path) -> None:
     log = open_log(tmp_path / "log")
     assert log.append(request((1, [triple("a")]))).triples == 1
     log.close()
-
-
-def test_a_committed_segment_that_cannot_be_read_at_all_is_not_thrown_away(tmp_path: Path) -> None:
-    written(tmp_path / "log")
-    path = segment_path(tmp_path / "log", 1)
-    damaged = b"\0" + path.read_bytes()[1:]
-    path.write_bytes(damaged)
-    with pytest.raises(Unavailable, match="damaged"):
-        open_log(tmp_path / "log")
-    assert path.read_bytes() == damaged
-
-
-def test_a_damaged_older_segment_is_said(tmp_path: Path) -> None:
-    log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, segment_bytes=1)
-    for time in (1, 2, 3):
-        log.append(request((time, [triple("a")])))
-    log.close()
-    path = segment_path(tmp_path / "log", 2)
-    path.write_bytes(b"\0" * 500)
-    with pytest.raises(Unavailable, match=r"0000000002\.segment"):
-        open_log(tmp_path / "log")
-    path.unlink()
 
 
 def test_a_deletion_cut_short_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -226,6 +259,13 @@ def test_damage_within_a_sealed_segment_is_not_taken_for_reserved_space(tmp_path
     sealed.write_bytes(data)
     log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, segment_bytes=1)
     assert sealed.stat().st_size == len(data)
-    with pytest.raises(Unavailable, match="damaged"):
+    with pytest.raises(DamagedLog, match=r"0000000001\.segment at byte 128"):
         LogReader(tmp_path / "log").scan(-1, END)
+    log.close()
+
+
+def test_a_log_that_was_there_and_has_no_files_is_said(tmp_path: Path) -> None:
+    log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, known=True)
+    assert [damage.what for damage in log.describe().damage] == ["the log has no files"]
+    log.append(request((1, [triple("a")])))
     log.close()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
@@ -96,15 +97,32 @@ def test_what_is_retained_is_known_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_deletion_cut_short_by_a_crash_is_finished_on_opening(tmp_path: Path) -> None:
-    log = open_log(tmp_path, retention=10**6)
-    append(log, 10, 20, 30, 40)
+    log = open_log(tmp_path)
+    append(log, 10, 20)
+    expiring = segment_path(tmp_path / "log", 2)
+    content = expiring.read_bytes()
+    append(log, 1000, 1001)
     log.close()
-    segment_path(tmp_path / "log", 2).unlink()
-    log = open_log(tmp_path, retention=10**6)
     assert segment_numbers(tmp_path / "log") == [3, 4]
-    assert log.describe().retained_from == 20
-    assert times(LogReader(tmp_path / "log")) == [30, 40]
+    expiring.write_bytes(content)
+    log = open_log(tmp_path)
+    assert segment_numbers(tmp_path / "log") == [3, 4]
+    assert (log.describe().retained_from, log.describe().damage) == (20, [])
     log.close()
+
+
+def test_what_has_expired_is_not_missed_whatever_an_old_manifest_says(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    append(log, 10, 20)
+    old = (tmp_path / "log" / MANIFEST).read_bytes()
+    append(log, 1000, 1001)
+    log.close()
+    for manifest in (old, b""):
+        (tmp_path / "log" / MANIFEST).write_bytes(manifest)
+        log = open_log(tmp_path)
+        assert (log.describe().retained_from, log.describe().damage) == (20, [])
+        assert times(LogReader(tmp_path / "log")) == [1000, 1001]
+        log.close()
 
 
 def test_a_reader_keeps_what_it_has_read_of_deleted_segments_and_goes_on(tmp_path: Path) -> None:

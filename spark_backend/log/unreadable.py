@@ -1,0 +1,54 @@
+"""A stream's log that could not be opened: it says why to whoever asks, and everything else goes on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+
+from protocol.errors import Unavailable
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
+from spark_backend.files import sync_directory
+from spark_backend.log.damage import Damage
+from spark_backend.log.writer import LogCounts
+
+
+class UnreadableLog:
+    """In the place of a ``StreamLog``, with its methods."""
+
+    def __init__(self, directory: Path, reason: str) -> None:
+        self._directory = directory
+        self._reason = reason
+
+    def append(self, batch: pa.RecordBatch) -> NoReturn:
+        self._refuse()
+
+    def advance(self, watermark: Instant) -> NoReturn:
+        self._refuse()
+
+    def end(self) -> NoReturn:
+        self._refuse()
+
+    def tick(self) -> None:
+        """There is no watermark to be moved."""
+
+    def retain(self, needed: Milliseconds, evaluated: Instant | None = None) -> None:
+        """Nothing goes."""
+
+    def describe(self) -> LogCounts:
+        """Nothing is known of it but that it is damaged."""
+        damage = Damage(1, 0, self._reason, 0, None, 0, 0, BEFORE_ALL, BEFORE_ALL)
+        return LogCounts(0, 0, 0, 0, None, None, None, False, None, [damage])
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def drop(self) -> None:
+        """Delete the directory."""
+        shutil.rmtree(self._directory, ignore_errors=True)
+        sync_directory(self._directory.parent)
+
+    def _refuse(self) -> NoReturn:
+        raise Unavailable(f"the stream's log in streams/{self._directory.name} cannot be opened: {self._reason}")

@@ -1,0 +1,121 @@
+"""A data directory of which a part is damaged: the rest goes on, what is lost is said, no answer is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import Unavailable
+from protocol.evaluations import Failed
+from spark_backend.log.format.segment import segment_path
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+COUNT = "SELECT (COUNT(*) AS ?n) FROM STREAM <http://ex/{}> [RANGE 10s] WHERE {{ ?s ?p ?o }}"
+
+
+def backend(directory: Path) -> SteppedBackend:
+    return SteppedBackend(directory)
+
+
+def made(directory: Path) -> SteppedBackend:
+    """Two streams, each with a query that counts and an element every five seconds."""
+    stepped = backend(directory)
+    for name in ("one", "two"):
+        stepped.event_stream(name, f"http://ex/{name}")
+        stepped.register(f"q{name}", COUNT.format(name))
+        for second in range(0, 60, 5):
+            stepped.post(name, f"<http://ex/{second}> <http://ex/p> {second} .", second * 1000)
+    return stepped
+
+
+def log_of(directory: Path, name: str) -> Path:
+    (found,) = (directory / "streams").glob(f"{name}.*")
+    return found
+
+
+def counts(stepped: SteppedBackend, name: str) -> dict[int, int]:
+    return {
+        instant: int(json.loads(data)["results"]["bindings"][0]["n"]["value"])
+        for instant, data in stepped.answers(name).items()
+    }
+
+
+def failures(stepped: SteppedBackend, name: str) -> dict[int | None, str]:
+    return {one.instant: one.detail for one in stepped.notices if isinstance(one, Failed) and one.query == name}
+
+
+def flip(path: Path, offset: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("payload", [False, True])
+def test_only_the_windows_that_had_what_is_lost_have_an_error_with_the_place(payload: bool, tmp_path: Path) -> None:
+    whole = made(tmp_path / "whole")
+    whole.run()
+    expected = counts(whole, "qone")
+    assert set(expected.values()) == {1, 2}
+    whole.close()
+    made(tmp_path / "data").close()
+    path = segment_path(log_of(tmp_path / "data", "one"), 1)
+    frame = (path.stat().st_size - 128) // 12 // 64 * 64
+    flip(path, 128 + 5 * frame + (128 + 40 if payload else 40))
+    stepped = backend(tmp_path / "data")
+    stepped.run()
+    failed = failures(stepped, "qone")
+    assert failed
+    assert {**counts(stepped, "qone"), **{instant: expected[instant] for instant in failed if instant}} == expected
+    assert 2 >= len(failed) >= 1
+    assert all("streams/one." in detail and "0000000001.segment at byte" in detail for detail in failed.values())
+    assert counts(stepped, "qtwo") == expected
+    (damage,) = stepped.backend.stream("one").damage
+    assert (damage.elements, stepped.backend.stream("one").elements) == (1, 12)
+    assert not stepped.backend.stream("two").damage
+    (warning,) = stepped.backend.health().warnings
+    assert "the stream one is damaged" in warning
+    stepped.post("one", "<http://ex/after> <http://ex/p> 1 .", 75_000)
+    stepped.post("one", "<http://ex/later> <http://ex/p> 1 .", 95_000)
+    stepped.run()
+    assert counts(stepped, "qone")[80_000] == 1
+    stepped.close()
+
+
+def test_a_log_that_cannot_be_opened_stops_no_other(tmp_path: Path) -> None:
+    made(tmp_path).close()
+    path = log_of(tmp_path, "one")
+    moved = path.rename(tmp_path / "elsewhere")
+    path.write_text("not a directory")
+    stepped = backend(tmp_path)
+    stepped.run()
+    assert 12 > len(counts(stepped, "qtwo")) > 3
+    with pytest.raises(Unavailable, match=r"streams/one\.\d+ cannot be opened"):
+        stepped.post("one", "<http://ex/a> <http://ex/p> 1 .", 99_000)
+    assert "cannot" not in stepped.backend.health().detail
+    (damage,) = stepped.backend.stream("one").damage
+    assert damage.elements is None
+    stepped.backend.plan("qone")
+    stepped.close()
+    path.unlink()
+    moved.rename(path)
+    again = backend(tmp_path)
+    again.run()
+    assert len(counts(again, "qone")) > 3
+    again.close()
+
+
+def test_a_missing_segment_in_the_middle_is_told_and_the_rest_is_answered(tmp_path: Path) -> None:
+    made(tmp_path).close()
+    log = log_of(tmp_path, "one")
+    segment_path(log, 1).unlink()
+    stepped = backend(tmp_path)
+    stepped.run()
+    assert failures(stepped, "qone")
+    assert not failures(stepped, "qtwo")
+    described = stepped.backend.stream("one")
+    assert (described.elements, described.last) == (12, 55_000)
+    (damage,) = described.damage
+    assert (damage.what, damage.elements) == ("the file is missing", 12)
+    stepped.close()
