@@ -56,8 +56,13 @@ class Backend(Protocol):
     def stream(self, name: str) -> StreamDescription:
         """NotFound if there is none."""
 
-    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
-        """Append all messages of the body, or none (InvalidMessage). Returns once they are durable."""
+    def append(
+        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+    ) -> AppendReceipt:
+        """Append all messages of the body, or none (InvalidMessage). Returns once they are durable.
+
+        The same request with the same idempotency ``key`` again is answered as the first was, another one is KeyReused.
+        """
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         """Nothing at or before ``watermark`` is coming. A watermark never steps back: a lower one changes nothing."""

@@ -106,8 +106,10 @@ class LateBackend:
     def stream(self, name: str) -> StreamDescription:
         return self._there().stream(name)
 
-    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
-        return self._there().append(name, body, content_type, at)
+    def append(
+        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+    ) -> AppendReceipt:
+        return self._there().append(name, body, content_type, at, key)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         return self._there().advance(name, watermark)

@@ -99,6 +99,13 @@ class Conflict(ProtocolError):
     title = "Conflict"
 
 
+class KeyReused(ProtocolError):
+    """The idempotency key of a request was that of another one (docs/http.md, "Sending once")."""
+
+    status = 422
+    title = "The idempotency key was used before"
+
+
 class Unavailable(ProtocolError):
     """The part that would answer is not running (yet): Spark is warming up or has failed."""
 

@@ -104,8 +104,10 @@ class SparkBackend:
     def stream(self, name: str) -> StreamDescription:
         return self._with_damage(self._streams.describe(name))
 
-    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
-        return self._streams.append(name, body, content_type, at)
+    def append(
+        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+    ) -> AppendReceipt:
+        return self._streams.append(name, body, content_type, at, key)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         return self._streams.advance(name, watermark)

@@ -35,7 +35,9 @@ class NoStreams:
     def follow(self, name: str, after: int | None) -> StreamFollower:
         raise NotFound(f"there is no stream {name}")
 
-    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+    def append(
+        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+    ) -> AppendReceipt:
         raise NotFound(f"there is no stream {name}")
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:

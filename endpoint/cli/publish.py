@@ -69,7 +69,7 @@ def publish(
 
     A file holds one message, or several with "# @message" lines between them (N-Triples, N-Quads,
     Turtle, TriG), or one JSON-LD document a line (.ndjson). Messages go out in requests of up to 1000;
-    a request is taken as a whole or not at all.
+    a request is taken as a whole or not at all, and once: after a broken connection it is sent again.
     """
     if rate is not None and speedup is not None:
         raise click.UsageError("--rate and --speedup: only one of them can set the pace")
@@ -145,7 +145,7 @@ class _Sender:
 
     def _post(self, body: bytes, content_type: str, params: dict[str, str]) -> None:
         headers = {"Content-Type": content_type}
-        self._published.add(self._client.json("POST", self._url, content=body, headers=headers, params=params))
+        self._published.add(self._client.post_once(self._url, body, headers=headers, params=params))
         self._progress.update(self._task, elements=self._published.elements)
 
 

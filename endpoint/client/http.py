@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+import uuid
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -11,6 +14,9 @@ import httpx
 
 from protocol.access import TOKEN
 
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between the attempts of a request that may be sent again."""
+_PASSING = frozenset({502, 503, 504})
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 10.0
 
@@ -19,7 +25,12 @@ class Client:
     """Requests to the endpoint at ``server``; whatever does not succeed ends the command with a clear line."""
 
     def __init__(
-        self, server: str | None, token: str | None = None, *, transport: httpx.BaseTransport | None = None
+        self,
+        server: str | None,
+        token: str | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         url = (server or DEFAULT_SERVER).strip().rstrip("/")
         try:
@@ -29,6 +40,8 @@ class Client:
         except ValueError:
             raise click.UsageError(f"--server: {server!r} is not a URL such as {DEFAULT_SERVER}") from None
         self.server = url
+        self._sleep = sleep
+        self._was_reached = False
         # Answers of continuous queries come when they come; only the connection itself must not take long.
         timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         # No proxy stands between this machine and itself.
@@ -66,13 +79,40 @@ class Client:
         check(response)
         return response
 
+    def post_once(self, url: str, content: bytes, **options: Any) -> Any:
+        """The parsed JSON of the response to a POST that has its effect once, however often it must be sent.
+
+        It has an ``Idempotency-Key`` (docs/http.md, "Sending once"), so that it is sent again when the connection breaks or
+        the endpoint cannot answer for now; not if nothing has ever answered there.
+        """
+        headers = {**options.pop("headers", {}), "Idempotency-Key": uuid.uuid4().hex}
+        for pause in _PAUSES:
+            try:
+                response = self.http.request("POST", url, content=content, headers=headers, **options)
+            except httpx.TransportError as error:
+                if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) and not self._was_reached:
+                    raise unreachable(url, error) from None
+            else:
+                if response.status_code not in _PASSING:
+                    self._was_reached = True
+                    break
+            self._was_reached = True
+            self._sleep(pause)
+        else:
+            return self.json("POST", url, content=content, headers=headers, **options)
+        check(response)
+        return _document(response, url)
+
     def json(self, method: str, url: str, **options: Any) -> Any:
         """The parsed JSON of a response."""
-        response = self.request(method, url, **options)
-        try:
-            return response.json()
-        except ValueError:
-            raise click.ClickException(f"{url} did not answer with JSON: is it a sparql-streams endpoint?") from None
+        return _document(self.request(method, url, **options), url)
+
+
+def _document(response: httpx.Response, url: str) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise click.ClickException(f"{url} did not answer with JSON: is it a sparql-streams endpoint?") from None
 
 
 def check(response: httpx.Response) -> None:

@@ -11,6 +11,8 @@ from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
+_LONGEST_KEY = 255
+_KEY = re.compile(rf'(?P<bare>[!#-\[\]-~]{{1,{_LONGEST_KEY}}})|"(?P<quoted>[ !#-\[\]-~]{{1,{_LONGEST_KEY}}})"')
 _BEGINNING = "beginning"
 _OFFSET_WITHOUT_PLUS = re.compile(r" (?=\d\d:\d\d\Z)")
 
@@ -19,6 +21,28 @@ class InvalidTime(ProtocolError):
     """A parameter or body that should be a time, and is not."""
 
     title = "Not a time"
+
+
+class InvalidIdempotencyKey(ProtocolError):
+    """An ``Idempotency-Key`` that is none."""
+
+    title = "Not an idempotency key"
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The request's ``Idempotency-Key``; None without one. Raises InvalidIdempotencyKey.
+
+    Quotes, which the IETF's draft has around it (a string of RFC 9651), are no part of it.
+    """
+    given = request.headers.getlist("idempotency-key")
+    if not given:
+        return None
+    found = _KEY.fullmatch(given[0].strip())
+    if len(given) > 1 or found is None:
+        raise InvalidIdempotencyKey(
+            f"Idempotency-Key: give one of 1 to {_LONGEST_KEY} visible ASCII characters without quotes, such as a UUID"
+        )
+    return found["bare"] or found["quoted"]
 
 
 def mounted_at(request: Request) -> str:

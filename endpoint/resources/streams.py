@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from endpoint.live.hub import Hub
 from endpoint.resources.accept import chosen_type
 from endpoint.resources.element_stream import element_stream
-from endpoint.resources.parameters import InvalidTime, instant_parameter, mounted_at, read_instant
+from endpoint.resources.parameters import InvalidTime, idempotency_key, instant_parameter, mounted_at, read_instant
 from endpoint.resources.query_document import format_or_null
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
@@ -107,8 +107,9 @@ class StreamResource(HTTPEndpoint):
         content_type = request.headers.get("content-type", "")
         if not content_type.strip():
             raise UnsupportedMediaType("there is no Content-Type: say what the body is, such as text/turtle")
+        key = idempotency_key(request)
         body = await read_body(request, services.settings.max_request_bytes)
-        receipt = await hub.threads.run_append(lambda: hub.backend.append(name, body, content_type, at))
+        receipt = await hub.threads.run_append(lambda: hub.backend.append(name, body, content_type, at, key))
         document = {
             "elements": receipt.elements,
             "triples": receipt.triples,

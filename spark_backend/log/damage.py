@@ -20,8 +20,9 @@ class Damage(NamedTuple):
     """Elements of a log that cannot be read. ``segment``, ``offset``: where they begin, or began.
 
     ``before``: how many elements the log had had before them, at least. ``elements`` is None where it is not known
-    how many; ``earliest`` and ``latest`` are bounds of their times (BEFORE_ALL:
-    unknown), ``empty`` is how many of them have no triples.
+    how many,
+    ``empty`` is how many of them have no triples. ``earliest`` and ``latest`` are bounds of their times (BEFORE_ALL:
+    unknown); those that were not late are after ``begin``, or at it.
     """
 
     segment: int
@@ -32,6 +33,7 @@ class Damage(NamedTuple):
     triples: int
     empty: int
     earliest: Instant
+    begin: Instant
     latest: Instant
 
     def reaches(self, after: Instant, upto: Instant) -> bool:
@@ -82,6 +84,7 @@ def frame_damage(segment: int, offset: int, header: Header) -> Damage:
         header.triples,
         header.rows - header.triples,
         header.earliest,
+        header.earliest,
         header.latest,
     )
 
@@ -111,7 +114,7 @@ def frames(parts: Iterable[SegmentPart], before: Totals | None, upto: Totals | N
                 yield _between(lost or ends, before, header.before)
             elif before is None and lost is not None and (lost.segment < number or offset > HEADER_BYTES):
                 # How many there were is not known. The first frame of a segment, if it is all that is lost, has none.
-                yield Damage(*lost, 0, None, 0, 0, BEFORE_ALL, header.after.last)
+                yield Damage(*lost, 0, None, 0, 0, BEFORE_ALL, header.after.last, header.after.last)
             before, lost = header.after, None
             yield Place(number, offset, header)
             ends = _Lost(number, offset + header.size, "the file is cut off")
@@ -119,7 +122,7 @@ def frames(parts: Iterable[SegmentPart], before: Totals | None, upto: Totals | N
         if before is not None and before.frames < upto.frames:
             yield _between(lost or ends, before, upto)
         elif before is None and lost is not None and upto.frames:
-            yield Damage(*lost, 0, None, 0, 0, BEFORE_ALL, upto.last)
+            yield Damage(*lost, 0, None, 0, 0, BEFORE_ALL, upto.last, upto.last)
 
 
 class _Lost(NamedTuple):
@@ -132,12 +135,14 @@ class _Lost(NamedTuple):
 
 def _between(place: _Lost, before: Totals, after: Totals) -> Damage:
     """What the log has had after ``before``, up to ``after``. Without late ones, these came after the watermark."""
+    begin = after.first if before.watermark == BEFORE_ALL else before.watermark + 1
     return Damage(
         *place,
         before.elements,
         after.elements - before.elements,
         after.triples - before.triples,
         after.empty - before.empty,
-        BEFORE_ALL if after.late > before.late or before.watermark == BEFORE_ALL else before.watermark + 1,
+        BEFORE_ALL if after.late > before.late else begin,
+        min(begin, after.last),
         after.last,
     )

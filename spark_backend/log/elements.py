@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.time import BEFORE_ALL
+from protocol.time import Instant
 from spark_backend.log.damage import Damage
 from spark_backend.log.format.request import element_starts
 
@@ -35,15 +35,21 @@ class Elements:
 
 
 def lost_elements(damage: Damage) -> Elements:
-    """Elements in the place of some that cannot be read, at times that these may have: the last one at the latest."""
-    count = 1 if damage.elements is None else damage.elements
-    earliest = damage.latest if damage.earliest == BEFORE_ALL else damage.earliest
-    time = pa.array([earliest] * (count - 1) + [damage.latest], pa.int64())
-    full = count - damage.empty
-    triples = pa.array([0] * damage.empty + [1] * (full - 1) + [damage.triples - full + 1] * (full > 0), pa.int64())
+    """Elements in the place of some that cannot be read, spread over the time that they may have, the last one at
+    its end.
+    """
     if damage.elements is None:
-        triples = pa.array([1], pa.int64())
-    return Elements(0, time, pc.subtract(time, 1), triples)
+        return _on_time([damage.latest], [1])
+    most = max(damage.elements - 1, 1)
+    span = damage.latest - damage.begin
+    times = [damage.latest - span * place // most for place in reversed(range(damage.elements))]
+    full = damage.elements - damage.empty
+    return _on_time(times, [0] * damage.empty + [1] * (full - 1) + [damage.triples - full + 1] * (full > 0))
+
+
+def _on_time(times: list[Instant], triples: list[int]) -> Elements:
+    time = pa.array(times, pa.int64())
+    return Elements(0, time, pc.subtract(time, 1), pa.array(triples, pa.int64()))
 
 
 def elements_of(batches: Sequence[pa.RecordBatch]) -> Elements:

@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from protocol.errors import Conflict, Unavailable
+from protocol.errors import Conflict, KeyReused, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.frame import FrameKind, encode_elements, encode_mark
+from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.request import AppendRequest
 from spark_backend.log.format.stamp import StampedRows, Totals, stamp_arrival, stamp_event
+from spark_backend.log.request_keys import RequestKey, RequestKeys
 
 _FRAME_BYTES = 64 * 1024 * 1024
 """Requests of one group share a frame up to this much text: a string column holds at most 2 GiB."""
@@ -23,10 +25,13 @@ CommitOutcome = AppendReceipt | Instant | Exception
 
 
 class Operation:
-    """Something to commit: an append (a request) or an advance (a watermark; END to end the stream)."""
+    """Something to commit: an append (a request, perhaps with a key) or an advance (a watermark; END to end the
+    stream).
+    """
 
-    def __init__(self, wanted: AppendRequest | Instant) -> None:
+    def __init__(self, wanted: AppendRequest | Instant, key: RequestKey | None = None) -> None:
         self.wanted = wanted
+        self.key = key
         self.settled: CommitOutcome | None = None
 
     def outcome(self) -> AppendReceipt | Instant:
@@ -48,24 +53,31 @@ class CommitGroup(NamedTuple):
 
 
 def compose(
-    operations: Iterable[Operation], settings: StreamSettings, now: Instant, before: Totals, equal: EqualMessages
+    operations: Iterable[Operation],
+    settings: StreamSettings,
+    now: Instant,
+    before: Totals,
+    equal: EqualMessages,
+    keys: RequestKeys,
 ) -> CommitGroup:
     """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream.
 
     An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
-    the watermark changes nothing.
+    the watermark changes nothing. An append with a key that was there before is answered as the first was.
     """
     parts: list[bytes | pa.Buffer] = []
     outcomes: list[CommitOutcome] = []
     run: list[StampedRows] = []
+    keyed: list[KeyedRequest] = []
     totals = before
 
     def close_run() -> None:
         nonlocal totals
         if run:
             totals = totals._replace(frames=totals.frames + 1)
-            parts.extend(encode_elements(_join(run), totals))
+            parts.extend(encode_elements(_join(run), totals, keyed))
             run.clear()
+            keyed.clear()
 
     for operation in operations:
         wanted = operation.wanted
@@ -75,6 +87,10 @@ def compose(
                 totals = totals._replace(frames=totals.frames + 1, watermark=wanted)
                 parts.append(encode_mark(FrameKind.WATERMARK, totals))
             outcomes.append(totals.watermark)
+            continue
+        known = _answered(operation.key, keys, now)
+        if known is not None:
+            outcomes.append(known)
         elif totals.watermark == END:
             outcomes.append(Conflict("the stream has ended: nothing can be appended to it"))
         else:
@@ -85,8 +101,18 @@ def compose(
                 totals = run[-1].after
             watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
+            if operation.key is not None and wanted.elements:
+                keyed.append(KeyedRequest(*operation.key, now, wanted.elements, wanted.triples, totals.watermark))
+                keys.note(keyed[-1])
     close_run()
     return CommitGroup(parts, outcomes, totals)
+
+
+def _answered(key: RequestKey | None, keys: RequestKeys, now: Instant) -> CommitOutcome | None:
+    try:
+        return None if key is None else keys.answer(key, now, pending=True)
+    except KeyReused as error:
+        return error
 
 
 def arrival_time(now: Instant, totals: Totals) -> Instant:

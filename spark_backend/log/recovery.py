@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
 from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames
-from spark_backend.log.format.frame import FrameKind, Gap, is_whole, walk
+from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Gap, is_whole, walk
+from spark_backend.log.format.keys import KeyedRequest, decode_keys
 from spark_backend.log.format.manifest import Manifest
 from spark_backend.log.format.segment import (
     ActiveSegment,
@@ -35,7 +38,9 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class ReopenedLog(NamedTuple):
-    """A log ready to be appended to. ``damage``: what of it is known not to be readable."""
+    """A log ready to be appended to. ``damage``: what of it is known not to be readable; ``keyed``: requests with
+    keys.
+    """
 
     active: ActiveSegment
     retention: Retention
@@ -43,6 +48,7 @@ class ReopenedLog(NamedTuple):
     totals: Totals
     generation: int
     damage: list[Damage]
+    keyed: list[KeyedRequest]
 
 
 def reopen(directory: Path, settings: StreamSettings, published: Manifest | None, *, known: bool) -> ReopenedLog:
@@ -63,8 +69,8 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     numbers = _segments(directory, published)
     if not numbers and (published is None or not published.totals.frames):
         active = ActiveSegment.create(directory, published.last_segment + 1 if published else 1, Totals(), [])
-        gone = [Damage(1, 0, "the log has no files", 0, None, 0, 0, BEFORE_ALL, BEFORE_ALL)] if known else []
-        return _said(directory, ReopenedLog(active, Retention(settings), BEFORE_ALL, Totals(), generation, gone))
+        gone = [Damage(1, 0, "the log has no files", 0, None, 0, 0, *3 * [BEFORE_ALL])] if known else []
+        return _said(directory, ReopenedLog(active, Retention(settings), BEFORE_ALL, Totals(), generation, gone, []))
     survey = _Survey(directory, numbers, published)
     after, damage = survey.after, survey.damage
     first = _first(numbers, published, survey, settings)
@@ -72,7 +78,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
         damage = [one for one in damage if one.segment >= first]
     elif published is None and numbers and first < numbers[0]:
         latest = survey.openings[numbers[0]].last
-        damage.insert(0, Damage(first, 0, "the file is missing", 0, None, 0, 0, BEFORE_ALL, latest))
+        damage.insert(0, Damage(first, 0, "the file is missing", 0, None, 0, 0, BEFORE_ALL, latest, latest))
     if published is not None and (not survey.committed or after.frames < published.totals.frames):
         # What is there of the last segment stays as it is.
         after, generation = published.totals, generation + 1
@@ -86,7 +92,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     opening = survey.openings.get(first)
     retained_from = opening.last if opening else published.retained_from if published else BEFORE_ALL
     totals = _with_clock(after, settings, published)
-    return _said(directory, ReopenedLog(active, retention, retained_from, totals, generation, damage))
+    return _said(directory, ReopenedLog(active, retention, retained_from, totals, generation, damage, survey.keyed))
 
 
 def _segments(directory: Path, published: Manifest | None) -> list[int]:
@@ -120,36 +126,42 @@ class _Survey:
         self.openings: dict[int, Totals] = {}
         self.ends: dict[int, int] = {}
         self.damage: list[Damage] = []
+        self.keyed: list[KeyedRequest] = []
         acknowledged = published.totals.frames if published is not None else 0
         first = published.first_segment if published is not None else numbers[0]
         last = max([*numbers, published.last_segment if published is not None else 0])
         torn: list[Damage] = []
-        with ExitStack() as stack:
-            data = {number: stack.enter_context(mapped(segment_path(directory, number))) for number in numbers}
-            parts = (
-                SegmentPart(number, data[number], 0, len(data[number]))
-                if number in data
-                else SegmentPart(number, None, 0, 0)
-                for number in range(first, last + 1)
-            )
-            for one in frames(parts, Totals() if first == 1 else None, published.totals if published else None):
-                if isinstance(one, Damage):
-                    self.damage += [*torn, one]
-                    torn.clear()
-                    continue
-                number, offset, header = one
-                self.ends[number] = offset + header.size
-                if header.kind is FrameKind.OPEN:
-                    self.openings[number] = header.after
-                if number == numbers[-1] and not is_whole(data[number], offset, header):
-                    torn.append(frame_damage(number, offset, header))
-                    if header.after.frames > acknowledged:
-                        continue  # unless a whole one follows
-                self.damage += torn
+        parts = self._parts(directory, numbers, range(first, last + 1))
+        for one in frames(parts, Totals() if first == 1 else None, published.totals if published else None):
+            if isinstance(one, Damage):
+                self.damage += [*torn, one]
                 torn.clear()
-                self.after = header.after
-                if number == numbers[-1]:
-                    self.committed = offset + header.size
+                continue
+            number, offset, header = one
+            self.ends[number] = offset + header.size
+            if header.kind is FrameKind.OPEN:
+                self.openings[number] = header.after
+            whole = (number < numbers[-1] and not header.keys) or is_whole(self._data, offset, header)
+            if number == numbers[-1] and not whole:
+                torn.append(frame_damage(number, offset, header))
+                if header.after.frames > acknowledged:
+                    continue  # unless a whole one follows
+            self.damage += torn
+            torn.clear()
+            self.after = header.after
+            if header.keys and whole:
+                begin = offset + HEADER_BYTES
+                self.keyed += decode_keys(pa.py_buffer(bytes(self._data[begin : begin + header.length])))
+            if number == numbers[-1]:
+                self.committed = offset + header.size
+
+    def _parts(self, directory: Path, present: list[int], numbers: range) -> Iterator[SegmentPart]:
+        for number in numbers:
+            if number not in present:
+                yield SegmentPart(number, None, 0, 0)
+                continue
+            with mapped(segment_path(directory, number)) as self._data:
+                yield SegmentPart(number, self._data, 0, len(self._data))
 
 
 def _first(numbers: list[int], published: Manifest | None, survey: _Survey, settings: StreamSettings) -> int:

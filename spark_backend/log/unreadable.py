@@ -12,6 +12,7 @@ from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from spark_backend.files import sync_directory
 from spark_backend.log.damage import Damage
+from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.writer import LogCounts
 
 
@@ -22,7 +23,10 @@ class UnreadableLog:
         self._directory = directory
         self._reason = reason
 
-    def append(self, batch: pa.RecordBatch) -> NoReturn:
+    def answer(self, key: RequestKey) -> NoReturn:
+        self._refuse()
+
+    def append(self, batch: pa.RecordBatch, key: RequestKey | None = None) -> NoReturn:
         self._refuse()
 
     def advance(self, watermark: Instant) -> NoReturn:
@@ -39,7 +43,7 @@ class UnreadableLog:
 
     def describe(self) -> LogCounts:
         """Nothing is known of it but that it is damaged."""
-        damage = Damage(1, 0, self._reason, 0, None, 0, 0, BEFORE_ALL, BEFORE_ALL)
+        damage = Damage(1, 0, self._reason, 0, None, 0, 0, *3 * [BEFORE_ALL])
         return LogCounts(0, 0, 0, 0, None, None, None, False, None, [damage])
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from spark_backend.log.format.segment import ActiveSegment, segment_path
 from spark_backend.log.format.stamp import Totals
 from spark_backend.log.group import Operation, arrival_time, compose
 from spark_backend.log.recovery import ReopenedLog, reopen
+from spark_backend.log.request_keys import LONGEST, RequestKey, RequestKeys
 from spark_backend.log.retention import SealedSegment
 from spark_backend.log.written_messages import WrittenMessages
 
@@ -74,7 +75,10 @@ class StreamLog:
         self._clock = clock
         self._segment_bytes = segment_bytes
         self._manifest = manifest
-        self._active, self._retention, self._retained_from, self._totals, self._generation, self._damage = reopened
+        self._active, self._retention = reopened.active, reopened.retention
+        self._retained_from, self._totals = reopened.retained_from, reopened.totals
+        self._generation, self._damage = reopened.generation, reopened.damage
+        self._keys = RequestKeys(min(settings.retention, LONGEST), reopened.keyed)
         self._committed = self._active.committed
         self._changes = 0
         self._unavailable: ProtocolError | None = None
@@ -124,13 +128,20 @@ class StreamLog:
             raise
         return cls(directory, settings, clock, segment_bytes, manifest, reopened)
 
-    def append(self, batch: pa.RecordBatch) -> AppendReceipt:
+    def answer(self, key: RequestKey) -> AppendReceipt | None:
+        """What the request with this key was answered, if it was there before. Raises KeyReused if it was another
+        one.
+        """
+        return self._keys.answer(key, self._clock())
+
+    def append(self, batch: pa.RecordBatch, key: RequestKey | None = None) -> AppendReceipt:
         """Append the elements of a request, all or none; returns once they are durable.
 
-        ``batch`` has the columns of REQUEST. Raises Conflict after the end of the stream, InvalidMessage
+        ``batch`` has the columns of REQUEST. With a ``key`` that was there before, it is answered as then (see
+        ``answer``) and nothing is appended. Raises Conflict after the end of the stream, InvalidMessage
         for an element without a time, Unavailable if it could not be written (then nothing was).
         """
-        return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time))))
+        return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time), key)))
 
     def advance(self, watermark: Instant) -> Instant:
         """Nothing at or before ``watermark`` is coming: durable. Returns the watermark, which never steps back."""
@@ -216,12 +227,14 @@ class StreamLog:
             self._earliest_stamp = arrival_time(now, before)
         try:
             try:
-                group = compose(operations, self._settings, now, before, self._equal)
+                group = compose(operations, self._settings, now, before, self._equal, self._keys)
                 rolled = self._store(before, group.parts) if group.parts else None
             except BaseException:
                 self._equal.lost(before.last)
+                self._keys.lost()
                 raise
             self._equal.note_stored(group.after.watermark)
+            self._keys.note_stored(now)
             with self._lock:
                 if rolled is not None:
                     self._retention.seal(SealedSegment(self._active.number, self._active.committed, before.last))

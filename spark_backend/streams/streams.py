@@ -16,6 +16,7 @@ from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.layout import Layout
+from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
@@ -103,14 +104,23 @@ class Streams:
                 raise
             self._logs.pop(name).drop()
 
-    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
-        """Append all messages of a body, or none. Returns once they are durable."""
+    def append(
+        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+    ) -> AppendReceipt:
+        """Append all messages of a body, or none. Returns once they are durable.
+
+        The same request with the same idempotency ``key`` as one before is answered as that was.
+        """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
+        keyed = None if key is None else RequestKey.of(key, body, content_type, at)
+        answered = None if keyed is None else log.answer(keyed)
+        if answered is not None:
+            return answered
         # Messages that the server stamps have no time yet: their blank nodes are told apart by the request.
         scope = uuid.uuid4().hex if entry.settings.time is TimeKind.ARRIVAL else None
         batch = read_elements(body, content_type, settings=entry.settings, at=at, blank_scope=scope)
-        return log.append(batch)
+        return log.append(batch, keyed)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         with self._lock:

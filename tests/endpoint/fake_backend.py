@@ -34,6 +34,7 @@ class Appended:
     body: bytes
     content_type: str
     at: Instant | None
+    key: str | None = None
 
 
 @dataclass
@@ -168,7 +169,9 @@ class FakeBackend:
         self.stream(name)
         return FakeFollower(self, name, -1 if after is None else after)
 
-    def append(self, name: str, body: bytes, content_type: str, at: Instant | None) -> AppendReceipt:
+    def append(
+        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+    ) -> AppendReceipt:
         """Counts each non-empty line as a triple and each body as one element; parses nothing."""
         self._enter("append")
         with self._lock:
@@ -177,7 +180,7 @@ class FakeBackend:
                 raise Conflict(f"the stream {name!r} has ended")
             if body == b"not RDF":
                 raise InvalidMessage("the body is not RDF", line=1, column=1)
-            self.appended.append(Appended(name, body, content_type, at))
+            self.appended.append(Appended(name, body, content_type, at, key))
             triples = sum(1 for line in body.splitlines() if line.strip())
             watermark = description.watermark if at is None else max(at - 1, description.watermark or at - 1)
             self._streams[name] = replace(

@@ -213,3 +213,29 @@ def test_what_the_backend_refuses_is_passed_on(client: TestClient, backend: Fake
     client.put("/streams/s")
     refused = client.post("/streams/s", content=b"x", headers=TURTLE)
     assert (refused.status_code, refused.json()["detail"]) == (409, "the stream is read only")
+
+
+def test_an_idempotency_key_goes_to_the_backend_without_its_quotes(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    for given in ("8e03978e-40d5-43dd", '"8e03978e-40d5-43dd"', "!#/+~"):
+        told = client.post("/streams/s", content=b"<a:a> <a:b> 1 .", headers={**TURTLE, "Idempotency-Key": given})
+        assert told.status_code == 200
+    assert [one.key for one in backend.appended] == ["8e03978e-40d5-43dd", "8e03978e-40d5-43dd", "!#/+~"]
+
+
+@pytest.mark.parametrize("given", ["", '"', '""', '"a', "a b", "a\tb", "ä", "a" * 256, 'a"b"', "\\"])
+def test_a_malformed_idempotency_key_is_refused(given: str, client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    refused = client.post(
+        "/streams/s", content=b"<a:a> <a:b> 1 .", headers={**TURTLE, "Idempotency-Key": given.encode("latin-1")}
+    )  # fmt: skip
+    assert refused.status_code == 400
+    assert "Idempotency-Key" in refused.json()["detail"]
+    assert not backend.appended
+
+
+def test_two_idempotency_keys_are_one_too_many(client: TestClient, backend: FakeBackend) -> None:
+    client.put("/streams/s")
+    headers = [("Content-Type", "text/turtle"), ("Idempotency-Key", "a"), ("Idempotency-Key", "a")]
+    assert client.post("/streams/s", content=b"<a:a> <a:b> 1 .", headers=headers).status_code == 400
+    assert not backend.appended

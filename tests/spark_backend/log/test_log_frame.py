@@ -24,6 +24,7 @@ from spark_backend.log.format.frame import walk as walk_frames
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.rows import decode_rows, write_out
 from spark_backend.log.format.stamp import Totals, stamp_event
+from spark_backend.log.request_keys import RequestKeys
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple
 
 
@@ -104,7 +105,9 @@ def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pyt
     requests = [check_request(request((time, [triple("a" * 100)] * 5)), settings.time) for time in range(4)]
     monkeypatch.setattr(group, "_FRAME_BYTES", 2 * requests[0].text)
     equal = EqualMessages(BEFORE_ALL, lambda digest, instant: 0)
-    composed = group.compose([group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal)
+    composed = group.compose(
+        [group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal, RequestKeys(0, [])
+    )
     data = b"".join(bytes(part) for part in composed.parts)
     assert [header.elements for _, header in headers(data)] == [2, 2]
     assert composed.after.frames == 2
