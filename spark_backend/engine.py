@@ -81,6 +81,12 @@ class SparkBackend:
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites)
         self._delivery.evaluations = self._pipeline
+        self._warnings = list(self._catalogue.warnings)
+        for unclaimed in self._streams.unclaimed():
+            self._warnings.append(
+                f"the log in streams/{unclaimed} belongs to no stream that catalogue.json has: stop the server and "
+                "restore the file from a backup, or see `sparql-streams doctor`"
+            )
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
         self._restore()
@@ -227,10 +233,16 @@ class SparkBackend:
 
     def health(self) -> Health:
         damaged = [stream for stream in self.streams() if stream.damage]
-        warnings = [f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage]
+        warnings = [
+            *self._warnings,
+            *(f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage),
+        ]
         return Health(self._pipeline.state, self._pipeline.detail, tuple(warnings[:_MOST_WARNINGS]))
 
     def start(self) -> None:
+        if self._delivery.saved_progress() is not None:
+            # Ours is the position that counts, and is checked: Spark's might be damaged without anybody noticing.
+            self._layout.remove_checkpoint()
         self._pipeline.start()
         self._ticker = threading.Thread(target=self._tick, name="watermarks", daemon=True)
         self._ticker.start()
@@ -256,7 +268,7 @@ class SparkBackend:
 
     def _restore(self) -> None:
         """Standing queries go on where they were."""
-        progress = self._delivery.saved_progress()
+        progress = self._delivery.saved_progress() or {}
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):
             try:
@@ -273,7 +285,7 @@ class SparkBackend:
                 windows = self._streams.bound(query.windows)
                 plan = self._compile(query, windows)
             except ProtocolError as error:
-                log.error("the standing query %s cannot be evaluated any more: %s", entry.name, error.detail)
+                self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
             running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start)
             running.output = self._outputs.open(entry.name, query)
@@ -286,6 +298,8 @@ class SparkBackend:
                 self._drop_stream(output)
         self._publish()
         self._sweep()
+        for warning in self._warnings:
+            log.warning("%s", warning)
 
     def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""

@@ -2,8 +2,51 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from itertools import count
 from pathlib import Path
+from typing import Any
+
+
+class DamagedDocument(ValueError):
+    """A file that is not as it was written."""
+
+
+def write_document(path: Path, content: Any, *, durable: bool = False) -> None:
+    """Replace a file by a JSON document with this content and its checksum, as ``write_atomically`` does."""
+    text = _text(content)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    write_atomically(path, f'{{"sha256": "{digest}", "content": {text}}}', durable=durable)
+
+
+def read_document(path: Path) -> Any:
+    """The content of a JSON document. Raises FileNotFoundError, or DamagedDocument if it does not match its
+    checksum.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        content, digest = document["content"], document["sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDocument(f"{path.name} is no document with a checksum: {error}") from error
+    if hashlib.sha256(_text(content).encode()).hexdigest() != digest:
+        raise DamagedDocument(f"{path.name} does not match its checksum")
+    return content
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file or directory so that another can take its place; nothing is lost."""
+    for attempt in count(1):
+        aside = path.with_name(f"{path.name}.damaged-{attempt}")
+        if not aside.exists():
+            break
+    os.rename(path, aside)
+    return aside
+
+
+def _text(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=1)
 
 
 def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:

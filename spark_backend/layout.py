@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,11 @@ class Layout:
     def progress(self) -> Path:
         """Per query, the latest instant whose answer is out."""
         return self.root / "progress.json"
+
+    def remove_checkpoint(self) -> None:
+        """Let Spark begin without one."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        self.checkpoint.mkdir(exist_ok=True)
 
     def make(self) -> None:
         for directory in (self.root, self.streams, self.queries, self.statics, self.checkpoint, self.spark):

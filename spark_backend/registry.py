@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,8 +29,9 @@ from protocol.windows.spec import (
     WindowSpec,
 )
 from spark_backend.compiler.plan import Plan
-from spark_backend.files import write_atomically
+from spark_backend.files import DamagedDocument, read_document, write_atomically, write_document
 
+_LOGGER = logging.getLogger(__name__)
 _KINDS: dict[str, type[WindowSpec]] = {
     "time": TimeWindow,
     "count": CountWindow,
@@ -124,6 +127,7 @@ class Registry:
         self._directory = directory
         self._index = directory / "registry.json"
         self._seen: tuple[int, int, int] | None = None
+        self._written: set[str] = set()
         directory.mkdir(parents=True, exist_ok=True)
 
     def write(self, queries: list[RegisteredQuery]) -> None:
@@ -158,8 +162,11 @@ class Registry:
         """Write a prepared query of a registration; the same content is the same file. Returns its name."""
         text = prepared.to_json()
         name = f"{key}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
-        if not (self._directory / name).exists():
-            write_atomically(self._directory / name, text)
+        path = self._directory / name
+        # What a name says of a file is not believed of one that was there before: it may be damaged.
+        if name not in self._written or not path.exists():
+            write_atomically(path, text)
+            self._written.add(name)
         return name
 
     def read_prepared(self, name: str) -> PreparedQuery:
@@ -173,3 +180,21 @@ class Registry:
 
     def remove_prepared(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)
+        self._written.discard(name)
+
+
+def write_progress(path: Path, progress: Mapping[str, Instant]) -> None:
+    """Write how far registrations are: the latest instant that is out, by key."""
+    write_document(path, progress)
+
+
+def read_progress(path: Path) -> dict[str, Instant] | None:
+    """What was written; None if that is missing or damaged. Spark's checkpoint is then the only position."""
+    try:
+        progress: dict[str, Instant] = read_document(path)
+    except FileNotFoundError:
+        return None
+    except DamagedDocument as error:
+        _LOGGER.warning("%s: how far the queries are is known from Spark's checkpoint alone", error)
+        return None
+    return progress

@@ -82,8 +82,8 @@ class Client:
     def post_once(self, url: str, content: bytes, **options: Any) -> Any:
         """The parsed JSON of the response to a POST that has its effect once, however often it must be sent.
 
-        It has an ``Idempotency-Key`` (docs/http.md, "Sending once"), so that it is sent again when the connection breaks or
-        the endpoint cannot answer for now; not if nothing has ever answered there.
+        Its ``Idempotency-Key`` (docs/http.md, "Sending once") lets it be sent again when the connection breaks or the
+        endpoint cannot answer for now; not if nothing has ever answered there.
         """
         headers = {**options.pop("headers", {}), "Idempotency-Key": uuid.uuid4().hex}
         for pause in _PAUSES:

@@ -261,9 +261,9 @@ class LogReader:
 
     @property
     def damage(self) -> list[Damage]:
-        """What has turned out to be damaged, in the log's order."""
-        with self._lock:
-            return [damage for _, damage in sorted(self._damage.items())]
+        """What has turned out to be damaged, in the log's order. Waits for nobody who reads."""
+        known = list(self._damage.items())
+        return [damage for _, damage in sorted(known)]
 
     def read_after(self, place: Position, most: int) -> tuple[list[pa.RecordBatch | Damage], Position]:
         """The rows (columns of STORED) of the frames behind a place, in the log's order, and the place behind them.

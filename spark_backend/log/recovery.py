@@ -220,3 +220,15 @@ def _with_clock(totals: Totals, settings: StreamSettings, published: Manifest | 
     if settings.time is TimeKind.ARRIVAL and published is not None and published.totals.watermark < END:
         return totals._replace(watermark=max(totals.watermark, published.totals.watermark))
     return totals
+
+
+def has_elements(directory: Path) -> bool:
+    """Whether the files of a log that nobody has open have any element, as far as can be told."""
+    for number in reversed(segment_numbers(directory)):
+        try:
+            with mapped(segment_path(directory, number)) as data:
+                if any(not isinstance(found, Gap) and found[1].after.elements for found in walk(data, 0, len(data))):
+                    return True
+        except OSError:
+            return True
+    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,9 +16,9 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import DocumentWriter
 from spark_backend.compiler.plan import Plan
-from spark_backend.files import write_atomically
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
+from spark_backend.registry import read_progress, write_progress
 from spark_backend.spark.pipeline import Evaluations
 from spark_backend.streams.timelines import Timelines
 
@@ -105,21 +104,14 @@ class Delivery:
                 yield Evaluation(name, answer.instant, data)
             after = instants[-1]
 
-    def saved_progress(self) -> dict[str, Instant]:
-        """By key of registration, the latest instant that was out; the checkpoint knows what is not in it."""
-        try:
-            saved: dict[str, Instant] = json.loads(self._progress.read_text())
-            return saved
-        except FileNotFoundError:
-            return {}
-        except ValueError:
-            log.warning("%s cannot be read: queries go on from Spark's checkpoint alone", self._progress)
-            return {}
+    def saved_progress(self) -> dict[str, Instant] | None:
+        """By key of registration, the latest instant that was out; None if that is not known."""
+        return read_progress(self._progress)
 
     def _save_progress(self) -> None:
         with self._running.lock:
             progress = {q.registered.key: q.evaluated for q in self._running if q.evaluated is not None}
-        write_atomically(self._progress, json.dumps(progress))
+        write_progress(self._progress, progress)
 
     def _taken(self, running: RunningQuery, answer: Answer) -> Notice:
         if answer.error is not None:

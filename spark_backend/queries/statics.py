@@ -52,6 +52,7 @@ class StaticTables:
         self._directory = directory
         self._graphs = graphs
         self._known: dict[StaticPattern, tuple[int, str | None]] = {}
+        self._written: set[str] = set()
 
     def file(self, pattern: StaticPattern) -> str | None:
         """The file of the pattern's matches, by name; None if there are none."""
@@ -104,7 +105,9 @@ class StaticTables:
         digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
         name = f"{pattern.table}-{digest}.arrow"
         target = self._directory / name
-        if not target.exists():
+        # What a name says of a file is not believed of one that was there before: it may be damaged.
+        if name not in self._written or not target.exists():
+            self._written.add(name)
             temporary = target.with_suffix(".new")
             with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
                 writer.write_table(table)

@@ -64,7 +64,11 @@ class EvaluationInstantsReader(DataSourceStreamReader):
         self._clock: Any = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {}
+        from spark_backend.layout import Layout
+        from spark_backend.registry import read_progress
+
+        # Without a checkpoint: what is out need not be evaluated again.
+        return dict(read_progress(Layout(Path(self._root)).progress) or {})
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802
         offset: dict[str, Any] = self._evaluation_clock().advance(start)

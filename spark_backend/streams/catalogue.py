@@ -1,4 +1,6 @@
-"""The catalogue: streams and standing queries, as they outlive a restart. One JSON file, replaced whole."""
+"""The catalogue: streams and standing queries, as they outlive a restart. One JSON file, replaced whole, and a copy
+of it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.files import write_atomically
+from spark_backend.files import DamagedDocument, read_document, set_aside, write_document
 
 
 @dataclass(frozen=True)
@@ -38,25 +40,60 @@ class QueryEntry:
 
 @dataclass
 class Catalogue:
-    """What is in the file. ``serial`` numbers logs and registrations; a number is never used again."""
+    """What is in the file. ``serial`` numbers logs and registrations; a number is never used again.
+
+    The file has a copy beside it, which is read where the file itself is missing or damaged. ``warnings``: what is
+    to be known of that, a sentence each.
+    """
 
     path: Path
     streams: dict[str, StreamEntry] = field(default_factory=dict)
     queries: dict[str, QueryEntry] = field(default_factory=dict)
     serial: int = 0
+    warnings: list[str] = field(default_factory=list)
 
     @classmethod
     def open(cls, path: Path) -> Catalogue:
-        """Read the file, or start empty. ValueError for a file that is none of ours."""
-        if not path.exists():
-            return cls(path)
+        """Read the file, or its copy, or start empty. What is damaged is set aside."""
+        problems: list[str] = []
+        found: Catalogue | None = None
+        for candidate in (path, _copy_of(path)):
+            try:
+                found = cls._read(path, candidate)
+                break
+            except FileNotFoundError:
+                problems.append(f"{candidate.name} is missing")
+            except ValueError as error:
+                aside = set_aside(candidate)
+                problems.append(f"{candidate.name} is damaged ({error}) and was set aside as {aside.name}")
+        if found is None:
+            found = cls(path)
+            if any("damaged" in problem for problem in problems):
+                found.warnings.append(f"{' and '.join(problems)}: no stream and no standing query is known")
+            return found
+        if problems:
+            found.warnings.append(f"{problems[0]}: what streams and standing queries there are was read from its copy")
+            found.save()
+        elif not _copy_of(path).exists():
+            found.save()
+        return found
+
+    @classmethod
+    def _read(cls, path: Path, candidate: Path) -> Catalogue:
+        """Raises FileNotFoundError, or ValueError for a file that is not as it was written."""
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = read_document(candidate)
+        except DamagedDocument:
+            # The version before wrote no checksum.
+            document = json.loads(candidate.read_text(encoding="utf-8"))
+            if not isinstance(document, dict) or "sha256" in document:
+                raise
+        try:
             streams = {entry["name"]: _stream(entry) for entry in document["streams"]}
             queries = {entry["name"]: QueryEntry(**entry) for entry in document["queries"]}
             return cls(path, streams, queries, document["serial"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is not a catalogue of streams and queries: {error}") from error
+            raise DamagedDocument(f"it is not a catalogue of streams and queries: {error!r}") from error
 
     def next_serial(self) -> int:
         """A number that was never given before (once the catalogue is saved)."""
@@ -64,13 +101,18 @@ class Catalogue:
         return self.serial
 
     def save(self) -> None:
-        """Write the file, durably."""
+        """Write the file, durably, and its copy."""
         document = {
             "serial": self.serial,
             "streams": [asdict(entry) for entry in self.streams.values()],
             "queries": [asdict(entry) for entry in self.queries.values()],
         }
-        write_atomically(self.path, json.dumps(document, ensure_ascii=False, indent=1), durable=True)
+        write_document(self.path, document, durable=True)
+        write_document(_copy_of(self.path), document)
+
+
+def _copy_of(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.copy{path.suffix}")
 
 
 def _stream(document: dict[str, Any]) -> StreamEntry:

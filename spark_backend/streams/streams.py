@@ -16,6 +16,7 @@ from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.layout import Layout
+from spark_backend.log.recovery import has_elements
 from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
@@ -39,6 +40,13 @@ class Streams:
         self._logs: dict[str, StreamLog | UnreadableLog] = {
             name: self._opened(entry) for name, entry in catalogue.streams.items()
         }
+
+    def unclaimed(self) -> list[str]:
+        """The directories of logs with elements that belong to no stream that the catalogue knows."""
+        with self._lock:
+            known = {entry.log for entry in self._catalogue.streams.values()}
+        found = (path for path in sorted(self._layout.streams.iterdir()) if path.is_dir() and path.name not in known)
+        return [path.name for path in found if has_elements(path)]
 
     def create(self, name: str, settings: StreamSettings) -> bool:
         """True if it is new, False if it is there with these settings; Conflict otherwise."""
@@ -267,7 +275,10 @@ class Streams:
                 raise Conflict(f"the IRI {iri} is that of the stream {other.name} already")
 
     def _create(self, name: str, settings: StreamSettings, query: str | None) -> None:
-        entry = StreamEntry(name, f"{name}.{self._catalogue.next_serial()}", settings, query)
+        log_name = f"{name}.{self._catalogue.next_serial()}"
+        while (self._layout.streams / log_name).exists():  # of a stream that the catalogue has lost
+            log_name = f"{name}.{self._catalogue.next_serial()}"
+        entry = StreamEntry(name, log_name, settings, query)
         log = StreamLog.open(self._layout.streams / entry.log, settings, self._clock)
         self._catalogue.streams[name] = entry
         try:

@@ -64,9 +64,9 @@ class Timelines:
             return changed
 
     def damage(self, log: str) -> list[Damage]:
-        """What reading a log has shown to be damaged."""
-        with self._lock:
-            return self._readers[log].damage if log in self._readers else []
+        """What reading a log has shown to be damaged. Waits for nobody who reads."""
+        reader = self._readers.get(log)
+        return [] if reader is None else reader.damage
 
     def watermark(self, logs: Iterable[str]) -> Instant | None:
         """The least watermark of these logs; None while one of them has none (or is gone)."""

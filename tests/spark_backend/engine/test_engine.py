@@ -410,8 +410,10 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new segment every few elements, so that old ones can go."""
     real = StreamLog.open
 
-    def opened_small(directory: Path, settings: StreamSettings, clock: Callable[[], int]) -> StreamLog:
-        return real(directory, settings, clock, segment_bytes=4096)
+    def opened_small(
+        directory: Path, settings: StreamSettings, clock: Callable[[], int], *, known: bool = False
+    ) -> StreamLog:
+        return real(directory, settings, clock, segment_bytes=4096, known=known)
 
     monkeypatch.setattr(StreamLog, "open", opened_small)
 

@@ -142,11 +142,11 @@ def check_cuts(written: Written, step: int) -> None:
 
 
 def test_a_flipped_bit_is_never_a_wrong_answer_and_takes_its_frame_only(written: Written) -> None:
-    check_flips(written, 37)
+    check_flips(written, 97)
 
 
 def test_a_segment_cut_anywhere_loses_its_end_only(written: Written) -> None:
-    check_cuts(written, 67)
+    check_cuts(written, 131)
 
 
 @pytest.mark.long

@@ -86,7 +86,7 @@ DAMAGES = ["cut", "changed", "changed, then zeros"]
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_torn_tail_is_cut_at_the_last_whole_frame_and_kept(damage: str, tmp_path: Path) -> None:
-    check_torn_tails(tmp_path, damage, 7)
+    check_torn_tails(tmp_path, damage, 19)
 
 
 @pytest.mark.long
