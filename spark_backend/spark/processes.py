@@ -99,7 +99,7 @@ class SparkProcess:
 
 def _role(process: psutil.Process) -> str:
     """What a process of Spark's is, for a person."""
-    try:
+    with contextlib.suppress(OSError, psutil.Error):
         command = process.cmdline()
         if any(part.startswith(_TRACE) for part in command):
             return "Spark's JVM"
@@ -111,8 +111,6 @@ def _role(process: psutil.Process) -> str:
             if group == process.pid:
                 return "Spark's daemon of workers"
             return "an evaluator" if parent != group and os.getpgid(parent) == group else "a worker of Spark's"
-    except (OSError, psutil.Error):
-        pass  # it ended meanwhile
     return "a process of Spark's"
 
 
