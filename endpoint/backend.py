@@ -74,11 +74,20 @@ class Backend(Protocol):
         """The stream's elements after the one with this number (-1: all that are held); None: those that come next."""
 
     # Queries
-    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        seconds: float | None = None,
+    ) -> bool:
         """Start evaluating the query under this name; True if it is new, False if it replaced another.
 
         ``standing`` queries are kept across restarts. ``since`` moves the start back; None starts at
-        the watermark its streams have now. Raises for an unknown stream (QuerySemanticError) and for
+        the watermark its streams have now. One evaluation may take so many ``seconds``, or what the settings say if
+        that is less. Raises for an unknown stream (QuerySemanticError) and for
         whatever cannot be compiled (UnsupportedFeature), with nothing changed.
         """
 

@@ -122,8 +122,16 @@ class LateBackend:
 
     # Queries
 
-    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
-        return self._there().register(name, query, standing=standing, since=since)
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        seconds: float | None = None,
+    ) -> bool:
+        return self._there().register(name, query, standing=standing, since=since, seconds=seconds)
 
     def remove(self, name: str) -> None:
         self._there().remove(name)

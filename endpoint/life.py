@@ -33,6 +33,7 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
     """The backend on Spark; imported only when it is built, so that an application with another one needs no Spark."""
 
     def make() -> Backend:
+        from spark_backend.budget import Budget
         from spark_backend.engine import SparkBackend
         from spark_backend.site import Site, SiteChoice
 
@@ -41,6 +42,7 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
             store,
             base_iri=settings.base_url,
             spark_master=settings.spark_master,
+            budget=Budget(settings.evaluation_seconds, settings.evaluation_memory),
             sites=SiteChoice(None if settings.site == "auto" else Site(settings.site), settings.spark_above),
             frozen_after=settings.frozen_after,
         )

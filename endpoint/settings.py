@@ -48,7 +48,8 @@ class Settings:
     at once, each in a process, and ``max_readers`` how many together with those that have run for a second (never
     fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory, some 0.4 KB a
     quad, when it has not changed for a second (0: never). ``query_timeout`` (seconds of evaluation) and
-    ``max_result_bytes`` bound one query.
+    ``max_result_bytes`` bound one query, ``evaluation_seconds`` and ``evaluation_memory`` (bytes, also as ``2GB``)
+    one evaluation of a continuous query.
 
     A process of the endpoint's that has stood still for ``frozen_after`` seconds is ended and started anew.
 
@@ -73,6 +74,8 @@ class Settings:
     max_readers: int = field(default_factory=_default_max_readers)
     memory_quads: int = 500_000
     query_timeout: float = 60.0
+    evaluation_seconds: float = 30.0
+    evaluation_memory: int = 2**31
     max_result_bytes: int = 2**30
     allow_fetch: AllowList = NOTHING
     tokens: Tokens = EVERYTHING_OPEN
@@ -149,6 +152,17 @@ def _number(name: str, value: object, least: int, most: int) -> int:
     if number is None or not least <= number <= most:
         raise ValueError(f"{name}: {value!r} is not a whole number from {least} to {most}")
     return number
+
+
+_SIZE = re.compile(r"(?P<number>\d+)\s*(?P<unit>[KMGT]?)i?B?", re.IGNORECASE)
+
+
+def _bytes(name: str, value: object, least: int, most: int) -> int:
+    """A number of bytes, also with a unit: ``1GB`` and ``1GiB`` are 2^30."""
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return _number(name, value, least, most)
+    return _number(name, int(match["number"]) << (10 * " KMGT".index(match["unit"].upper() or " ")), least, most)
 
 
 def _seconds(name: str, value: object) -> float:
@@ -275,6 +289,8 @@ _READERS: dict[str, Any] = {
     "max_readers": lambda value: _number("max_readers", value, 1, 1000),
     "memory_quads": lambda value: _number("memory_quads", value, 0, 100_000_000),
     "query_timeout": lambda value: _seconds("query_timeout", value),
+    "evaluation_seconds": lambda value: _seconds("evaluation_seconds", value),
+    "evaluation_memory": lambda value: _bytes("evaluation_memory", value, 2**26, 2**53),
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),
     "allow_fetch": _allow_list,
     "tokens": _tokens,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from protocol.language.model import ContinuousQuery
-from protocol.time import Instant
+from protocol.time import Instant, Milliseconds
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,25 @@ class QueryDescription:
 
     ``start``: evaluations are those of ET after it (None: from the first element).
     ``evaluated``: the latest instant whose answer is out. ``watermark``: the least of its streams'.
+    ``lane``: "common", or "own" for one whose evaluations would hold up others. ``behind``: how far the watermark is
+    ahead of what is out, where an evaluation is due; ``overdue``: for how many seconds the oldest one has been.
+    ``last_seconds``: what the last evaluation took.
     """
 
     name: str
     query: ContinuousQuery
     standing: bool
-    state: str  # "waiting" (Spark is starting), "running", "ended", "failed"
+    state: str  # "waiting" (Spark is starting), "running", "ended", "failed" (evaluations took too much)
     start: Instant | None
     evaluated: Instant | None
     watermark: Instant | None
     evaluations: int
     solutions: int
     last_error: str | None
+    lane: str = "common"
+    behind: Milliseconds = 0
+    overdue: float = 0.0
+    last_seconds: float | None = None
 
 
 @dataclass(frozen=True)

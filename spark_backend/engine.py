@@ -5,6 +5,7 @@ Has the shape of the interface ``endpoint.backend.Backend``, without importing i
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -22,12 +23,14 @@ from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow, bound
 from protocol.windows.timeline import END
+from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.explain import Circumstances, explain
+from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -42,6 +45,7 @@ from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
 
+_BUDGET = Budget()
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
 _MOST_WARNINGS = 20
@@ -60,8 +64,10 @@ class SparkBackend:
         sites: SiteChoice = BY_SIZE,
         clock: Callable[[], Instant] = lambda: time.time_ns() // 1_000_000,
         frozen_after: float = 10.0,
+        budget: Budget = _BUDGET,
         make_pipeline: MakePipeline | None = None,
     ) -> None:
+        self._budget = budget
         self._layout = Layout(data_directory.resolve())
         self._layout.make()
         self._sites = sites
@@ -79,8 +85,10 @@ class SparkBackend:
         self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
-        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites)
+        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
         self._delivery.evaluations = self._pipeline
+        self._delivery.publish = partial(self._publish, durable=True)
+        self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish)
         self._warnings = list(self._catalogue.warnings)
         for unclaimed in self._streams.unclaimed():
             self._warnings.append(
@@ -126,7 +134,16 @@ class SparkBackend:
 
     # --- queries ---------------------------------------------------------------------------
 
-    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        seconds: float | None = None,
+        memory: int | None = None,
+    ) -> bool:
         windows = self._streams.bound(query.windows)
         plan = self._compile(query, windows)
         if self._sites.forced is Site.SPARK:
@@ -146,19 +163,22 @@ class SparkBackend:
                     # All streams have ended, and with them ET: the query starts after the last of it.
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
-            running = self._running_query(name, key, query, windows, plan, standing, start)
+            running = self._running_query(
+                name, key, query, windows, plan, standing, start, self._budget.asked(seconds, memory)
+            )
             if standing:
                 running.output = self._outputs.open(name, query)
             kept = self._catalogue.queries.pop(name, None)
             if standing:
                 self._catalogue.queries[name] = QueryEntry(
-                    name, key, query.text, start, [member.stream for member in query.windows]
+                    name, key, query.text, start, [member.stream for member in query.windows], (seconds, memory)
                 )
             if standing or kept is not None:
                 self._catalogue.save()
             self._running.put(running)
             self._publish()
             if known is not None:
+                self._pipeline.cancel(known.registered.key)
                 if known.output not in (None, running.output):
                     self._drop_stream(known.output)
                 self._running.tell([Ended(name, "the query was replaced")])
@@ -172,6 +192,7 @@ class SparkBackend:
             if self._catalogue.queries.pop(name, None) is not None:
                 self._catalogue.save()
             self._publish()
+            self._pipeline.cancel(running.registered.key)
             self._registry.remove_prepared(running.registered.prepared)
             if running.output is not None:
                 self._drop_stream(running.output)
@@ -189,13 +210,15 @@ class SparkBackend:
         with self._lock:
             running = self._running.named(name)
             query, plan, windows = running.query, running.plan, running.windows
-            measurements = running.measurements
+            measurements, lane = running.measurements, running.registered.lane
+            overdue = running.behind(time.monotonic())
             matches = {pattern: self._statics.matches(pattern) for pattern in plan.statics}
         self._timelines.refresh()
         instant, rows = self._timelines.held(windows)
         logs = [window.stream for window in windows]
         statistics = self._stream_statistics.of(logs)
-        return explain(query, plan, Circumstances(matches, rows, instant, self._sites, measurements, statistics))
+        circumstances = Circumstances(matches, rows, instant, self._sites, measurements, statistics, lane, overdue)
+        return explain(query, plan, circumstances)
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._delivery.replay(name, after, upto)
@@ -244,11 +267,13 @@ class SparkBackend:
             # Ours is the position that counts, and is checked: Spark's might be damaged without anybody noticing.
             self._layout.remove_checkpoint()
         self._pipeline.start()
+        self._lanes.start()
         self._ticker = threading.Thread(target=self._tick, name="watermarks", daemon=True)
         self._ticker.start()
 
     def stop(self) -> None:
         self._stopping.set()
+        self._lanes.stop()
         if self._ticker is not None:
             self._ticker.join(timeout=5)
         self._pipeline.stop()
@@ -268,7 +293,13 @@ class SparkBackend:
 
     def _restore(self) -> None:
         """Standing queries go on where they were."""
-        progress = self._delivery.saved_progress() or {}
+        saved = self._delivery.saved_progress()
+        progress = saved or {}
+        before: dict[str, RegisteredQuery] = {}
+        if saved is None:
+            # Spark's checkpoint is the position then, and has it under the names of the places that queries were at.
+            with contextlib.suppress(ValueError):
+                before = self._registry.read()
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):
             try:
@@ -287,9 +318,13 @@ class SparkBackend:
             except ProtocolError as error:
                 self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
-            running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start)
+            running = self._running_query(
+                entry.name, entry.key, query, windows, plan, True, entry.start, self._budget.asked(*entry.budget)
+            )
             running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
+            if entry.key in before:
+                running.registered = running.registered.where(before[entry.key])
             self._running.put(running)
         for output, owner in self._streams.outputs().items():
             running_owner = self._running.get(owner)
@@ -336,12 +371,14 @@ class SparkBackend:
         plan: Plan,
         standing: bool,
         start: Instant | None,
+        budget: Budget,
     ) -> RunningQuery:
         windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
         query = replace(query, windows=members)
-        registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows), start)
+        lane = Lane.OWN if self._sites.forced is Site.SPARK else Lane.COMMON
+        registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows), start, lane)
         writer = self._delivery.writer(query, plan, windows)
-        return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer)
+        return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer, budget)
 
     def _compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
         """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
@@ -366,8 +403,8 @@ class SparkBackend:
         prepared = PreparedQuery(plan, windows, {table: file for table, file in files.items() if file is not None})
         return self._registry.write_prepared(key, prepared)
 
-    def _publish(self) -> None:
-        self._registry.write([running.registered for running in self._running if not running.ended])
+    def _publish(self, *, durable: bool = False) -> None:
+        self._registry.write([one.registered for one in self._running if one.evaluable], durable=durable)
         self._timelines.follow((), self._running.windows)
         # Said at once: what comes before the next tick must not drop what a query has still to read.
         self._progress.retain()
@@ -375,7 +412,9 @@ class SparkBackend:
     def _describe(self, running: RunningQuery) -> QueryDescription:
         self._timelines.refresh()
         watermark = self._timelines.watermark(running.logs)
-        state = {"running": "running", "failed": "failed"}.get(self._pipeline.state, "waiting")
+        state = "failed" if running.failed else "running" if self._pipeline.state == "running" else "waiting"
+        due = running.evaluable and watermark is not None and bool(running.reached)
+        place = running.position
         return QueryDescription(
             name=running.name,
             query=running.query,
@@ -386,7 +425,11 @@ class SparkBackend:
             watermark=None if watermark is None or watermark >= END or watermark <= BEFORE_ALL else watermark,
             evaluations=running.evaluations,
             solutions=running.solutions,
-            last_error=running.last_error,
+            last_error=running.failed or running.last_error,
+            lane=running.registered.lane,
+            behind=0 if not due or watermark is None or place is None else max(watermark - place, 0),
+            overdue=running.behind(time.monotonic()) if running.evaluable else 0.0,
+            last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
         )
 
     # --- the clock -------------------------------------------------------------------------

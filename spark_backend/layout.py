@@ -39,6 +39,11 @@ class Layout:
         return self.root / "spark"
 
     @property
+    def spill(self) -> Path:
+        """What does not fit into the memory of evaluations: a directory for each process that makes them."""
+        return self.spark / "spill"
+
+    @property
     def catalogue(self) -> Path:
         """The streams and standing queries that outlive a restart."""
         return self.root / "catalogue.json"

@@ -28,6 +28,7 @@ from protocol.windows.spec import (
     Unit,
     WindowSpec,
 )
+from spark_backend.budget import Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.files import DamagedDocument, read_document, write_atomically, write_document
 
@@ -97,12 +98,38 @@ class RegisteredQuery:
     """One entry of the registry. ``key`` names this registration for ever: a replacement has another.
 
     ``start``: evaluations are those of ET after it, None for all. ``prepared``: file of its PreparedQuery.
+    ``lane``: the one that it is evaluated in. When it came back to the common one, as it has so many ``moves``, it was
+    evaluated up to ``resumed``.
     """
 
     key: str
     windows: tuple[StreamWindow, ...]
     prepared: str
     start: Instant | None
+    lane: Lane = Lane.COMMON
+    moves: int = 0
+    resumed: Instant | None = None
+
+    @property
+    def place(self) -> str:
+        """What its offset has as name: what was planned before it moved is no matter of what comes after."""
+        return f"{self.key}+{self.moves}" if self.moves else self.key
+
+    @property
+    def after(self) -> Instant | None:
+        """The common lane has its evaluations after this."""
+        return self.start if self.resumed is None else self.resumed
+
+    def where(self, before: RegisteredQuery) -> RegisteredQuery:
+        """In the lane and at the place that it had before a restart."""
+        return replace(self, lane=before.lane, moves=before.moves, resumed=before.resumed)
+
+    def in_own_lane(self) -> RegisteredQuery:
+        return replace(self, lane=Lane.OWN)
+
+    def in_common_lane(self, resumed: Instant | None) -> RegisteredQuery:
+        """Back again, where everything up to ``resumed`` is out."""
+        return replace(self, lane=Lane.COMMON, moves=self.moves + 1, resumed=resumed)
 
     @cached_property
     def document(self) -> str:
@@ -113,6 +140,9 @@ class RegisteredQuery:
                 "windows": windows_to_json(self.windows),
                 "prepared": self.prepared,
                 "start": self.start,
+                "lane": self.lane,
+                "moves": self.moves,
+                "resumed": self.resumed,
             }
         )
 
@@ -130,9 +160,9 @@ class Registry:
         self._written: set[str] = set()
         directory.mkdir(parents=True, exist_ok=True)
 
-    def write(self, queries: list[RegisteredQuery]) -> None:
+    def write(self, queries: list[RegisteredQuery], *, durable: bool = False) -> None:
         """Publish the whole registry."""
-        write_atomically(self._index, f"[{', '.join(query.document for query in queries)}]")
+        write_atomically(self._index, f"[{', '.join(query.document for query in queries)}]", durable=durable)
 
     def has_changed(self) -> bool:
         """Whether the registry is another one than at the last ``read`` of this object."""
@@ -153,7 +183,13 @@ class Registry:
         self._seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         return {
             document["key"]: RegisteredQuery(
-                document["key"], windows_from_json(document["windows"]), document["prepared"], document["start"]
+                document["key"],
+                windows_from_json(document["windows"]),
+                document["prepared"],
+                document["start"],
+                Lane(document.get("lane", Lane.COMMON)),
+                document.get("moves", 0),
+                document.get("resumed"),
             )
             for document in documents
         }

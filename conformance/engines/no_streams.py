@@ -46,7 +46,15 @@ class NoStreams:
     def end_stream(self, name: str) -> StreamDescription:
         raise NotFound(f"there is no stream {name}")
 
-    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        seconds: float | None = None,
+    ) -> bool:
         _refuse()
 
     def remove(self, name: str) -> None:

@@ -136,6 +136,7 @@ class Hub:
         since: Instant | None,
         previous: QueryDescription | None,
         same: bool = False,
+        seconds: float | None = None,
     ) -> None:
         """Register the query in the backend in place of ``previous``. Raises what the backend raises.
 
@@ -148,7 +149,9 @@ class Hub:
             self._open(name, floor=BEFORE_ALL)
         self._registering.add(name)
         try:
-            await self.threads.run(lambda: self.backend.register(name, query, standing=standing, since=since))
+            await self.threads.run(
+                lambda: self.backend.register(name, query, standing=standing, since=since, seconds=seconds)
+            )
             start = (await self.threads.run(self.backend.query, name)).start
         except BaseException:
             if previous is None:

@@ -33,34 +33,45 @@ async def located(hub: Hub, query: ContinuousQuery, base_urls: Iterable[str]) ->
     return replace(query, windows=windows)
 
 
-async def put_query(hub: Hub, name: str, query: ContinuousQuery, since: Instant | None) -> bool:
+async def put_query(
+    hub: Hub, name: str, query: ContinuousQuery, since: Instant | None, seconds: float | None = None
+) -> bool:
     """Create the standing query, or replace the one of this name; True if it is new.
 
-    The very query that runs already goes on running. Raises what registering it raises, with nothing changed.
+    One evaluation may take so many ``seconds``, or what the settings say if that is less.
+    The very query that runs already goes on running; one that has failed is started again.
+    Raises what registering it raises, with nothing changed.
     """
     _refuse_reserved(name)
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
-            await _register(hub, name, query, since, None)
+            await _register(hub, name, query, since, seconds, None)
             return True
         if since is not None or not _same(existing, query) or existing.state not in ("waiting", "running"):
-            await _register(hub, name, query, since, existing)
+            await _register(hub, name, query, since, seconds, existing)
         return False
 
 
-async def register_query(hub: Hub, query: ContinuousQuery, since: Instant | None) -> tuple[str, bool]:
-    """REGISTER: the query's name, and whether it is new. Raises Conflict if the name is another query's."""
+async def register_query(
+    hub: Hub, query: ContinuousQuery, since: Instant | None, seconds: float | None = None
+) -> tuple[str, bool]:
+    """REGISTER: the query's name, and whether it is new. One that has failed is started again.
+
+    Raises Conflict if the name is another query's.
+    """
     assert query.registration is not None, "only a query with a registration has a name"
     name = registered_name(query.registration)
     _refuse_reserved(name)
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
-            await _register(hub, name, query, since, None)
+            await _register(hub, name, query, since, seconds, None)
             return name, True
         if not _same(existing, query):
             raise Conflict(f"there is another query {name!r}: replace it with PUT /queries/{name}, or delete it first")
+        if existing.state == "failed":
+            await _register(hub, name, query, since, seconds, existing)
         return name, False
 
 
@@ -89,10 +100,15 @@ async def _standing(hub: Hub, name: str) -> QueryDescription | None:
 
 
 async def _register(
-    hub: Hub, name: str, query: ContinuousQuery, since: Instant | None, previous: QueryDescription | None
+    hub: Hub,
+    name: str,
+    query: ContinuousQuery,
+    since: Instant | None,
+    seconds: float | None,
+    previous: QueryDescription | None,
 ) -> None:
     start = None if since is None else max(since, FIRST_INSTANT)
-    await hub.register(name, query, standing=True, since=start, previous=previous)
+    await hub.register(name, query, standing=True, since=start, previous=previous, seconds=seconds)
 
 
 def query_identity(query: ContinuousQuery) -> tuple[object, ...]:

@@ -91,6 +91,8 @@ class Subscription:
             self._live_from = max(self._watermark, self._evaluated if self._evaluated is not None else BEFORE_ALL)
         if description.state == "ended" and self._all_delivered():
             self._last_words = "all streams of the query have ended, and every evaluation is out"
+        elif description.state == "failed":
+            self._last_words = description.last_error
 
     async def items(self) -> AsyncGenerator[SubscriptionItem, None]:
         """What the listener gets, one after the other; see ``batches``."""

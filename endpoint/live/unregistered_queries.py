@@ -130,7 +130,7 @@ class UnregisteredQueries:
         """Register the query where it does not run, or not from ``since`` on; its start if it did not run."""
         async with self._hub.lock(name):
             running = await self._described(name)
-            if running is not None and running.state != "ended":
+            if running is not None and running.state not in ("ended", "failed"):
                 if since is not None and running.start is not None and since < _asked_start(held, running.start):
                     await self._hub.register(name, query, standing=False, since=since, previous=running, same=True)
                     held.since = since

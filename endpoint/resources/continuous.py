@@ -50,7 +50,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     require(request, operation_scope(registration=query.registration is not None))
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     if query.registration is not None:
-        return await _register(request, hub, query, read_since(sent.since))
+        return await _register(request, hub, query, read_since(sent.since), sent.timeout)
     media_type = answer_type(request, query.form)
     start = read_requested_start(request, last_event_id=sent.last_event_id, since=sent.since)
     if media_type == EVENT_STREAM:
@@ -61,10 +61,12 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
 
 
-async def _register(request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None) -> Response:
+async def _register(
+    request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None, seconds: float | None
+) -> Response:
     if request.method != "POST":
         raise MethodNotAllowed("REGISTER changes the endpoint: send it with POST", ["POST"])
-    name, new = await register_query(hub, query, since)
+    name, new = await register_query(hub, query, since, seconds)
     root = mounted_at(request)
     document = query_document(await standing_query(hub, name), root)
     return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{name}"})

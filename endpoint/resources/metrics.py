@@ -113,6 +113,13 @@ _OF_QUERIES: tuple[tuple[type[Family], str, str, Callable[[QueryDescription], fl
      lambda query: _seconds(query.watermark)),
     (GaugeMetricFamily, "evaluated_seconds", "The latest instant whose answer is out, in seconds since 1970.",
      lambda query: _seconds(query.evaluated)),
+    (GaugeMetricFamily, "behind_seconds", "How far the watermark is ahead of what is out, where an evaluation is due.",
+     lambda query: _seconds(query.behind)),
+    (GaugeMetricFamily, "overdue_seconds", "For how long the oldest evaluation that is not out has been due.",
+     lambda query: query.overdue),
+    (GaugeMetricFamily, "own_lane", "1 while the query is evaluated in a lane of its own.",
+     lambda query: query.lane == "own"),
+    (GaugeMetricFamily, "evaluation_seconds", "What the last evaluation took.", lambda query: query.last_seconds),
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from endpoint.backend import QueryDescription
 from protocol.formats.sse import show_instant
-from protocol.time import Instant
+from protocol.time import Instant, format_duration
 
 
 def query_document(description: QueryDescription, root: str, *, listeners: int = 0) -> dict[str, Any]:
@@ -25,6 +25,10 @@ def query_document(description: QueryDescription, root: str, *, listeners: int =
         "watermark": format_or_null(description.watermark),
         "evaluations": description.evaluations,
         "solutions": description.solutions,
+        "lane": description.lane,
+        "behind": format_duration(description.behind),
+        "overdueSeconds": round(description.overdue, 1),
+        "lastEvaluationSeconds": description.last_seconds,
         "listeners": listeners,
         "lastError": description.last_error,
         "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan"},

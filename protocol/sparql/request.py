@@ -171,10 +171,10 @@ def _query(text: str, parameters: Parameters) -> QueryRequest:
     since, last_event_id = (
         _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId")
     )  # fmt: skip
-    return QueryRequest(text, default, named, _timeout(parameters.get("timeout", ())), since, last_event_id)
+    return QueryRequest(text, default, named, read_timeout(parameters.get("timeout", ())), since, last_event_id)
 
 
-def _timeout(values: Sequence[str]) -> float | None:
+def read_timeout(values: Sequence[str]) -> float | None:
     if not values:
         return None
     try:

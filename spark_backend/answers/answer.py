@@ -17,7 +17,9 @@ class Answer:
 
     What its evaluation took is no part of the answer: ``site``, ``read`` (triples in the windows' contents, 0
     where it failed before they were read) and ``seconds`` (of evaluations made together, an equal share).
-    ``deferred`` is the file of the prepared query where there is no answer yet: Spark SQL is to give it.
+    ``deferred`` is the file of the prepared query where there is no answer yet: it is to be given elsewhere, at
+    ``site`` SPARK by Spark SQL, and what was in the common lane in one of the query's own.
+    ``stopped``: the error is that it would have taken more than its budget.
     """
 
     instant: Instant
@@ -28,3 +30,14 @@ class Answer:
     read: int = field(default=0, compare=False)
     seconds: float = field(default=0.0, compare=False)
     deferred: str | None = None
+    stopped: bool = field(default=False, compare=False)
+
+    @property
+    def for_spark_sql(self) -> bool:
+        """Whether it is one of Spark SQL's, given or still to be given."""
+        return self.site is Site.SPARK
+
+    @property
+    def size(self) -> int:
+        """Its length in characters, about."""
+        return sum(map(len, self.solutions)) + sum(map(len, self.triples))

@@ -7,6 +7,8 @@ nowhere else.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +22,10 @@ from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.solutions import BindingWriter
 from spark_backend.answers.sums import finish_sums
+from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.statement import statement
+from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
@@ -32,32 +36,36 @@ _ROWS_AT_ONCE = 400_000
 _ROWS_OF_ALL_AT_ONCE = 16_000_000
 """The same rows, times the queries that are evaluated together."""
 _KEPT_QUERIES = 2000
-
-Due = tuple[str, str, Sequence[Instant]]
-"""A query's due evaluations: its key, the file of its prepared form, ascending instants."""
+_UNBOUNDED = Budget(seconds=math.inf)
 
 
 class Evaluator:
     """Evaluates queries of one data directory. Not for use by several threads at once.
 
     What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what ``has_translation`` to it.
+    Of the ``budget``, it keeps to the memory and the size of answers; the time is for whoever can end this process.
+    ``spill`` is where DuckDB puts what does not fit into memory.
     """
 
     def __init__(
         self,
         root: Path,
         *,
-        memory_limit: str = "2GB",
         sites: SiteChoice = BY_SIZE,
         has_translation: Callable[[PreparedQuery], bool] = lambda _: False,
+        budget: Budget = _UNBOUNDED,
+        spill: Path | None = None,
     ) -> None:
         layout = Layout(root)
+        self._budget = budget
+        self.at_once = math.inf
         self._registry = Registry(layout.queries)
         self._connection = duckdb.connect(
             config={
                 "threads": 1,
-                "memory_limit": memory_limit,
-                "temp_directory": str(layout.spark / "duckdb"),
+                "memory_limit": f"{budget.memory}B",
+                "temp_directory": str(spill or layout.spill),
+                "max_temp_directory_size": f"{budget.memory}B",
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             }
@@ -78,16 +86,20 @@ class Evaluator:
     def evaluate(self, due: Iterable[Due]) -> Iterator[tuple[str, Answer]]:
         """The answers that are due, (key, answer), those of a query in order of their instants.
 
-        Queries of the same shape over the same windows are evaluated together at the instants they share. What
-        goes wrong in an evaluation is an Answer with an error, so that one query never takes down the others.
+        What goes wrong in an evaluation is an Answer with an error, so that one query never takes down the others.
         """
+        return evaluate(self, due, Lane.OWN)
+
+    def plan(self, due: Sequence[Due]) -> Planned:
+        """Queries of the same shape over the same windows are one step at the instants they share."""
+        planned = Planned([], [])
         together: dict[tuple[object, ...], list[_Member]] = {}
         for key, prepared, instants in due:
             try:
                 query = self._query(prepared)
             except Exception as error:
-                for instant in instants:
-                    yield key, Answer(instant, [], [], f"the query could not be prepared: {error}")
+                said = f"the query could not be prepared: {error}"
+                planned.answers.extend((key, Answer(instant, [], [], said)) for instant in instants)
                 continue
             alike = (query.plan.shape, query.read_windows, tuple(query.statics.items()))
             together.setdefault(alike, []).append(_Member(key, prepared, query, tuple(instants)))
@@ -97,25 +109,43 @@ class Evaluator:
                 for instant, rows in elsewhere.items():
                     for member in some:
                         deferred = Answer(instant, [], [], None, Site.SPARK, rows, 0.0, member.prepared)
-                        yield member.key, deferred
+                        planned.answers.append((member.key, deferred))
                 here = tuple(instant for instant in at if instant not in elsewhere) if elsewhere else at
-                for group in self._groups(some, here) if here else ():
-                    yield from self._evaluate(some, group)
+                named = tuple((member.key, member.prepared) for member in some)
+                planned.steps.extend(Step(named, group) for group in self._groups(some, here) if here)
+        return planned
 
-    def _evaluate(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[str, Answer]]:
+    def run(self, step: Step) -> list[tuple[str, Answer]]:
+        """The answers of a step, by one statement. Raises EvaluationError."""
+        self.prepare(step)
+        return self.answers(step)
+
+    def prepare(self, step: Step) -> None:
+        """Make the tables that a step reads, which others may read as well. Raises EvaluationError."""
+        with self._failures():
+            self._tables.make_room()
+            self._shared_tables(self._query(step.members[0][1]), step.instants)
+            for _, prepared in step.members:
+                self._query(prepared)
+
+    def answers(self, step: Step) -> list[tuple[str, Answer]]:
+        """The answers of a step that was prepared. Raises EvaluationError, Stopped where it is too much."""
+        with self._failures():
+            answers = self._together([(key, self._query(prepared)) for key, prepared in step.members], step.instants)
+        size = sum(answer.size for _, answer in answers)
+        if size > self._budget.answer:
+            raise Stopped(f"the answer has {size} characters, which is more than {self._budget.answer}")
+        return answers
+
+    @contextlib.contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Whatever is raised becomes an EvaluationError."""
         try:
-            answers = self._together(members, instants)
+            yield
+        except (MemoryError, duckdb.OutOfMemoryException) as error:
+            raise Stopped(f"it needs more memory than its budget of {self._budget.memory} bytes") from error
         except Exception as error:
-            if len(members) > 1:  # one of them is at fault; the others have answers
-                for member in members:
-                    yield from self._evaluate([member], instants)
-            elif len(instants) > 1:
-                for instant in instants:
-                    yield from self._evaluate(members, (instant,))
-            else:
-                yield members[0].key, Answer(instants[0], [], [], f"{type(error).__name__}: {error}")
-        else:
-            yield from answers
+            raise EvaluationError(f"{type(error).__name__}: {error}") from error
 
     def _query(self, name: str) -> PreparedQuery:
         query = self._prepared.get(name)
@@ -163,18 +193,25 @@ class Evaluator:
         except ProtocolError:
             return 0  # a log that cannot be read: the evaluation says so, for each instant
 
-    def _together(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> list[tuple[str, Answer]]:
-        began = time.perf_counter()
-        query, tables = members[0].query, self._tables
-        tables.make_room()
+    def _shared_tables(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> tuple[list[str], list[str]]:
+        """The names of the tables of a query's static joins, and of its windows."""
+        tables = self._tables
         for table, file in query.statics.items():
             tables.static(table, file)
         static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
         timed = query.plan.timed
         windows = [tables.window(window.stream, window.window, instants, timed=timed) for window in query.windows]
+        return static_joins, windows
+
+    def _together(
+        self, members: Sequence[tuple[str, PreparedQuery]], instants: tuple[Instant, ...]
+    ) -> list[tuple[str, Answer]]:
+        began = time.perf_counter()
+        query, tables = members[0][1], self._tables
+        static_joins, windows = self._shared_tables(query, instants)
         sql = statement(
             query.plan,
-            [member.query.plan.parameters for member in members],
+            [member.plan.parameters for _, member in members],
             instants=tables.instants(instants),
             windows=windows,
             members_table=tables.members,
@@ -182,12 +219,12 @@ class Evaluator:
             alone=len(members) == len(instants) == 1,
         )
         rows = finish_sums(query.plan, self._connection.execute(sql).fetchall())
-        answers = answers_of_rows(self._writer, [member.query.plan for member in members], instants, rows)
+        answers = answers_of_rows(self._writer, [member.plan for _, member in members], instants, rows)
         read = {instant: sum(tables.size(window, instant) for window in windows) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [
-            (member.key, replace(answer, read=read[answer.instant], seconds=share))
-            for member, given in zip(members, answers, strict=True)
+            (key, replace(answer, read=read[answer.instant], seconds=share))
+            for (key, _), given in zip(members, answers, strict=True)
             for answer in given
         ]
 

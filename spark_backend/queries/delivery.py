@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from protocol.errors import ProtocolError
-from protocol.evaluations import Evaluation, Failed, Notice
+from protocol.evaluations import Ended, Evaluation, Failed, Notice
+from protocol.formats.sse import show_instant
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import DocumentWriter
+from spark_backend.budget import Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -25,15 +27,20 @@ from spark_backend.streams.timelines import Timelines
 log = logging.getLogger(__name__)
 
 _REPLAYED_AT_ONCE = 256
+_STOPPED_IN_A_ROW = 3
+"""A query is evaluated no more after so many evaluations in a row that took more than their budget."""
 
 
 class Delivery:
-    """Receives the answers of micro-batches and has answers evaluated once more. ``evaluations`` is set before either.
+    """Receives answers and has them evaluated once more. ``evaluations`` and ``publish`` are set before either.
+
+    ``publish`` writes the registry, durably: a query has left the common lane, or is evaluated no more.
 
     ``progress``: the file that says, for each registration, the latest instant that is out.
     """
 
     evaluations: Evaluations
+    publish: Callable[[], None]
 
     def __init__(self, running: RunningQueries, timelines: Timelines, outputs: Outputs, progress: Path) -> None:
         self._running = running
@@ -49,13 +56,15 @@ class Delivery:
             bounds=lambda place, instant: self._timelines.bounds(windows[place], instant),
         )
 
-    def receive(self, answers: list[tuple[str, Answer]]) -> None:
+    def receive(self, answers: list[tuple[str, Answer]], lane: Lane = Lane.COMMON) -> None:
         """Take the answers of a micro-batch, those of a query together: write each once, drop what was out already.
 
+        Answers of a lane that the query has left are dropped; from the first one on that is deferred, it is in its own.
         Raises Unavailable if an output could not be written; then nobody was told of that query's answers.
         """
         notices: list[Notice] = []
         unpublished: ProtocolError | None = None
+        left = False
         with self._running.telling:
             # What was evaluated was in the logs: the bounds of count windows are to know it.
             self._timelines.refresh()
@@ -63,10 +72,15 @@ class Delivery:
                 by_key = {running.registered.key: running for running in self._running}
             for key, of_query in groupby(answers, key=lambda one: one[0]):
                 running = by_key.get(key)
-                if running is None:
+                if running is None or running.registered.lane is not lane or not running.evaluable:
                     continue
                 before = replace(running)
-                taken = [self._taken(running, answer) for _, answer in of_query if _is_new(running, answer)]
+                there, moves = _before_deferred(running, [answer for _, answer in of_query])
+                taken = []
+                for answer in there:
+                    taken += self._taken(running, answer)
+                    if running.failed is not None:
+                        break
                 try:
                     self._outputs.publish(running, taken)
                 except ProtocolError as error:
@@ -74,7 +88,14 @@ class Delivery:
                     _take_back(running, before)
                 else:
                     notices += taken
+                    if moves:
+                        running.registered = running.registered.in_own_lane()
+                        log.info("the query %s has a lane of its own from here on", running.name)
+                    left = left or moves or running.failed is not None
             self._save_progress()
+            if left:
+                # Before Spark takes the batch for done: the registry says who sees to what is left of it.
+                self.publish()
             self._running.tell(notices)
         if unpublished is not None:
             # The batch is to be evaluated again; what is out of it stays out.
@@ -94,7 +115,8 @@ class Delivery:
             self._load_previous(running, writer, first[0])
         while first:
             with self._running.lock:
-                instants = self._timelines.instants(running.windows, after, upto, _REPLAYED_AT_ONCE)
+                at_once = 1 if running.registered.lane is Lane.OWN else _REPLAYED_AT_ONCE
+                instants = self._timelines.instants(running.windows, after, upto, at_once)
             if not instants:
                 return
             for answer in self._once_more(running, instants):
@@ -113,12 +135,20 @@ class Delivery:
             progress = {q.registered.key: q.evaluated for q in self._running if q.evaluated is not None}
         write_progress(self._progress, progress)
 
-    def _taken(self, running: RunningQuery, answer: Answer) -> Notice:
+    def _taken(self, running: RunningQuery, answer: Answer) -> list[Notice]:
+        running.stopped = running.stopped + 1 if answer.stopped else 0
         if answer.error is not None:
             running.evaluated, running.last_error = answer.instant, answer.error
             running.measurements = running.measurements.with_answer(answer, 0)
             log.warning("query %s at %d: %s", running.name, answer.instant, answer.error)
-            return Failed(running.name, answer.instant, answer.error)
+            failure = Failed(running.name, answer.instant, answer.error)
+            if running.stopped < _STOPPED_IN_A_ROW:
+                return [failure]
+            running.failed = (
+                f"the query has failed: {_STOPPED_IN_A_ROW} evaluations in a row took more than their budget, the last "
+                f"one at {show_instant(answer.instant)}: {answer.error}. Put it again to start it again"
+            )
+            return [failure, Ended(running.name, running.failed)]
         if running.writer.needs_previous and running.writer.previous is None:
             self._load_previous(running, running.writer, answer.instant)
         data, solutions = running.writer.write(answer)
@@ -126,7 +156,7 @@ class Delivery:
         running.evaluations += 1
         running.solutions += solutions
         running.measurements = running.measurements.with_answer(answer, solutions)
-        return Evaluation(running.name, answer.instant, data)
+        return [Evaluation(running.name, answer.instant, data)]
 
     def _load_previous(self, running: RunningQuery, writer: DocumentWriter, instant: Instant) -> None:
         """Let the writer know the answer before ``instant``, which ISTREAM and DSTREAM compare with.
@@ -152,11 +182,15 @@ class Delivery:
                     writer.previous = answer
 
     def _once_more(self, running: RunningQuery, instants: list[Instant]) -> Iterator[Answer]:
-        return self.evaluations.answers(running.registered.key, running.registered.prepared, instants)
+        registered = running.registered
+        return self.evaluations.answers(registered.key, registered.prepared, instants, running.budget)
 
 
-def _is_new(running: RunningQuery, answer: Answer) -> bool:
-    return running.evaluated is None or answer.instant > running.evaluated
+def _before_deferred(running: RunningQuery, answers: list[Answer]) -> tuple[list[Answer], bool]:
+    """The answers that are new, up to the first one that was deferred, and whether there is such a one."""
+    new = [one for one in answers if running.evaluated is None or one.instant > running.evaluated]
+    there = list(takewhile(lambda one: one.deferred is None, new))
+    return there, len(there) < len(new)
 
 
 def _take_back(running: RunningQuery, before: RunningQuery) -> None:
@@ -164,4 +198,5 @@ def _take_back(running: RunningQuery, before: RunningQuery) -> None:
     running.evaluated, running.last_error = before.evaluated, before.last_error
     running.evaluations, running.solutions = before.evaluations, before.solutions
     running.measurements = before.measurements
+    running.failed, running.stopped = before.failed, before.stopped
     running.writer.previous = None

@@ -18,6 +18,7 @@ from protocol.windows.spec import (
     TimeWindow,
     WindowSpec,
 )
+from spark_backend.budget import Lane
 from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
 from spark_backend.compiler.deep_stack import with_deep_stack
@@ -45,6 +46,8 @@ class Circumstances:
     sites: SiteChoice = BY_SIZE
     measurements: Measurements = field(default_factory=Measurements)
     statistics: Statistics | None = None
+    lane: Lane = Lane.COMMON
+    overdue: float = 0.0
 
     @property
     def together(self) -> int | None:
@@ -68,6 +71,7 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
     form = f"{plan.form} {plan.operator}"
     yield form if plan.template is not None else f"{form} of ({', '.join(f'?{name}' for name in plan.variables)})"
     yield from _section("Site", _site(circumstances, chosen, refused))
+    yield from _section("Lane", _lane(circumstances))
     yield from _section("Evaluations", _evaluations(circumstances.measurements))
     yield from _section("Rows", _rows(query, circumstances))
     yield from _section("Windows", _windows(query))
@@ -142,6 +146,15 @@ def _evaluations(measurements: Measurements) -> Iterator[str]:
         yield f"usual  {_milliseconds(median)} in the median, {_milliseconds(mean)} in the mean of {of}"
     failed = f", {_count(measurements.failed)} of them failed" if measurements.failed else ""
     yield f"so far {_count(measurements.count)}{failed}"
+
+
+def _lane(circumstances: Circumstances) -> Iterator[str]:
+    if circumstances.lane is Lane.COMMON:
+        yield "the common one: evaluated together with others"
+    else:
+        yield "its own: others would wait for its evaluations"
+    if circumstances.overdue:
+        yield f"the oldest evaluation that is not out has been due for {circumstances.overdue:.1f} s"
 
 
 def _last(last: Measurement) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 
 from protocol.errors import Unavailable
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class QueryProgress:
-    """Looks how far the queries are. ``publish`` is called when one of them has ended."""
+    """Looks how far the queries are. ``publish`` is called when one of them has ended. ``clock`` gives seconds."""
 
     def __init__(
         self,
@@ -28,7 +29,9 @@ class QueryProgress:
         streams: Streams,
         outputs: Outputs,
         publish: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._running = running
         self._timelines = timelines
         self._streams = streams
@@ -51,10 +54,13 @@ class QueryProgress:
             self._timelines.refresh()
             for running in self._running:
                 watermark = self._timelines.watermark(running.logs)
-                if watermark is None or running.ended or watermark == running.progressed:
+                if watermark is None or not running.evaluable or watermark == running.progressed:
                     continue
-                if self._timelines.next_instant(running.windows, running.position, watermark) is not None:
-                    continue  # due, and on its way
+                due = self._timelines.next_instant(running.windows, running.position, watermark)
+                if due is not None:
+                    _remember(running, self._clock(), watermark, due)
+                    continue  # on its way
+                running.reached.clear()
                 if watermark > BEFORE_ALL:
                     try:
                         self._outputs.reach(running, watermark)
@@ -76,6 +82,8 @@ class QueryProgress:
         """Per log, what its queries still read: how far back, and where the one furthest behind is."""
         needed: dict[str, tuple[Milliseconds, Instant | None]] = {}
         for running in self._running:
+            if running.failed is not None:
+                continue
             place = _place(running)
             for member in running.windows:
                 reach, behind = needed.get(member.stream, (0, None))
@@ -97,6 +105,17 @@ class QueryProgress:
                 return place - min(self._timelines.bounds(member, place)[0], place)
             case _:
                 return 0
+
+
+def _remember(running: RunningQuery, now: float, watermark: Instant, due: Instant) -> None:
+    """Remember when the watermark came to where it is, as long as what it made due is not out."""
+    reached = running.reached
+    if not reached or reached[-1][1] < watermark:
+        if len(reached) == reached.maxlen:
+            del reached[1]  # the first one tells since when
+        reached.append((now, watermark))
+    while len(reached) > 1 and reached[0][1] < due:
+        reached.popleft()
 
 
 def _place(running: RunningQuery) -> Instant:

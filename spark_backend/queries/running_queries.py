@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,17 +13,23 @@ from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
 from protocol.windows.spec import StreamWindow
 from spark_backend.answers.documents import DocumentWriter
+from spark_backend.budget import Budget
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.queries.measurements import Measurements
 from spark_backend.registry import RegisteredQuery
+
+_REMEMBERED = 1000
 
 
 @dataclass
 class RunningQuery:
     """A registered query while it runs. Guarded by the lock of ``RunningQueries``.
 
-    ``output``: the name of the stream that it publishes.
+    ``output``: the name of the stream that it publishes. ``failed`` says why it is evaluated no more, after
+    ``stopped`` evaluations in a row that took more than its ``budget``. ``cheap``: so many evaluations in its own lane,
+    in a row, would do for the common one. ``reached``: when (seconds that never step back) its streams' watermark was
+    where, since the first evaluation that is due and not out.
     """
 
     name: str
@@ -32,18 +39,32 @@ class RunningQuery:
     plan: Plan
     present: frozenset[StaticPattern]
     writer: DocumentWriter
+    budget: Budget
     evaluated: Instant | None = None
     progressed: Instant | None = None
     evaluations: int = 0
     solutions: int = 0
     last_error: str | None = None
     ended: bool = False
+    failed: str | None = None
+    stopped: int = 0
+    cheap: int = 0
+    reached: deque[tuple[float, Instant]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     output: str | None = None
     measurements: Measurements = field(default_factory=Measurements)
 
     @property
     def windows(self) -> tuple[StreamWindow, ...]:
         return self.registered.windows
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether there are more evaluations to come."""
+        return not self.ended and self.failed is None
+
+    def behind(self, now: float) -> float:
+        """For how many seconds the oldest evaluation that is not out has been due; 0 where none is."""
+        return now - self.reached[0][0] if self.reached else 0.0
 
     @property
     def logs(self) -> set[str]:

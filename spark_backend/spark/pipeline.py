@@ -15,10 +15,11 @@ from typing import Any, Protocol
 from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget, Lane
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.watchdog import Watchdog, Watched
-from spark_backend.spark_sql.deferred import SparkSql, complete, first_line, split_deferred
+from spark_backend.spark_sql.deferred import SparkSql, complete, first_line
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +40,19 @@ class Evaluations(Protocol):
 
     def stop(self) -> None: ...
 
-    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]: ...
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
+        """Evaluate in a lane of its own: the answers of a prepared query at these instants, in order.
+
+        Raises Unavailable while nothing is evaluated, and where ``cancel`` ended it.
+        """
+
+    def cancel(self, key: str) -> None:
+        """End what is being evaluated of this registration in a lane of its own."""
 
 
-MakePipeline = Callable[[Layout, str, Receive, SiteChoice], Evaluations]
+MakePipeline = Callable[[Layout, str, Receive, SiteChoice, Budget], Evaluations]
 
+_LANE_VARIABLE = "SPARQL_STREAMS_LANE"
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
@@ -55,12 +64,20 @@ class Pipeline:
     """
 
     def __init__(
-        self, layout: Layout, master: str, receive: Receive, sites: SiteChoice, *, frozen_after: float
+        self,
+        layout: Layout,
+        master: str,
+        receive: Receive,
+        sites: SiteChoice,
+        budget: Budget,
+        *,
+        frozen_after: float,
     ) -> None:
         self._layout = layout
         self._master = master
         self._receive = receive
         self._sites = sites
+        self._budget = budget
         self._session: Any = None
         self._query: Any = None
         self._spark_sql: _SparkSql
@@ -93,16 +110,30 @@ class Pipeline:
             self._thread.join(timeout=15)
         self._state, self._detail = "stopped", "Spark was stopped"
 
-    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
-        """Evaluate once more, as a batch job: the answers of a prepared query at these instants, in order."""
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
+        """Evaluate as a batch job, in Spark's job group of that key."""
         session = self._session
-        if session is None or self._query is None or self.state == "failed":
+        if session is None or self._query is None or self._state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
         from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, read_answers
 
-        due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
-        rows = due.mapInArrow(evaluation_task(self._layout.root, self._sites), ANSWER_SCHEMA).toArrow()
-        yield from (answer for _, answer in complete(read_answers(rows), self._spark_sql))
+        context = session.sparkContext
+        context.setJobGroup(key, f"evaluations of {key}", interruptOnCancel=True)
+        # Where slots are scarce, those of the common lane are given out in turn with all others together.
+        context.setLocalProperty("spark.scheduler.pool", Lane.OWN)
+        task = evaluation_task(self._layout.root, self._sites, lane=Lane.OWN, budget=budget)
+        try:
+            due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
+            rows = due.mapInArrow(task, ANSWER_SCHEMA).toArrow()
+        except Exception as error:
+            raise Unavailable(f"the evaluation was ended: {first_line(error)}") from error
+        spark_sql = _BoundedSparkSql(self._spark_sql, context, key, budget)
+        yield from (answer for _, answer in complete(read_answers(rows), spark_sql))
+
+    def cancel(self, key: str) -> None:
+        session = self._session
+        if session is not None:
+            session.sparkContext.cancelJobGroup(key)
 
     def _run(self) -> None:
         pause = _FIRST_PAUSE
@@ -177,9 +208,14 @@ class Pipeline:
             .option("partitions", str(partitions))
             .load()
         )  # fmt: skip
+        task = evaluation_task(root, self._sites, lane=Lane.COMMON, budget=self._budget)
+        # Spark keeps workers of another environment apart: those of the common lane are never taken by the others.
+        environment = self._session.sparkContext.environment
+        environment[_LANE_VARIABLE] = Lane.COMMON.value
+        answers = due.mapInArrow(task, ANSWER_SCHEMA)
+        environment[_LANE_VARIABLE] = Lane.OWN.value
         return (
-            due.mapInArrow(evaluation_task(root, self._sites), ANSWER_SCHEMA)
-            .writeStream.queryName("evaluations")
+            answers.writeStream.queryName("evaluations")
             .foreachBatch(self._on_batch)
             .option("checkpointLocation", str(self._layout.checkpoint))
             .trigger(processingTime="0 seconds")
@@ -189,9 +225,7 @@ class Pipeline:
     def _on_batch(self, frame: Any, batch: int) -> None:
         from spark_backend.spark.task import read_answers
 
-        # What is complete goes out before Spark SQL is asked for the rest.
-        for answers in split_deferred(read_answers(frame.toArrow())):
-            self._receive(list(complete(answers, self._spark_sql)))
+        self._receive(read_answers(frame.toArrow()))
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set():
             self._state, self._detail = "running", "Spark is running"
@@ -200,7 +234,7 @@ class Pipeline:
 class _SparkSql:
     """Spark SQL over a data directory, made when it is asked for the first time: most endpoints never do.
 
-    For one at a time: a replay waits for the evaluation that is running, and that for no more than one of its own.
+    For one at a time: whoever comes second waits.
     """
 
     def __init__(self, session: Any, layout: Layout) -> None:
@@ -209,10 +243,42 @@ class _SparkSql:
         self._evaluating = threading.Lock()
         self._evaluator: SparkSql | None = None
 
-    def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]:
-        with self._evaluating:
-            if self._evaluator is None:
-                from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
+    def __enter__(self) -> SparkSql:
+        self._evaluating.acquire()
+        if self._evaluator is None:
+            from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
 
-                self._evaluator = SparkSqlEvaluator(self._session, self._layout.root)
-            return self._evaluator.answers(prepared, instants, rows)
+            self._evaluator = SparkSqlEvaluator(self._session, self._layout.root)
+        return self._evaluator
+
+    def __exit__(self, *_: object) -> None:
+        self._evaluating.release()
+
+
+class _BoundedSparkSql:
+    """The same in a job group that is cancelled where evaluations take longer than their budget."""
+
+    def __init__(self, spark_sql: _SparkSql, context: Any, group: str, budget: Budget) -> None:
+        self._spark_sql = spark_sql
+        self._context = context
+        self._group = group
+        self._budget = budget
+
+    def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]:
+        with self._spark_sql as spark_sql:
+            over = threading.Event()
+
+            def stop() -> None:
+                over.set()
+                self._context.cancelJobGroup(self._group)
+
+            timer = threading.Timer(self._budget.seconds * len(instants), stop)
+            timer.start()
+            try:
+                given = spark_sql.answers(prepared, instants, rows)
+            finally:
+                timer.cancel()
+            if not over.is_set():
+                return given
+            said = f"it was stopped after {self._budget.seconds:g} s, the time that one evaluation has"
+            return [Answer(instant, [], [], said, stopped=True) for instant in instants]

@@ -25,6 +25,9 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %p %c{1}: %m%n
 _ATTEMPTS = 4
 """How often a task is tried: Spark's own default of a cluster's."""
 
+_OTHER_SLOTS = 8
+"""Tasks beside those of the common lane, which has as many as there are cores and never waits for one of the others."""
+
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?\Z")
 _JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 _QUICK_JVM = ("-XX:TieredStopAtLevel=1", *_JVM)
@@ -35,7 +38,7 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
     cores = local_cores(master)
     settings = {
         # A task whose worker has ended is run again at once; without that, Spark's local master fails the whole query.
-        "spark.master": master if cores is None else f"local[{cores},{_ATTEMPTS}]",
+        "spark.master": master if cores is None else f"local[{cores + _OTHER_SLOTS},{_ATTEMPTS}]",
         "spark.app.name": "sparql-streams",
         "spark.submit.deployMode": "client",
         "spark.sql.session.timeZone": "UTC",
@@ -45,6 +48,9 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": _java_options(scratch, logging_file, quick=cores is not None),
         "spark.python.worker.reuse": "true",
+        # A query that was deleted is evaluated no more a moment later.
+        "spark.python.task.killTimeout": "100ms",
+        "spark.scheduler.mode": "FAIR",
         "spark.locality.wait": "0",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
         # No page and no bar of Spark's own; and what they would show is not kept for days on end.

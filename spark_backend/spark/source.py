@@ -1,7 +1,7 @@
 """The ET source: Spark Structured Streaming reads evaluation instants (RSP-QL Definition 23).
 
-Its offset is the evaluation clock: for each registered query the latest instant planned. Its rows are
-the due evaluations. It runs in a Python process of its own, beside the JVM, and knows nothing but the
+Its offset is the evaluation clock: for each registered query of the common lane the latest instant planned.
+Its rows are the due evaluations. It runs in a Python process of its own, beside the JVM, and knows nothing but the
 data directory: the query registry and the logs' manifests. What lies between two offsets is a pure
 function of the registry and the logs, so a batch planned again after a crash is the same batch.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from protocol.time import Instant
+from spark_backend.budget import Lane
 from spark_backend.spark.task import DUE_SCHEMA
 
 INSTANTS_FORMAT = "evaluation_instants"
@@ -155,7 +156,7 @@ class EvaluationClock:
         moved = False
         limit = self._next_limit()
         for key, query in self._queries.items():
-            after = start.get(key, query.start)
+            after = start.get(key, query.after)
             upto = self._timelines.watermark(w.stream for w in query.windows)
             instants = [] if upto is None else self._timelines.instants(query.windows, after, upto, limit)
             if instants:
@@ -178,12 +179,12 @@ class EvaluationClock:
             query = self._queries.get(key)
             if query is None or start.get(key) == upto:
                 continue  # removed meanwhile, or nothing new
-            after = start.get(key, query.start)
+            after = start.get(key, query.after)
             planned_after, instants = self._planned.get(key, (None, []))
             if not instants or planned_after != after or instants[-1] != upto:
                 instants = self._timelines.instants(query.windows, after, upto, None)
             if instants:
-                due.append((key, query.prepared, instants))
+                due.append((query.key, query.prepared, instants))
         return due
 
     def _next_limit(self) -> int:
@@ -202,7 +203,8 @@ class EvaluationClock:
     def _look(self) -> None:
         """See what was registered and appended since."""
         if self._registry.has_changed():
-            self._queries = self._registry.read()
+            registered = self._registry.read().values()
+            self._queries = {query.place: query for query in registered if query.lane is Lane.COMMON}
             self._timelines.follow((), (window for query in self._queries.values() for window in query.windows))
             self._stale = True
         if self._timelines.refresh():

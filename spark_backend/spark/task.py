@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget, Lane
 from spark_backend.registry import PreparedQuery
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 
@@ -16,42 +18,65 @@ DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 
 ANSWER_SCHEMA = (
     "key string, instant bigint, solutions string, triples array<string>, error string, "
-    "site string, read bigint, seconds double, deferred string"
+    "site string, read bigint, seconds double, deferred string, stopped boolean"
 )
 """One row: the answer of one query at one instant (``Answer``), its solutions a line each."""
 
-_COLUMNS = ["key", "instant", "solutions", "triples", "error", "site", "read", "seconds", "deferred"]
+_COLUMNS = ["key", "instant", "solutions", "triples", "error", "site", "read", "seconds", "deferred", "stopped"]
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
-def evaluation_task(root: Path, sites: SiteChoice = BY_SIZE) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for ``mapInArrow`` over DUE_SCHEMA, giving ANSWER_SCHEMA; ``sites`` says what it is to evaluate."""
-    return partial(_evaluate, str(root), sites)
+def evaluation_task(
+    root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: Budget
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for ``mapInArrow`` over DUE_SCHEMA, giving ANSWER_SCHEMA; ``sites`` says what it is to evaluate.
+
+    In the common lane, what takes more than ``budget.common`` is deferred.
+    """
+    return partial(_evaluate, str(root), sites, lane, budget if lane is Lane.OWN else budget.common)
 
 
-_evaluators: dict[tuple[str, SiteChoice], Any] = {}
-"""Per data directory: a worker process that is used again finds its connection and tables as it left them."""
+_evaluators: dict[tuple[str, SiteChoice, Lane], Any] = {}
+"""Per data directory: a worker that is used again finds its evaluator's connection and tables as it left them."""
 
 
-def _evaluate(root: str, sites: SiteChoice, batches: Iterator[Any]) -> Iterator[Any]:
-    from spark_backend.evaluation.evaluator import Evaluator
+def _evaluate(root: str, sites: SiteChoice, lane: Lane, budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
+    from spark_backend.evaluation.step import EvaluationError, evaluate
 
-    evaluator = _evaluators.get((root, sites))
-    if evaluator is None:
-        evaluator = _evaluators[root, sites] = Evaluator(Path(root), sites=sites, has_translation=has_translation)
-    evaluator.refresh()
+    evaluator = _evaluator(root, sites, lane, budget)
+    with contextlib.suppress(EvaluationError):  # whatever keeps it from refreshing, each evaluation says
+        evaluator.refresh()
     for batch in batches:
-        pending: list[tuple[str, Any]] = []
+        pending: list[tuple[str, Answer]] = []
         size = 0
         due = [(row["key"], row["prepared"], row["instants"]) for row in batch.to_pylist()]
-        for key, answer in evaluator.evaluate(due):
+        for key, answer in evaluate(evaluator, due, lane):
             pending.append((key, answer))
-            size += sum(map(len, answer.solutions)) + sum(map(len, answer.triples))
+            size += answer.size
             if size > _BATCH_BYTES:
                 yield _batch(pending)
                 pending, size = [], 0
         if pending:
             yield _batch(pending)
+
+
+def _evaluator(root: str, sites: SiteChoice, lane: Lane, budget: Budget) -> Any:
+    """An EvaluatorProcess: the source and the server read this module too, and need not import what evaluates."""
+    from spark_backend.evaluation.evaluator import Evaluator
+    from spark_backend.evaluation.process import EvaluatorProcess
+    from spark_backend.layout import Layout
+
+    known = _evaluators.get((root, sites, lane))
+    if known is not None and known.budget == budget:
+        return known
+    if known is not None:
+        known.close()
+
+    def make(spill: Path) -> Evaluator:
+        return Evaluator(Path(root), sites=sites, has_translation=has_translation, budget=budget, spill=spill)
+
+    evaluator = _evaluators[root, sites, lane] = EvaluatorProcess(Layout(Path(root)), lane, budget, make)
+    return evaluator
 
 
 def has_translation(query: PreparedQuery) -> bool:
@@ -66,18 +91,13 @@ def read_answers(rows: Any) -> list[tuple[str, Answer]]:
     """The answers in an Arrow table of ANSWER_SCHEMA, (key, answer), by key and instant."""
     columns = (rows[name].to_pylist() for name in _COLUMNS)
     answers = [
-        (
-            key,
-            Answer(
-                instant, solutions.split("\n") if solutions else [], triples, error, Site(site), read, seconds, deferred
-            ),
-        )
-        for key, instant, solutions, triples, error, site, read, seconds, deferred in zip(*columns, strict=True)
+        (key, Answer(instant, solutions.split("\n") if solutions else [], triples, error, Site(site), *others))
+        for key, instant, solutions, triples, error, site, *others in zip(*columns, strict=True)
     ]
     return sorted(answers, key=lambda one: (one[0], one[1].instant))
 
 
-def _batch(answers: list[tuple[str, Any]]) -> Any:
+def _batch(answers: list[tuple[str, Answer]]) -> Any:
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays(
@@ -92,6 +112,7 @@ def _batch(answers: list[tuple[str, Any]]) -> Any:
             pa.array([answer.read for _, answer in answers], pa.int64()),
             pa.array([answer.seconds for _, answer in answers], pa.float64()),
             pa.array([answer.deferred for _, answer in answers], pa.string()),
+            pa.array([answer.stopped for _, answer in answers], pa.bool_()),
         ],
         names=_COLUMNS,
     )

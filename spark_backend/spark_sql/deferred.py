@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
@@ -24,17 +24,6 @@ class SparkSql(Protocol):
     """
 
     def answers(self, prepared: str, instants: Sequence[Instant], rows: int) -> list[Answer]: ...
-
-
-def split_deferred(answers: Iterable[tuple[str, Answer]]) -> list[list[tuple[str, Answer]]]:
-    """A batch's answers in parts that can go out one after the other: what is complete, then each query that is not.
-
-    ``answers``: (key, answer), those of a query together and in order.
-    """
-    queries = [list(of_query) for _, of_query in groupby(answers, key=lambda one: one[0])]
-    waiting = [query for query in queries if any(answer.deferred is not None for _, answer in query)]
-    there = [one for query in queries if query not in waiting for one in query]
-    return [there, *waiting]
 
 
 def complete(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterator[tuple[str, Answer]]:

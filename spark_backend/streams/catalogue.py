@@ -29,13 +29,17 @@ class StreamEntry:
 
 @dataclass(frozen=True)
 class QueryEntry:
-    """A standing query: its text as registered, where its evaluations start, the stream of each window."""
+    """A standing query: its text as registered, where its evaluations start, the stream of each window.
+
+    ``budget``: the seconds and bytes of memory that were asked for it, if any were.
+    """
 
     name: str
     key: str
     text: str
     start: Instant | None
     streams: list[str]
+    budget: tuple[float | None, int | None] = (None, None)
 
 
 @dataclass

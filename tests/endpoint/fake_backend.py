@@ -74,6 +74,7 @@ class FakeBackend:
     retained: dict[str, Instant] = field(default_factory=dict)
     since: dict[str, Instant | None] = field(default_factory=dict)
     followed: list[StreamItem] = field(default_factory=list)
+    budgets: dict[str, float | None] = field(default_factory=dict)
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
@@ -211,7 +212,15 @@ class FakeBackend:
 
     # Queries
 
-    def register(self, name: str, query: ContinuousQuery, *, standing: bool, since: Instant | None = None) -> bool:
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        seconds: float | None = None,
+    ) -> bool:
         self._enter("register")
         with self._lock:
             known = {stream.settings.iri for stream in self._streams.values()}
@@ -222,6 +231,7 @@ class FakeBackend:
                     )
             new = name not in self._queries
             self.since[name] = since
+            self.budgets[name] = seconds
             self.history[name] = []
             self._queries[name] = QueryDescription(
                 name, query, standing, "waiting", since, None, None, 0, 0, None

@@ -30,6 +30,7 @@ from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget
 from spark_backend.engine import SparkBackend
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
@@ -79,8 +80,8 @@ def served(backend: str, directory: Path) -> Iterator[Served]:
 class _SelfStepping(SteppedPipeline):
     """Takes batches by itself, one after another, as Spark would."""
 
-    def __init__(self, layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> None:
-        super().__init__(layout, master, receive, sites)
+    def __init__(self, layout: Layout, master: str, receive: Receive, sites: SiteChoice, budget: Budget) -> None:
+        super().__init__(layout, master, receive, sites, budget)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
         self._evaluating = threading.Lock()
@@ -93,9 +94,9 @@ class _SelfStepping(SteppedPipeline):
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
 
-    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         with self._evaluating:
-            yield from list(super().answers(key, prepared, instants))
+            yield from list(super().answers(key, prepared, instants, budget))
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -22,7 +22,7 @@ _PATIENCE = 90.0
 
 
 class ServerProcess:
-    """A server on a free port over a data directory; ``with`` it, or start and stop it.
+    """A server on a free port over a data directory, with options; ``with`` it, or start and stop it.
 
     ``program`` is the command ``sparql-streams``, and ``directory`` where it is started: those of the checkout unless
     others are given.
@@ -32,11 +32,12 @@ class ServerProcess:
         self,
         data: Path,
         *,
+        options: Sequence[str] = (),
         program: Sequence[str] = (sys.executable, "-m", "endpoint.cli"),
         directory: Path = Path(__file__).parents[2],
     ) -> None:
         self.data = data
-        self._program, self._directory = program, directory
+        self._program, self._directory, self._options = program, directory, options
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -57,7 +58,7 @@ class ServerProcess:
     def start(self) -> float:
         """Start, and wait for the first answer of a one-shot query. Returns the seconds that took."""
         began = time.monotonic()
-        command = [*self._program, "serve", "--port", str(self.port), "--data", str(self.data)]
+        command = [*self._program, "serve", "--port", str(self.port), "--data", str(self.data), *self._options]
         with open(self.data.with_name(self.data.name + ".log"), "ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._directory)
         while time.monotonic() - began < _PATIENCE:

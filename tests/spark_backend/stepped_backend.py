@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from protocol.evaluations import Evaluation, Notice
@@ -11,8 +11,10 @@ from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget, Lane
 from spark_backend.engine import SparkBackend
 from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.step import Due, StepEvaluator, evaluate
 from spark_backend.layout import Layout
 from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.queries.statics import Quad
@@ -20,8 +22,9 @@ from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark.pipeline import Receive
 from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark.task import has_translation
-from spark_backend.spark_sql.deferred import SparkSql, complete, split_deferred
+from spark_backend.spark_sql.deferred import SparkSql, complete
 
+_BUDGET = Budget()
 BASE = "http://endpoint.example"
 
 
@@ -34,7 +37,9 @@ class SteppedPipeline:
         master: str,
         receive: Receive,
         sites: SiteChoice = BY_SIZE,
+        budget: Budget = _BUDGET,
         spark_sql: SparkSql | None = None,
+        evaluators: Mapping[Lane, StepEvaluator] | None = None,
     ) -> None:
         self._layout = layout
         self.receive = receive
@@ -42,7 +47,8 @@ class SteppedPipeline:
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
         self._clock = EvaluationClock(layout.root)
-        self._evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation)
+        evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation)
+        self._evaluators = evaluators or {Lane.COMMON: evaluator, Lane.OWN: evaluator}
         self._spark_sql = spark_sql or _NoSparkSql()
 
     def start(self) -> None:
@@ -51,10 +57,12 @@ class SteppedPipeline:
     def stop(self) -> None:
         """Nothing runs by itself."""
 
-    def answers(self, key: str, prepared: str, instants: Sequence[Instant]) -> Iterator[Answer]:
-        self._evaluator.refresh()
-        answers = sorted(self._evaluator.evaluate([(key, prepared, instants)]), key=lambda row: row[1].instant)
+    def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
+        answers = self._evaluated([(key, prepared, instants)], Lane.OWN)
         return iter([answer for _, answer in complete(answers, self._spark_sql)])
+
+    def cancel(self, key: str) -> None:
+        """Nothing runs by itself."""
 
     def step(self) -> bool:
         """One micro-batch; False when nothing is due."""
@@ -63,13 +71,15 @@ class SteppedPipeline:
             return False
         due = self._clock.due(self.offset, end)
         self.batches.append(due)
-        self._evaluator.refresh()
-        # As Spark hands them over: the answers of a query in order of their instants, whatever they were made with.
-        batch = sorted(self._evaluator.evaluate(due), key=lambda row: (row[0], row[1].instant))
-        for answers in split_deferred(batch):
-            self.receive(list(complete(answers, self._spark_sql)))
+        self.receive(self._evaluated(due, Lane.COMMON))
         self.offset = end
         return True
+
+    def _evaluated(self, due: Sequence[Due], lane: Lane) -> list[tuple[str, Answer]]:
+        """As Spark hands them over: the answers of a query in order of their instants, whatever they were made with."""
+        evaluator = self._evaluators[lane]
+        evaluator.refresh()
+        return sorted(evaluate(evaluator, due, lane), key=lambda row: (row[0], row[1].instant))
 
 
 class _NoSparkSql:
@@ -109,13 +119,15 @@ class SteppedBackend:
         *,
         sites: SiteChoice = BY_SIZE,
         spark_sql: SparkSql | None = None,
+        evaluators: Callable[[Layout], Mapping[Lane, StepEvaluator]] | None = None,
     ) -> None:
         self.now = clock
         self.graphs = graphs or Graphs()
         self.pipeline: SteppedPipeline
 
-        def make(layout: Layout, master: str, receive: Receive, sites: SiteChoice) -> SteppedPipeline:
-            self.pipeline = SteppedPipeline(layout, master, receive, sites, spark_sql)
+        def make(layout: Layout, master: str, receive: Receive, sites: SiteChoice, budget: Budget) -> SteppedPipeline:
+            made = None if evaluators is None else evaluators(layout)
+            self.pipeline = SteppedPipeline(layout, master, receive, sites, budget, spark_sql, made)
             return self.pipeline
 
         self.backend = SparkBackend(
@@ -136,9 +148,13 @@ class SteppedBackend:
         self.backend.register(name, query, standing=standing, since=since)
 
     def run(self) -> None:
-        """Take batches until nothing is due."""
-        while self.pipeline.step():
+        """Take batches, and turns in lanes of their own, until nothing is due."""
+        while self.pipeline.step() or self.turn():
             pass
+
+    def turn(self) -> bool:
+        """One turn in a lane of its own; False when nothing is due there."""
+        return self.backend._lanes.turn()
 
     def running(self, name: str) -> RunningQuery:
         """The query as the engine has it."""

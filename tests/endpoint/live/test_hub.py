@@ -463,9 +463,16 @@ def test_moving_the_start_back_ends_nobody_s_stream_and_repeats_nothing() -> Non
         await until(lambda: first.instants == [3000])
         register = backend.register
 
-        def anew(name: str, query: ContinuousQuery, *, standing: bool, since: int | None = None) -> bool:
+        def anew(
+            name: str,
+            query: ContinuousQuery,
+            *,
+            standing: bool,
+            since: int | None = None,
+            seconds: float | None = None,
+        ) -> bool:
             backend.push(Ended(name, "the query was replaced"))  # as a backend tells of the one before
-            new = register(name, query, standing=standing, since=since)
+            new = register(name, query, standing=standing, since=since, seconds=seconds)
             backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(1, 4)))
             return new
 

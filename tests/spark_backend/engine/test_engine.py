@@ -13,6 +13,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticErro
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
@@ -332,8 +333,8 @@ def test_after_a_restart_istream_passes_over_a_failed_evaluation_too(
     again = opened()
     real = again.pipeline.answers
 
-    def failing_at_4(key: str, prepared: str, instants: list[int]) -> Iterator[Answer]:
-        return (Answer(4, [], [], "too much") if a.instant == 4 else a for a in real(key, prepared, instants))
+    def failing_at_4(key: str, prepared: str, instants: list[int], budget: Budget) -> Iterator[Answer]:
+        return (Answer(4, [], [], "too much") if a.instant == 4 else a for a in real(key, prepared, instants, budget))
 
     monkeypatch.setattr(again.pipeline, "answers", failing_at_4)
     post(again, 7)

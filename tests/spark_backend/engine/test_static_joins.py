@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_backend.budget import Lane
+from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.queries.statics import Quad
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -48,7 +50,9 @@ def labels(stepped: SteppedBackend, name: str = "q") -> dict[int, list[str]]:
 
 def made(stepped: SteppedBackend) -> list[str]:
     """The tables of joined static patterns that the evaluator has made and keeps."""
-    tables = stepped.pipeline._evaluator._connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    evaluator = stepped.pipeline._evaluators[Lane.COMMON]
+    assert isinstance(evaluator, Evaluator)
+    tables = evaluator._connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
     return sorted(name for (name,) in tables if name.startswith("joined_"))
 
 

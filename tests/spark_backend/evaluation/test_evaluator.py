@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from protocol.language.model import Form
 from protocol.windows.spec import TimeWindow
+from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation import evaluator as evaluator_module
 from spark_backend.spark import task
 from tests.spark_backend.evaluation.evaluated_log import WINDOW_GRAPH, Element, Site, bindings, one_shot
@@ -136,7 +137,7 @@ def test_the_task_gives_an_answer_row_for_each_due_instant(site: Site) -> None:
     due = pa.RecordBatch.from_pylist(
         [{"key": "one", "prepared": name, "instants": [10, 20]}, {"key": "two", "prepared": name, "instants": [10]}]
     )
-    batches = list(task.evaluation_task(site.layout.root)(iter([due])))
+    batches = list(task.evaluation_task(site.layout.root, lane=Lane.COMMON, budget=Budget())(iter([due])))
     rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: (row["key"], row["instant"]))
     assert [(row["key"], row["instant"], len(row["solutions"].splitlines()), row["error"]) for row in rows] == [
         ("one", 10, 1, None),

@@ -24,6 +24,7 @@ from protocol.windows.spec import (
 )
 from protocol.windows.timeline import END
 from spark_backend.answers.documents import DocumentWriter
+from spark_backend.budget import Budget
 from spark_backend.compiler.plan import compile_query
 from spark_backend.log.writer import StreamLog
 from spark_backend.queries.outputs import Outputs
@@ -92,7 +93,7 @@ class Watched:
         registered = RegisteredQuery(f"{name}.1", members, "", start)
         plan = compile_query(query, present=lambda _: False)
         running = RunningQuery(
-            name, query, True, registered, plan, frozenset(), DocumentWriter(query, plan.variables)
+            name, query, True, registered, plan, frozenset(), DocumentWriter(query, plan.variables), Budget()
         )  # fmt: skip
         self.queries.put(running)
         self.timelines.follow([], self.queries.windows)

@@ -14,11 +14,12 @@ import pytest
 from protocol.errors import UnsupportedFeature
 from protocol.evaluations import Evaluation, Failed
 from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.site import Site, SiteChoice
 from spark_backend.spark.task import _batch, read_answers
-from spark_backend.spark_sql.deferred import complete, split_deferred
+from spark_backend.spark_sql.deferred import complete
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 SPARK = SiteChoice(Site.SPARK)
@@ -145,13 +146,6 @@ def test_what_fails_at_spark_sql_is_an_error_and_takes_no_other_query_down(tmp_p
     stepped.close()
 
 
-def test_what_the_tasks_have_answered_goes_out_before_spark_sql_is_asked() -> None:
-    here, later = Answer(5, [], []), Answer(10, [], [], site=Site.SPARK, read=7, deferred="file")
-    batch = [("a", here), ("a", later), ("b", here), ("c", later)]
-    assert split_deferred(batch) == [[("b", here)], [("a", here), ("a", later)], [("c", later)]]
-    assert split_deferred([]) == [[]]
-
-
 class Counting:
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[int, ...]]] = []
@@ -187,7 +181,7 @@ def test_an_answer_tells_its_site_what_was_read_and_how_long_it_took(tmp_path: P
     stepped.run()
     for name in ("q", "r"):
         prepared = stepped.running(name).registered.prepared
-        answers = list(stepped.pipeline.answers(name, prepared, [5, 10, 15]))
+        answers = list(stepped.pipeline.answers(name, prepared, [5, 10, 15], Budget()))
         assert [answer.read for answer in answers] == [10, 20, 20]
         assert {answer.site for answer in answers} == {Site.DUCKDB}
         assert all(0 < answer.seconds < 60 for answer in answers)

@@ -1,0 +1,42 @@
+"""What one evaluation may take, and the two lanes in which evaluations are made (docs/architecture.md, "Two lanes")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Lane(StrEnum):
+    """``common``: the streaming query, in which light queries are evaluated together. ``own``: jobs of one query."""
+
+    COMMON = "common"
+    OWN = "own"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one evaluation may take: ``seconds``, and bytes of ``memory`` and of its ``answer``.
+
+    It may put as many bytes again as it has memory into files of its own.
+    """
+
+    seconds: float = 30.0
+    memory: int = 2**31
+    answer: int = 2**27
+
+    def asked(self, seconds: float | None, memory: int | None) -> Budget:
+        """This budget with what a client asks for, which can only be less."""
+        return replace(
+            self,
+            seconds=self.seconds if seconds is None else min(self.seconds, seconds),
+            memory=self.memory if memory is None else min(self.memory, memory),
+        )
+
+    @property
+    def common(self) -> Budget:
+        """What an evaluation may take in the common lane, where others wait for it."""
+        return replace(self, seconds=min(self.seconds, COMMON_SECONDS), answer=min(self.answer, COMMON_ANSWER))
+
+
+COMMON_SECONDS = 0.3
+COMMON_ANSWER = 2**24

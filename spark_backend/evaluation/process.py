@@ -1,0 +1,208 @@
+"""An evaluator in a process of its own, which is ended where an evaluation takes more than its budget.
+
+DuckDB can be interrupted, a call of the prelude into Oxigraph cannot, and neither gives back all of its memory; a
+process can be ended whatever it does. It is forked, so that another is there in some 0.1 s: what is lost are caches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget, Lane
+from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped
+from spark_backend.layout import Layout
+
+_GRACE_SECONDS = 10.0
+_PLANNING_SECONDS = 20.0
+_SHARED_SECONDS = 1.0
+_TOGETHER = 4
+"""In the common lane several evaluations may take so many times as long as one."""
+_BUSY = 4
+"""In the common lane time is the process's own: on a busy machine it may take so many times as long, and no longer."""
+_NICE = 10
+_PROCESS_MEMORY = 2**28
+"""Bytes of a process beside its budget: what it has when it starts, and does not touch."""
+_PR_SET_PDEATHSIG = 1
+
+
+class EvaluatorProcess:
+    """Makes evaluations as an ``Evaluator`` does, each within a budget. Not for use by several threads at once.
+
+    ``make(spill)`` makes that evaluator, in the process.
+    """
+
+    def __init__(self, layout: Layout, lane: Lane, budget: Budget, make: Callable[[Path], Evaluator]) -> None:
+        self.budget = budget
+        self.at_once = 2.0**16
+        self._layout = layout
+        self._lane = lane
+        self._make = make
+        self._process: Any = None
+        self._connection: Connection
+        self._spill: Path
+
+    def refresh(self) -> None:
+        """See what has been appended to the logs since."""
+        self._ask(_PLANNING_SECONDS, "refresh")
+
+    def plan(self, due: Sequence[Due]) -> Planned:
+        planned: Planned = self._ask(_PLANNING_SECONDS, "plan", list(due))
+        return planned
+
+    def run(self, step: Step) -> list[tuple[str, Answer]]:
+        seconds = self.budget.seconds
+        if self._lane is Lane.COMMON:
+            # What others read as well is not put down to this one.
+            self._ask(_SHARED_SECONDS, "prepare", step)
+            seconds *= min(step.size, _TOGETHER)
+        else:
+            began = time.monotonic()
+            self._ask(seconds, "prepare", step)
+            seconds = max(0.0, seconds - (time.monotonic() - began))
+        answers: list[tuple[str, Answer]] = self._ask(seconds, "answers", step)
+        return answers
+
+    def close(self) -> None:
+        """End the process, whatever it is doing, and remove what it has spilt."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.join()
+            process.close()
+            self._connection.close()
+            shutil.rmtree(self._spill, ignore_errors=True)
+
+    def _ask(self, seconds: float, method: str, *arguments: object) -> Any:
+        if self._process is None:
+            self._start()
+        try:
+            self._connection.send((seconds, method, arguments))
+            if not self._answers_within(seconds):
+                raise Stopped(f"it was stopped after {self.budget.seconds:g} s, the time that one evaluation has")
+            answer = self._connection.recv()
+        except (EOFError, ConnectionError):
+            self._process.join()
+            ended = self._process.exitcode
+            how = signal.Signals(-ended).name if ended < 0 else f"code {ended}"
+            self.close()
+            raise Stopped(
+                f"its process ended ({how}): it needs more memory than its budget of {self.budget.memory} bytes, "
+                "or is nested too deeply"
+            ) from None
+        except BaseException:
+            # Over its time, or whoever asked was interrupted: there is an answer on its way that nobody waits for.
+            self.close()
+            raise
+        if isinstance(answer, EvaluationError):
+            raise answer
+        return answer
+
+    def _answers_within(self, seconds: float) -> bool:
+        if self._lane is Lane.OWN:
+            return self._connection.poll(seconds)
+        began = self._processor_seconds()
+        for _ in range(_BUSY):
+            if self._connection.poll(seconds):
+                return True
+            if self._processor_seconds() - began >= seconds:
+                return False
+        return False
+
+    def _processor_seconds(self) -> float:
+        try:
+            times = psutil.Process(self._process.pid).cpu_times()
+        except psutil.NoSuchProcess:
+            return 0.0
+        return float(times.user + times.system)
+
+    def _start(self) -> None:
+        remove_orphaned_spill(self._layout)
+        method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+        context: Any = multiprocessing.get_context(method)
+        self._connection, theirs = context.Pipe()
+        arguments = (theirs, self._connection, self._layout.spill, self._lane, self.budget, self._make)
+        self._process = context.Process(target=_serve, args=arguments, name="evaluator", daemon=True)
+        self._process.start()
+        theirs.close()
+        self._spill = self._layout.spill / _spill_name(self._process.pid)
+
+
+def remove_orphaned_spill(layout: Layout) -> None:
+    """Remove what processes of this machine have left that were ended together with those who would have."""
+    for directory in layout.spill.glob(_spill_name("*")):
+        if not psutil.pid_exists(int(directory.name.rpartition(".")[2])):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _spill_name(pid: int | str) -> str:
+    return f"{socket.gethostname()}.{pid}"
+
+
+def _serve(
+    connection: Connection,
+    theirs: Connection,
+    spill: Path,
+    lane: Lane,
+    budget: Budget,
+    make: Callable[[Path], Evaluator],
+) -> None:
+    """The program of the process: answers one question after another until nobody is there to ask."""
+    theirs.close()
+    _end_with_the_parent()
+    if lane is Lane.OWN:
+        os.nice(_NICE)
+    evaluator = make(spill / _spill_name(os.getpid()))
+    _bound_memory(budget.memory)
+    while True:
+        try:
+            seconds, method, arguments = connection.recv()
+        except EOFError:
+            return
+        # For where the parent's end is not noticed otherwise: the kernel ends what runs away.
+        signal.setitimer(signal.ITIMER_PROF, seconds + _GRACE_SECONDS if seconds < 1e6 else 0)
+        try:
+            answer = getattr(evaluator, method)(*arguments)
+        except EvaluationError as error:
+            answer = error
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        try:
+            connection.send(answer)
+        except MemoryError:
+            connection.send(Stopped(f"its answer needs more memory than its budget of {budget.memory} bytes"))
+
+
+def _end_with_the_parent() -> None:
+    """Have the kernel kill this process when its parent ends, in the middle of whatever it does (Linux)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("500")
+
+
+def _bound_memory(memory: int) -> None:
+    """Let what this process takes from here on fail beyond so many bytes; maps of files are not counted (Linux)."""
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        limit = pages * os.sysconf("SC_PAGE_SIZE") + memory + _PROCESS_MEMORY
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))

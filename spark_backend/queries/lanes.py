@@ -1,0 +1,135 @@
+"""Lanes of their own for queries whose evaluations hold up others: in turn, a few at once (docs/architecture.md).
+
+What a query is due for follows from its position, so nothing is kept of a lane: lost, it is begun again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from protocol.errors import Unavailable
+from protocol.time import Instant
+from spark_backend.answers.answer import Answer
+from spark_backend.budget import COMMON_SECONDS, Lane
+from spark_backend.queries.delivery import Delivery
+from spark_backend.queries.running_queries import RunningQueries, RunningQuery
+from spark_backend.streams.timelines import Timelines
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 2
+"""So many queries are evaluated at once in lanes of their own; the others wait for their turns."""
+_TURN_SECONDS = 1.0
+"""A turn is as many instants as take so long; one at least."""
+_MOST_INSTANTS = 64
+_CHEAP_BEFORE_RETURN = 8
+"""After so many cheap evaluations a query is back in the common lane; after more, each time it has left it again."""
+_LONGEST_STAY = 1024
+_PAUSE, _LONG_PAUSE = 0.05, 1.0
+
+
+class OwnLanes:
+    """Evaluates the queries that are in lanes of their own, each from where it is. ``publish`` writes the registry."""
+
+    def __init__(
+        self, running: RunningQueries, timelines: Timelines, delivery: Delivery, publish: Callable[[], None]
+    ) -> None:
+        self._running = running
+        self._timelines = timelines
+        self._delivery = delivery
+        self._publish = publish
+        self._busy: set[str] = set()
+        self._turns: dict[str, int] = {}
+        self._turn = 0
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        self._threads = [threading.Thread(target=self._run, name=f"lane-{n}", daemon=True) for n in range(AT_ONCE)]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Begin no further turn; those that have begun end with the pipeline."""
+        self._stopping.set()
+
+    def turn(self) -> bool:
+        """Evaluate what is due of the query that has waited for longest; False if none is due.
+
+        Raises Unavailable while nothing is evaluated.
+        """
+        with self._running.lock:
+            found = self._next()
+            if found is None:
+                return False
+            running, instants = found
+            registered, budget = running.registered, running.budget
+            self._turn += 1
+            self._turns[registered.key] = self._turn
+            self._busy.add(registered.key)
+        try:
+            evaluations = self._delivery.evaluations
+            answers = list(evaluations.answers(registered.key, registered.prepared, instants, budget))
+            self._delivery.receive([(registered.key, answer) for answer in answers], Lane.OWN)
+            self._look_whether_cheap(running, answers)
+        except Unavailable:
+            with self._running.lock:
+                removed = self._running.get(running.name) is not running
+            if not removed:
+                raise
+        finally:
+            with self._running.lock:
+                self._busy.discard(registered.key)
+        return True
+
+    def _next(self) -> tuple[RunningQuery, list[Instant]] | None:
+        waiting = [
+            running
+            for running in self._running
+            if running.registered.lane is Lane.OWN and running.evaluable and running.registered.key not in self._busy
+        ]
+        if not waiting:
+            return None
+        self._timelines.refresh()
+        for running in sorted(waiting, key=lambda one: self._turns.get(one.registered.key, 0)):
+            upto = self._timelines.watermark(running.logs)
+            if upto is not None:
+                limit = _instants_of_turn(running)
+                instants = self._timelines.instants(running.windows, running.position, upto, limit)
+                if instants:
+                    return running, instants
+        return None
+
+    def _look_whether_cheap(self, running: RunningQuery, answers: Sequence[Answer]) -> None:
+        with self._running.telling, self._running.lock:
+            for answer in answers:
+                cheap = answer.error is None and answer.seconds < COMMON_SECONDS / 2 and not answer.for_spark_sql
+                running.cheap = running.cheap + 1 if cheap else 0
+            stay = min(_CHEAP_BEFORE_RETURN << running.registered.moves, _LONGEST_STAY)
+            if running.cheap >= stay and running.registered.lane is Lane.OWN and running.evaluable:
+                running.cheap = 0
+                running.registered = running.registered.in_common_lane(running.position)
+                self._publish()
+                log.info("the query %s is back in the common lane", running.name)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                pause = 0.0 if self.turn() else _PAUSE
+            except Unavailable:
+                pause = _LONG_PAUSE
+            except Exception:
+                log.exception("a turn in a lane of its own failed")
+                pause = _LONG_PAUSE
+            if pause:
+                self._stopping.wait(pause)
+
+
+def _instants_of_turn(running: RunningQuery) -> int:
+    """One where it is not known what an evaluation takes."""
+    last = running.measurements.last
+    if last is None or last.error is not None or running.cheap == 0:
+        return 1
+    return max(1, min(_MOST_INSTANTS, int(_TURN_SECONDS / max(last.seconds, 0.001))))
