@@ -13,6 +13,7 @@ import pyoxigraph as ox
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document
+from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.formats.negotiation import media_type_of
 from protocol.sparql.iris import resolve
@@ -73,10 +74,11 @@ class Fetching:
             )
         try:
             check_document(body, syntax)
-            parsed = ox.parse(
-                body, format=syntax.oxigraph, base_iri=found, without_named_graphs=True, rename_blank_nodes=True
-            )  # fmt: skip
-            written = ox.serialize((quad.triple for quad in parsed), format=ox.RdfFormat.N_TRIPLES) or b""
+            with long_token_refused(body, syntax):
+                parsed = ox.parse(
+                    body, format=syntax.oxigraph, base_iri=found, without_named_graphs=True, rename_blank_nodes=True
+                )  # fmt: skip
+                written = ox.serialize((quad.triple for quad in parsed), format=ox.RdfFormat.N_TRIPLES) or b""
         except (SyntaxError, ValueError) as error:
             raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {error}") from None
         return written.decode()

@@ -77,7 +77,7 @@ class GraphStore:
         try:
             with self.changing():
                 self.oxigraph.bulk_load(path=str(path), format=syntax, base_iri=path.resolve().as_uri())
-        except (SyntaxError, OSError, ValueError) as error:
+        except (SyntaxError, OSError, ValueError, MemoryError) as error:
             raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
 
     def close(self) -> None:

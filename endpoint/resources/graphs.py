@@ -21,6 +21,7 @@ from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, NotFound, ProtocolError
 from protocol.formats.document_checks import check_document
+from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
 from protocol.sparql.dataset import require_absolute
@@ -184,10 +185,11 @@ def _triples(body: bytes, syntax: RdfSyntax, base: str | None) -> list[ox.Triple
     """The body's triples, with blank nodes of their own; base is the graph's own IRI (section 4.1)."""
     try:
         check_document(body, syntax)
-        parsed = ox.parse(
-            body, format=syntax.oxigraph, base_iri=base, without_named_graphs=True, rename_blank_nodes=True
-        )  # fmt: skip
-        return [quad.triple for quad in parsed]
+        with long_token_refused(body, syntax):
+            parsed = ox.parse(
+                body, format=syntax.oxigraph, base_iri=base, without_named_graphs=True, rename_blank_nodes=True
+            )  # fmt: skip
+            return [quad.triple for quad in parsed]
     except SyntaxError as error:
         raise InvalidGraph(error.msg, line=error.lineno, column=error.offset) from None
     except ValueError as error:

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyoxigraph
 
+from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.media_types import RdfSyntax
 from protocol.terms import XSD
 from spark_backend.ingest.quads import Quads, no_graphs, split_graphs
 from spark_backend.ingest.statements import as_text
@@ -130,8 +132,9 @@ def _are_canonical(quads: Quads) -> bool:
     if b"<<" in document:
         return False  # triple terms nest, in the worst case deeper than the parser's stack
     try:
-        statements = pyoxigraph.parse(document, pyoxigraph.RdfFormat.N_TRIPLES)
-        return bool(pyoxigraph.serialize(statements, format=pyoxigraph.RdfFormat.N_TRIPLES) == document)
+        with long_token_refused(document, RdfSyntax.N_TRIPLES):
+            statements = pyoxigraph.parse(document, pyoxigraph.RdfFormat.N_TRIPLES)
+            return bool(pyoxigraph.serialize(statements, format=pyoxigraph.RdfFormat.N_TRIPLES) == document)
     except SyntaxError:
         return False
 

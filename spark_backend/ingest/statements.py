@@ -13,6 +13,7 @@ import pyoxigraph
 
 from protocol.errors import InvalidMessage
 from protocol.formats.json_depth import check_json_depth
+from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import check_xml
 from spark_backend.ingest.quads import Quads, split_statements
@@ -56,9 +57,10 @@ def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> bytes
 
 def canonical_flat_statements(document: bytes, format: RdfSyntax, base: str) -> bytes:
     """As ``canonical_statements``, for a document known to hold nothing that nests deeply."""
-    serialised = pyoxigraph.serialize(
-        pyoxigraph.parse(document, format.oxigraph, base_iri=base), format=pyoxigraph.RdfFormat.N_QUADS
-    )
+    with long_token_refused(document, format):
+        serialised = pyoxigraph.serialize(
+            pyoxigraph.parse(document, format.oxigraph, base_iri=base), format=pyoxigraph.RdfFormat.N_QUADS
+        )
     assert serialised is not None  # no output was named, so the bytes are returned
     return serialised
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages import json_lines
 from protocol.messages.body_type import BodyType, Grouping
@@ -43,3 +44,13 @@ def test_lines_of_json_ld_have_the_context_before_them() -> None:
     for body in (b"\n".join(lines), json_lines.join(list(json_lines.divide(lines)))):
         statements = read_statements(body, BodyType(RdfSyntax.JSON_LD, Grouping.LINES), "http://base/")
         assert statements.counts == [0, 1, 1]
+
+
+@pytest.mark.parametrize("marker", ["", "# @message\n"])
+@pytest.mark.parametrize("syntax", [RdfSyntax.N_TRIPLES, RdfSyntax.TURTLE])
+def test_a_literal_that_the_parser_does_not_hold_is_refused_with_its_place(syntax: RdfSyntax, marker: str) -> None:
+    body = '<http://a/s> <http://a/p> "1" .\n' * 2000 + f'{marker}<http://a/s> <http://a/p> "é{"x" * 2**24}" .\n'
+    grouping = Grouping.MARKERS if marker else Grouping.SINGLE
+    with pytest.raises(InvalidMessage, match=r"message [12].*longer than 16 MiB") as refused:
+        read_statements(body.encode(), BodyType(syntax, grouping), "http://base/")
+    assert (refused.value.line, refused.value.column) == (2002 if marker else 2001, 27)
