@@ -118,7 +118,8 @@ class Backend(Protocol):
     def store_changed(self) -> None:
         """The endpoint's dataset was changed: evaluations planned from now on see it. Returns once that is so."""
 
-    def health(self) -> Health: ...
+    def health(self) -> Health:
+        """How it is, at once: this alone is asked in the event loop, so that no work can keep it waiting."""
 
     def start(self) -> None:
         """Start Spark behind the caller's back; returns at once."""

@@ -25,6 +25,8 @@ LEAST_LENGTH = 16
 REALM = "sparql-streams"
 PARAMETER = "access_token"
 
+_OPEN = frozenset({"", "/", "/health", "/health/live", "/health/ready"})
+
 TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*\Z")
 """What a bearer token looks like (RFC 6750 section 2.1)."""
 
@@ -190,7 +192,7 @@ def required_scope(method: str, path: str) -> Scope | None:
     segments = path.split("/")
     first = segments[1] if len(segments) > 1 else ""
     reading = method in ("GET", "HEAD")
-    if method == "OPTIONS" or (reading and (path in ("", "/", "/health") or first == "page")):
+    if method == "OPTIONS" or (reading and (path in _OPEN or first == "page")):
         return None
     if reading:
         return Scope.READ

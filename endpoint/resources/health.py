@@ -1,26 +1,95 @@
-"""The resource ``/health``: liveness and readiness."""
+"""The resources ``/health``, ``/health/live`` and ``/health/ready`` (docs/operations.md, "Health and metrics")."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from endpoint.services import services_of
+from endpoint.readers.errors import Overloaded
+from endpoint.readers.exchange import QueryQuestion
+from endpoint.readers.limits import QueryLimits
+from endpoint.services import Services, services_of
+from protocol.errors import ProtocolError
+from protocol.formats.media_types import SolutionsFormat
+
+ONE_SHOT_SECONDS = 5.0
+"""So long may a query that asks nothing take."""
+
+_PARTS = ("oneShot", "continuous")
+
+
+class UnknownPart(ProtocolError):
+    """The parameter ``part`` names none of what can be ready."""
+
+    title = "No such part"
 
 
 async def health(request: Request) -> Response:
     """200 while the process can serve, 503 once the backend has failed; ``ready`` once queries are evaluated."""
-    services = services_of(request.app)
-    reported = await services.threads.run(services.backend.health)
+    reported = services_of(request.app).backend.health()
     document = {
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",
         "backend": {"state": reported.state, "detail": reported.detail},
         **({"warnings": list(reported.warnings)} if reported.warnings else {}),
     }
-    status = 503 if reported.state == "failed" else 200
+    return _response(document, 503 if reported.state == "failed" else 200)
+
+
+async def live(request: Request) -> Response:
+    """200: the event loop turns. What has failed beside it is started again, and no reason to end this process."""
+    return _response({"status": "ok"}, 200)
+
+
+async def ready(request: Request) -> Response:
+    """200 if all parts, or the one that ``?part=`` names, can answer, else 503; each with what there is to say."""
+    services = services_of(request.app)
+    asked = request.query_params.getlist("part") or _PARTS
+    for part in asked:
+        if part not in _PARTS:
+            raise UnknownPart(f"there is no part {part!r}: ask for one of {', '.join(_PARTS)}, or leave it out")
+    parts: dict[str, dict[str, Any]] = {}
+    if "oneShot" in asked:
+        parts["oneShot"] = await _one_shot(services)
+    if "continuous" in asked:
+        reported = services.backend.health()
+        parts["continuous"] = {"ready": reported.state == "running", "detail": reported.detail}
+    all_ready = all(part["ready"] for part in parts.values())
+    return _response({"ready": all_ready, "parts": parts}, 200 if all_ready else 503)
+
+
+async def _one_shot(services: Services) -> dict[str, Any]:
+    """Whether a query over the store is answered. That others wait for their turn is no fault of the endpoint."""
+    question = QueryQuestion("ASK {}", SolutionsFormat.JSON.value)
+    try:
+        async with (
+            asyncio.timeout(ONE_SHOT_SECONDS),
+            services.readers.answer(question, QueryLimits(ONE_SHOT_SECONDS)) as answer,
+        ):
+            async for _ in answer.rest():
+                pass
+    except Overloaded as error:
+        return {"ready": True, "detail": error.detail}
+    except TimeoutError:
+        if services.readers.processes:
+            return {"ready": True, "detail": f"{services.readers.waiting} queries wait for their turn"}
+        return {"ready": False, "detail": "no process for queries has started yet"}
+    except (ProtocolError, OSError) as error:
+        return {"ready": False, "detail": str(error)}
+    return {"ready": True, "detail": "queries are answered"}
+
+
+def _response(document: Mapping[str, Any], status: int) -> Response:
     return JSONResponse(document, status_code=status, headers={"Cache-Control": "no-store"})
 
 
-routes: list[BaseRoute] = [Route("/health", health)]
+routes: list[BaseRoute] = [
+    Route("/health", health),
+    Route("/health/live", live),
+    Route("/health/ready", ready),
+]

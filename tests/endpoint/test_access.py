@@ -101,7 +101,7 @@ def test_a_request_needs_a_token_with_its_scope(
 
 
 def test_health_and_the_page_are_open(client: TestClient) -> None:
-    for path in ("/health", "/", "/page/main.js"):
+    for path in ("/health", "/health/live", "/health/ready", "/", "/page/main.js"):
         assert client.get(path).status_code == 200
         assert client.get(path, headers=bearer(UNKNOWN)).status_code == 200
     assert client.options("/sparql").status_code == 204

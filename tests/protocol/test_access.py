@@ -46,7 +46,8 @@ TOKENS = Tokens(
         ("GET", "/queries/q/results", Scope.READ), ("PUT", "/queries/q", Scope.STREAM),
         ("DELETE", "/queries/q", Scope.STREAM), ("GET", "/pages", Scope.READ), ("POST", "/page/x", Scope.WRITE),
         ("POST", "/", Scope.WRITE), ("GET", "//health", Scope.READ), ("POST", "//streams/s", Scope.WRITE),
-        ("GET", "/health/", Scope.READ), ("QUERY", "/graphs", Scope.WRITE),
+        ("GET", "/health/", Scope.READ), ("GET", "/health/live", None), ("HEAD", "/health/ready", None),
+            ("QUERY", "/graphs", Scope.WRITE),
     ],
 )  # fmt: skip
 def test_each_resource_needs_its_scope(method: str, path: str, scope: Scope | None) -> None:

@@ -22,3 +22,31 @@ def test_health_tells_liveness_and_readiness(
     assert response.status_code == status
     assert response.json()["ready"] is ready
     assert response.json()["backend"] == {"state": state, "detail": "because"}
+
+
+def test_a_process_lives_whatever_has_failed_beside_it(client: TestClient, backend: FakeBackend) -> None:
+    backend.state = "failed"
+    response = client.get("/health/live")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+    assert response.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("state", ["starting", "running", "stalled", "failed"])
+def test_readiness_says_which_part_is_not_ready_and_why(client: TestClient, backend: FakeBackend, state: str) -> None:
+    backend.state, backend.detail = state, "because"
+    running = state == "running"
+    one_shot = {"ready": True, "detail": "queries are answered"}
+    continuous = {"ready": running, "detail": "because"}
+    for query, parts in (
+        ("", {"oneShot": one_shot, "continuous": continuous}),
+        ("?part=oneShot", {"oneShot": one_shot}),
+        ("?part=continuous", {"continuous": continuous}),
+    ):
+        response = client.get(f"/health/ready{query}")
+        ready = all(part["ready"] for part in parts.values())
+        assert response.json() == {"ready": ready, "parts": parts}
+        assert response.status_code == (200 if ready else 503)
+        assert client.head(f"/health/ready{query}").status_code == response.status_code
+    refused = client.get("/health/ready?part=all")
+    assert refused.status_code == 400
+    assert "oneShot, continuous" in refused.json()["detail"]
