@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from protocol.formats.media_types import RdfSyntax
-from protocol.messages.turtle_tokens import LINE_END, TURTLE_TOKEN
+from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
 
 LONGEST_TOKEN = 16 * 2**20
 """Bytes."""

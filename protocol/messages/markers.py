@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
 from protocol.messages.message import Message
-from protocol.messages.turtle_tokens import LINE_END, TURTLE_TOKEN
 
 MARKER = b"# @message"
 """A marker as programs write it."""

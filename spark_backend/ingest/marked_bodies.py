@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.turtle_tokens import LINE_END
 from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, is_preamble, message_bounds
-from protocol.messages.turtle_tokens import LINE_END
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statements import (

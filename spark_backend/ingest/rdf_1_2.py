@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.messages.turtle_tokens import LINE_END, TURTLE_TOKEN
+from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
 
 _TRIPLE_TERM = "<<("
 _DIRECTIONS = ("--ltr", "--rtl")  # no other canonical term ends so: IRIs end in '>', labels here in a letter or digit
