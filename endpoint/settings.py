@@ -55,8 +55,10 @@ class Settings:
 
     ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
     the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
-    body of a request, decoded; ``max_live_queries`` the continuous queries that nobody registered; ``max_listeners``
-    the open result streams together with those who wait for a next answer.
+    body of a request, decoded; in a server of our own a request has to come whole within ``request_timeout`` (seconds,
+    and one more for each KiB of it) over one of at most ``max_connections``. ``max_live_queries`` bounds the continuous
+    queries that nobody registered; ``max_listeners`` the open result streams together with those who wait for a next
+    answer.
     """
 
     host: str = "127.0.0.1"
@@ -80,6 +82,8 @@ class Settings:
     allow_fetch: AllowList = NOTHING
     tokens: Tokens = EVERYTHING_OPEN
     max_request_bytes: int = 2**26
+    request_timeout: float = 20.0
+    max_connections: int = 12_000
     max_live_queries: int = 100
     max_listeners: int = 10_000
     frozen_after: float = 10.0
@@ -294,6 +298,8 @@ _READERS: dict[str, Any] = {
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),
     "allow_fetch": _allow_list,
     "tokens": _tokens,
+    "request_timeout": lambda value: _seconds("request_timeout", value),
+    "max_connections": lambda value: _number("max_connections", value, 1, 1_000_000),
     "max_request_bytes": lambda value: _number("max_request_bytes", value, 1024, 2**53),
     "max_live_queries": lambda value: _number("max_live_queries", value, 0, 1_000_000),
     "max_listeners": lambda value: _number("max_listeners", value, 0, 1_000_000),

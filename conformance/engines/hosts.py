@@ -88,7 +88,7 @@ def _serve_asgi(*, with_spark: bool = False) -> None:
     sockets = listen(ADDRESS, 0)
     settings = with_port(Settings.from_environment(host=ADDRESS, port=0), sockets)
     app = create_app(settings, backend=None if with_spark else NoStreams())
-    server = Server(app, on_ready=lambda: print(settings.base_url, flush=True))
+    server = Server(app, settings, on_ready=lambda: print(settings.base_url, flush=True))
 
     def stop_at_end_of_input() -> None:
         sys.stdin.read()

@@ -77,6 +77,8 @@ def settings_options(command: Command) -> Command:
             ),
             setting("--tokens", metavar="FILE", help="Bearer tokens and their scopes, TOML or JSON (all is open)."),
             setting("--max-request-bytes", metavar="N", help="How long the body of a request may be (67108864)."),
+            setting("--request-timeout", metavar="SECONDS", help="How long a request may take to come whole (20)."),
+            setting("--max-connections", metavar="N", help="How many connections there are at once (12000)."),
             setting("--max-live-queries", metavar="N", help="How many unregistered continuous queries run (100)."),
             setting("--max-listeners", metavar="N", help="How many listeners there are at once (10000)."),
             setting("--frozen-after", metavar="SECONDS", help="A process that stands still so long is replaced (10)."),

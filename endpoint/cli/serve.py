@@ -38,6 +38,7 @@ def serve(**given: Any) -> None:
         click.echo(f"sparql-streams at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql), data in {kept}")
 
     try:
-        asyncio.run(Server(create_app(settings), on_ready=say_where, on_stop=end_within).serve_until_stopped(sockets))
+        server = Server(create_app(settings), settings, on_ready=say_where, on_stop=end_within)
+        asyncio.run(server.serve_until_stopped(sockets))
     finally:
         close(sockets)

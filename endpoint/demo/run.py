@@ -41,7 +41,7 @@ async def run_demo(
         if on_stop is not None:
             on_stop()
 
-    server = Server(app if app is not None else create_app(settings), on_ready=ready.set, on_stop=signalled)
+    server = Server(app if app is not None else create_app(settings), settings, on_ready=ready.set, on_stop=signalled)
     serving = asyncio.create_task(server.serve_until_stopped(sockets))
     await _either(ready, serving)
     if not ready.is_set():

@@ -17,6 +17,9 @@ import psutil
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from endpoint.server.connection import Connections
+from endpoint.server.sockets import connections_possible
+from endpoint.settings import Settings
 from protocol.errors import ProtocolError
 
 log = logging.getLogger(__name__)
@@ -31,19 +34,26 @@ _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 
 class Server(uvicorn.Server):
-    """Serves one application. The first signal ends it in order, a second one at once.
+    """Serves one application within the settings' limits. The first signal ends it in order, a second one at once.
 
     ``on_ready`` is called when requests are answered, ``on_stop`` when a signal asks for the end
     (from the signal handler: it must only set something).
     """
 
     def __init__(
-        self, app: ASGIApp, on_ready: Callable[[], None] | None = None, on_stop: Callable[[], None] | None = None
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        *,
+        on_ready: Callable[[], None] | None = None,
+        on_stop: Callable[[], None] | None = None,
     ) -> None:
         self._failure: BaseException | None = None
         super().__init__(
             uvicorn.Config(
                 self._watching_start(app),
+                http=Connections(settings.request_timeout, connections_possible(settings.max_connections)).protocol(),
+                ws="none",
                 lifespan="on",
                 log_config=None,
                 access_log=False,

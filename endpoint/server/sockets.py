@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import resource
 import socket
 
 from endpoint.settings import Settings
 
 _BACKLOG = 2048
+_OTHER_FILES = 1024  # logs, the store, what is spoken with readers and Spark
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
@@ -49,6 +51,18 @@ def listen_from(host: str, port: int, tries: int = 100) -> list[socket.socket]:
 def close(sockets: list[socket.socket]) -> None:
     for one in sockets:
         one.close()
+
+
+def connections_possible(wanted: int) -> int:
+    """As many of the wanted connections as there can be beside the files of the process; more files are asked for."""
+    with contextlib.suppress(OSError, ValueError):  # macOS names a limit that it does not grant
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        enough = wanted + _OTHER_FILES
+        if soft != resource.RLIM_INFINITY and soft < enough:
+            most = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if soft == resource.RLIM_INFINITY else min(wanted, max(soft - _OTHER_FILES, soft // 2))
 
 
 def with_port(settings: Settings, sockets: list[socket.socket]) -> Settings:

@@ -32,7 +32,7 @@ def running_server(**given: Any) -> Iterator[Running]:
     backend = FakeBackend()
     ready = threading.Event()
     app = create_app(settings, backend=backend)
-    server = Server(app, on_ready=ready.set)
+    server = Server(app, settings, on_ready=ready.set)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve_until_stopped(sockets)))
     thread.start()
     try:

@@ -156,7 +156,7 @@ def main() -> None:
         ),
         sockets,
     ))  # fmt: skip
-    server = Server(_application(kind, data, settings))
+    server = Server(_application(kind, data, settings), settings)
 
     def end_with_input() -> None:
         sys.stdin.read()

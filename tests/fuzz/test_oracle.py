@@ -53,7 +53,10 @@ def test_what_is_wrong_is_complained_of(request_: FuzzedRequest, answered: Answe
         (HEAD, Answered(404, PROBLEM)),
         (GET, Answered(200, {"content-type": "text/event-stream"}, b": heartbeat\n\n", open=True)),
         (GET, Answered(200, {"content-type": "application/json"}, b"{}")),
-        (MANGLED, Answered(400, {"content-type": "text/plain; charset=utf-8"}, b"Invalid HTTP request received.")),
+        (
+            MANGLED,
+            Answered(431, {"content-type": "application/problem+json"}, b'{"status":431,"title":"t","detail":"d"}'),
+        ),
         (MANGLED, Answered(0, failure="timeout")),
     ],
 )

@@ -65,7 +65,7 @@ def _wait_for(url: str) -> None:
 def _serve_asgi() -> None:
     sockets = listen("127.0.0.1", 0)
     settings = with_own_names(with_port(Settings.from_environment(port=0), sockets))
-    server = Server(create_app(settings, backend=FakeBackend()))
+    server = Server(create_app(settings, backend=FakeBackend()), settings)
 
     def end_with_input() -> None:
         sys.stdin.read()

@@ -1,0 +1,152 @@
+"""One connection of a client: its requests have to come whole in time, and it gives way when there are too many.
+
+uvicorn ends connections that are idle between requests, and has no limit for one that has begun a request and sends no
+more of it (docs/operations.md, "Limits").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from protocol.formats.media_types import PROBLEM
+
+LEAST_PACE = 1024
+"""Bytes a second by which a request that is still coming has longer."""
+
+_COMING = (h11.IDLE, h11.SEND_BODY)
+
+
+@dataclass
+class Connections:
+    """The limits of the connections of one server, and which of them wait for a request, or the rest of one.
+
+    ``waiting`` has the one that has waited longest first.
+    """
+
+    request_seconds: float
+    most: int
+    waiting: dict[Connection, None] = field(default_factory=dict)
+
+    def protocol(self) -> Any:
+        """What uvicorn makes the connections with: ``uvicorn.Config(http=…)``."""
+        return partial(Connection, limits=self)
+
+
+class Connection(H11Protocol):
+    """uvicorn's connection with an end for requests that do not come whole.
+
+    A request has ``request_seconds`` from its beginning, and a second more for each ``LEAST_PACE`` bytes of it; the
+    time in which the server reads nothing does not count. Then the connection is closed, after a 408 if there is no
+    response yet. Responses take as long as they take. One connection more than ``most`` closes the one that has waited
+    longest for its request; if all have theirs, it gets a 503.
+    """
+
+    def __init__(self, *arguments: Any, limits: Connections, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._limits = limits
+        self._began = 0.0
+        self._received = 0
+        self._state: Any = None  # h11 has no public type for its states
+        self._timer: asyncio.TimerHandle | None = None
+
+    # What asyncio and uvicorn call
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.most:
+            oldest = next(iter(self._limits.waiting), None)
+            if oldest is None:
+                self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"there are {self._limits.most} connections already")
+                return
+            oldest.end("a newer connection needs the place of this one, whose request had not come whole")
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += len(data)
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        error = sys.exception()
+        if isinstance(error, h11.RemoteProtocolError):
+            self._refuse(HTTPStatus(error.error_status_hint), f"this is no HTTP/1.1 request: {error}")
+        else:
+            self._refuse(HTTPStatus.BAD_REQUEST, msg)
+
+    # Requests that do not come whole
+
+    def _watch(self) -> None:
+        """See whether a request is awaited, or the rest of one, and since when."""
+        before, self._state = self._state, self.conn.their_state
+        if self._state not in _COMING or self.transport.is_closing():
+            self._forget()
+        elif before not in _COMING or (before is h11.SEND_BODY and self._state is h11.IDLE):
+            self._forget()
+            self._limits.waiting[self] = None
+            self._began, self._received = self.loop.time(), 0
+            self._timer = self.loop.call_later(self._limits.request_seconds, self._check)
+
+    def _check(self) -> None:
+        now = self.loop.time()
+        if self.flow.read_paused or (self._state is h11.SEND_BODY and self.cycle.waiting_for_100_continue):
+            self._began, self._received = now, 0
+        left = self._began + self._limits.request_seconds + self._received / LEAST_PACE - now
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._check)
+        else:
+            self.end(
+                f"the request did not come whole within {self._limits.request_seconds:g} s, and a second more for each "
+                f"{LEAST_PACE} bytes of it"
+            )
+
+    def end(self, reason: str) -> None:
+        """Close the connection for a request that does not come whole."""
+        if self._state is h11.IDLE and not self._received:
+            self._forget()
+            self.transport.close()
+        else:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, reason)
+
+    def _forget(self) -> None:
+        self._limits.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, status: HTTPStatus, detail: str) -> None:
+        """Answer the request that there is, if it has no response yet, without the application; then close."""
+        self._forget()
+        # None before the first request, whatever uvicorn's annotation says.
+        cycle = self.cycle if self.cycle is not None and not self.cycle.response_complete else None  # type: ignore[redundant-expr]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            document = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+            body = json.dumps(document).encode()
+            headers = [("Content-Type", PROBLEM), ("Content-Length", str(len(body))), ("Connection", "close")]
+            if status is HTTPStatus.SERVICE_UNAVAILABLE:
+                headers.append(("Retry-After", "2"))
+            head_only = cycle is not None and cycle.scope["method"] == "HEAD"
+            response = h11.Response(status_code=status.value, headers=headers, reason=status.phrase.encode())
+            for event in (response, h11.Data(data=b"" if head_only else body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        if cycle is not None:
+            # The application learns that nobody waits for its response.
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.transport.close()

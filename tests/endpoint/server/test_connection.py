@@ -1,0 +1,341 @@
+"""Requests that do not come whole, and too many connections, with a clock and a transport of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from endpoint.server.connection import LEAST_PACE, Connection, Connections
+
+SECONDS = 20.0
+HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
+
+
+class Transport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.written = b""
+        self.closed = False
+        self.reading = True
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+
+@dataclass
+class Clock:
+    """An event loop's, whose time the test moves; tasks run in the loop that turns."""
+
+    now: float = 1000.0
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *arguments: Any) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(self.now + delay, callback, arguments, asyncio.get_running_loop())
+        self.timers.append(timer)
+        return timer
+
+    def create_task(self, coroutine: Any) -> Any:
+        return asyncio.get_running_loop().create_task(coroutine)
+
+    def pass_by(self, seconds: float) -> None:
+        end = self.now + seconds
+        while due := [timer for timer in self.timers if timer.when() <= end and not timer.cancelled()]:
+            first = min(due, key=asyncio.TimerHandle.when)
+            self.timers.remove(first)
+            self.now = first.when()
+            first._run()
+        self.now = end
+
+
+class Door:
+    """Connections to an application that reads its request and answers 204."""
+
+    def __init__(self, most: int = 100) -> None:
+        self.clock = Clock()
+        self.left = 0
+        self.read = asyncio.Event()
+        self.read.set()
+        self.limits = Connections(SECONDS, most)
+        self.state = ServerState()
+        self.config = uvicorn.Config(self.app, log_config=None, lifespan="off", ws="none", interface="asgi3")
+        self.config.load()
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.read.wait()
+        if scope["path"] == "/early":
+            await Response("no", status_code=403)(scope, receive, send)
+            return
+        if scope["path"] == "/events":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        try:
+            await Request(scope, receive).body()
+        except ClientDisconnect:
+            self.left += 1
+        if scope["path"] == "/events":
+            await receive()
+        else:
+            await Response(status_code=204)(scope, receive, send)
+
+    def connect(self) -> tuple[Connection, Transport]:
+        connection = self.limits.protocol()(
+            config=self.config, server_state=self.state, app_state={}, _loop=self.clock
+        )  # fmt: skip
+        transport = Transport()
+        connection.connection_made(transport)
+        return connection, transport
+
+
+async def turn() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def problem(transport: Transport) -> tuple[int, str]:
+    """Status and detail of the last response."""
+    head, _, body = transport.written.rpartition(b"\r\n\r\n")
+    assert b"application/problem+json" in head
+    document = json.loads(body)
+    return document["status"], document["detail"]
+
+
+def run(check: Callable[[], Any]) -> None:
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    "sent", [b"P", HEAD, HEAD + b"\r\n", HEAD + b"\r\nabc", b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 500]
+)
+def test_a_request_that_stops_is_ended_after_its_time(sent: bytes) -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(sent)
+        await turn()
+        door.clock.pass_by(SECONDS - 0.5)
+        assert not transport.is_closing()
+        door.clock.pass_by(2)
+        await turn()
+        assert transport.is_closing()
+        status, detail = problem(transport)
+        assert (status, "20 s" in detail) == (408, True)
+        assert door.left == (HEAD + b"\r\n" in sent)
+        assert transport.written.count(b"HTTP/1.1") == 1
+        assert not door.limits.waiting
+
+    run(check)
+
+
+def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
+    async def check() -> None:
+        door = Door()
+        _, transport = door.connect()
+        door.clock.pass_by(SECONDS + 1)
+        assert (transport.is_closing(), transport.written) == (True, b"")
+
+    run(check)
+
+
+def test_a_byte_now_and_then_does_not_keep_a_request_open_but_a_steady_pace_does() -> None:
+    async def check() -> None:
+        door = Door()
+        slow, slow_transport = door.connect()
+        steady, steady_transport = door.connect()
+        for connection in (slow, steady):
+            connection.data_received(HEAD + b"\r\n")
+        for _ in range(30):
+            await turn()
+            if not slow_transport.is_closing():
+                slow.data_received(b"x")
+            steady.data_received(b"x" * LEAST_PACE)
+            door.clock.pass_by(1)
+        assert slow_transport.is_closing()
+        assert not steady_transport.is_closing()
+        steady.data_received(b"x" * (100_000 - 30 * LEAST_PACE))
+        await turn()
+        assert b" 204 " in steady_transport.written
+        assert not steady_transport.is_closing()
+
+    run(check)
+
+
+def test_the_time_in_which_the_server_does_not_read_is_not_the_clients() -> None:
+    async def check() -> None:
+        door = Door()
+        door.read.clear()
+        connection, transport = door.connect()
+        connection.data_received(HEAD + b"\r\n" + b"x" * 70_000)
+        await turn()
+        assert not transport.reading
+        door.clock.pass_by(10 * SECONDS)
+        assert not transport.is_closing()
+        door.read.set()
+        await turn()
+        connection.data_received(b"x" * 30_000)
+        await turn()
+        assert b" 204 " in transport.written
+
+    run(check)
+
+
+def test_a_client_that_waits_to_be_told_to_go_on_is_not_slow() -> None:
+    async def check() -> None:
+        door = Door()
+        door.read.clear()
+        connection, transport = door.connect()
+        connection.data_received(HEAD + b"Expect: 100-continue\r\n\r\n")
+        door.clock.pass_by(3 * SECONDS)
+        assert not transport.is_closing()
+        door.read.set()
+        await turn()
+        assert transport.written.startswith(b"HTTP/1.1 100 ")
+        door.clock.pass_by(2 * SECONDS)
+        assert problem(transport)[0] == 408
+
+    run(check)
+
+
+def test_listening_takes_as_long_as_it_takes() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        door.clock.pass_by(3600)
+        assert not transport.is_closing()
+        assert not door.limits.waiting
+        connection.connection_lost(None)
+        await turn()
+
+    run(check)
+
+
+def test_what_has_its_answer_already_must_not_go_on_sending_for_ever() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(HEAD.replace(b"/x", b"/early") + b"\r\n")
+        await turn()
+        assert b" 403 " in transport.written
+        for _ in range(30):
+            if not transport.is_closing():
+                connection.data_received(b"x")
+            door.clock.pass_by(1)
+        assert transport.is_closing()
+        assert b" 408 " not in transport.written
+
+    run(check)
+
+
+def test_each_request_of_a_connection_has_its_own_time() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        for number in range(1, 30):
+            connection.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await turn()
+            assert transport.written.count(b" 204 ") == number
+            door.clock.pass_by(4)
+            assert not transport.is_closing()
+        connection.data_received(HEAD)
+        door.clock.pass_by(SECONDS - 5)
+        assert not transport.is_closing()
+        door.clock.pass_by(5)
+        assert problem(transport)[0] == 408
+
+    run(check)
+
+
+def test_half_open_connections_give_way_to_newer_ones_the_oldest_first() -> None:
+    async def check() -> None:
+        door = Door(most=3)
+        half_open = [door.connect() for _ in range(3)]
+        half_open[1][0].data_received(HEAD)
+        newer, newer_transport = door.connect()
+        assert [transport.is_closing() for _, transport in half_open] == [True, False, False]
+        door.connect()
+        assert problem(half_open[1][1])[0] == 408
+        newer.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        assert b" 204 " in newer_transport.written
+
+    run(check)
+
+
+def test_where_all_connections_are_in_use_a_further_one_is_told_to_come_again() -> None:
+    async def check() -> None:
+        door = Door(most=2)
+        listening = [door.connect() for _ in range(2)]
+        for connection, _ in listening:
+            connection.data_received(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        _, transport = door.connect()
+        assert problem(transport)[0] == 503
+        assert b"Retry-After" in transport.written
+        assert transport.is_closing()
+        assert not any(other.is_closing() for _, other in listening)
+        for connection, _ in listening:
+            connection.connection_lost(None)
+        await turn()
+
+    run(check)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400), (b"GET / HTTP/1.1\r\n\r\n", 400), (b"GET /" + b"x" * 100_000, 431),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400),
+    ],
+)  # fmt: skip
+def test_what_is_no_http_is_refused_in_a_problem_document(sent: bytes, status: int) -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(sent)
+        await turn()
+        assert problem(transport)[0] == status
+        assert transport.is_closing()
+
+    run(check)
+
+
+def test_a_body_that_breaks_off_badly_under_a_response_closes_the_connection() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(b"POST /events HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await turn()
+        assert b"first" in transport.written
+        connection.data_received(b"xyz\r\n")
+        await turn()
+        assert transport.is_closing()
+        assert transport.written.count(b"HTTP/1.1") == 1
+
+    run(check)
