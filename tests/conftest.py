@@ -10,8 +10,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 # The ordinary run tries the same examples every time: what fails on one machine fails on all.
-# HYPOTHESIS_PROFILE=default looks for new ones.
-settings.register_profile("repeatable", derandomize=True)
+# HYPOTHESIS_PROFILE=searching looks for new ones. None fails for the time it takes: other work may slow the machine.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("searching", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
