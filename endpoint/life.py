@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from endpoint.backend import Backend
+from endpoint.changes import Changes
 from endpoint.graphs.fetching import Fetching
 from endpoint.graphs.store import GraphStore
 from endpoint.late_backend import LateBackend
@@ -22,6 +23,7 @@ from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
 from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.pool import ReaderPool
+from endpoint.readers.process import ReaderProcess
 from endpoint.services import Services, set_services
 from endpoint.settings import Settings
 from endpoint.threads import WorkerThreads
@@ -103,6 +105,7 @@ class Life:
                 data / "store",
                 self._settings.load,
                 fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
+                update_seconds=self._settings.update_timeout,
             )
             try:
                 # Beside the store, because snapshots are hard links into it.
@@ -113,6 +116,7 @@ class Life:
                     most=self._settings.max_readers,
                     memory_quads=self._settings.memory_quads,
                     frozen_after=self._settings.frozen_after,
+                    start_process=lambda: ReaderProcess(memory=self._settings.query_memory),
                 )
                 backend = self._make_backend(data, store, self._settings)
                 hub = Hub(backend)
@@ -121,6 +125,8 @@ class Life:
                     store=store,
                     readers=readers,
                     threads=WorkerThreads(self._settings.threads),
+                    changes=Changes(store, backend),
+                    metrics_thread=WorkerThreads(1),
                     backend=backend,
                     hub=hub,
                     unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
@@ -157,6 +163,8 @@ class Life:
         if not self._backend_stopped:
             services.backend.stop()
         services.threads.stop()
+        services.changes.stop()
+        services.metrics_thread.stop()
         services.readers.end()
         services.store.close()
         self._remove_temporary()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -12,8 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from protocol.errors import ProtocolError, shortened
+from protocol.errors import ProtocolError, StorageFull, shortened
 from protocol.formats.media_types import PROBLEM
+
+logger = logging.getLogger(__name__)
 
 
 def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
@@ -86,8 +89,17 @@ def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
         assert isinstance(error, ProtocolError)
         return protocol_error(error, refusals)
 
+    def storage_full(request: Request, error: Exception) -> Response:
+        assert isinstance(error, OSError)
+        full = StorageFull.of(error, "the data directory")
+        if full is None:
+            raise error
+        logger.error("a request could not be stored: %s", error)
+        return protocol_error(full, refusals)
+
     return {
         ProtocolError: refuse,
+        OSError: storage_full,
         HTTPException: http_exception,
         ClientDisconnect: client_left,
         Exception: unexpected_error,

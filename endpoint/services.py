@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from starlette.applications import Starlette
 
 from endpoint.backend import Backend
+from endpoint.changes import Changes
 from endpoint.graphs.store import GraphStore
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
@@ -23,6 +24,7 @@ class Services:
     """What an application has from its start to its stop.
 
     ``requests`` counts the responses begun by method and status, ``refusals`` what was refused by a rule or a limit.
+    ``metrics_thread`` is of its own, so that no load keeps it from being seen.
     ``answer_timeout`` is for how many seconds a client that knows nothing of streams is kept waiting for an evaluation.
     """
 
@@ -30,6 +32,8 @@ class Services:
     store: GraphStore
     readers: ReaderPool
     threads: WorkerThreads
+    changes: Changes
+    metrics_thread: WorkerThreads
     backend: Backend
     hub: Hub
     unregistered: UnregisteredQueries

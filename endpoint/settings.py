@@ -22,6 +22,9 @@ _MASTER = re.compile(r"local(?:\[(?:\*|\d+)(?:, *\d+)?\])?|local-cluster\[\d+, *
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.\-]*://(?:[a-z0-9._\-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\Z")
 
 
+_LEAST_QUERY_MEMORY = 64 * 1024 * 1024
+
+
 def _default_threads() -> int:
     return min(32, 4 * (os.cpu_count() or 1))
 
@@ -32,6 +35,16 @@ def _default_readers() -> int:
 
 def _default_max_readers() -> int:
     return 4 * _default_readers()
+
+
+def _default_query_memory() -> int:
+    """A GiB, or less where as many readers as there may be would then have more than there is."""
+    return max(_LEAST_QUERY_MEMORY, min(2**30, memory_of_machine() // _default_max_readers()))
+
+
+def memory_of_machine() -> int:
+    """In bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @dataclass(frozen=True)
@@ -47,9 +60,9 @@ class Settings:
     ``threads`` bounds how many requests are worked on at once, ``readers`` how many one-shot queries are evaluated
     at once, each in a process, and ``max_readers`` how many together with those that have run for a second (never
     fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory, some 0.4 KB a
-    quad, when it has not changed for a second (0: never). ``query_timeout`` (seconds of evaluation) and
-    ``max_result_bytes`` bound one query, ``evaluation_seconds`` and ``evaluation_memory`` (bytes, also as ``2GB``)
-    one evaluation of a continuous query.
+    quad, when it has not changed for a second (0: never). ``query_timeout`` (seconds of evaluation), ``query_memory``
+    (bytes, also as ``1GB``, in its process, besides what it has open) and ``max_result_bytes`` bound one query;
+    ``update_timeout`` one update; ``evaluation_seconds`` and ``evaluation_memory`` an evaluation of a continuous query.
 
     A process of the endpoint's that has stood still for ``frozen_after`` seconds is ended and started anew.
 
@@ -76,6 +89,8 @@ class Settings:
     max_readers: int = field(default_factory=_default_max_readers)
     memory_quads: int = 500_000
     query_timeout: float = 60.0
+    query_memory: int = field(default_factory=_default_query_memory)
+    update_timeout: float = 60.0
     evaluation_seconds: float = 30.0
     evaluation_memory: int = 2**31
     max_result_bytes: int = 2**30
@@ -293,6 +308,8 @@ _READERS: dict[str, Any] = {
     "max_readers": lambda value: _number("max_readers", value, 1, 1000),
     "memory_quads": lambda value: _number("memory_quads", value, 0, 100_000_000),
     "query_timeout": lambda value: _seconds("query_timeout", value),
+    "query_memory": lambda value: _bytes("query_memory", value, _LEAST_QUERY_MEMORY, 2**53),
+    "update_timeout": lambda value: _seconds("update_timeout", value),
     "evaluation_seconds": lambda value: _seconds("evaluation_seconds", value),
     "evaluation_memory": lambda value: _bytes("evaluation_memory", value, 2**26, 2**53),
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),

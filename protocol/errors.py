@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any
 
 _LONGEST_DETAIL = 2000
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The file system, what a user may have of it, and what one file may have are used up."""
 
 
 def shortened(text: str) -> str:
@@ -104,6 +109,24 @@ class KeyReused(ProtocolError):
 
     status = 422
     title = "The idempotency key was used before"
+
+
+class StorageFull(ProtocolError):
+    """There is no room to write to: nothing was changed, and it can be tried again when there is."""
+
+    status = 507
+    title = "The storage is full"
+    refusal = "storage_full"
+
+    @classmethod
+    def of(cls, error: OSError, what: str) -> StorageFull | None:
+        """What an error in writing ``what`` is, if it is this; a database below has only its message."""
+        if error.errno in _FULL or (error.errno is None and any(os.strerror(one) in str(error) for one in _FULL)):
+            return cls(
+                f"{what} could not be written ({os.strerror(error.errno) if error.errno else error}): "
+                "nothing was changed; make room, then send it again"
+            )
+        return None
 
 
 class Unavailable(ProtocolError):

@@ -174,7 +174,13 @@ class SparkBackend:
                     name, key, query.text, start, [member.stream for member in query.windows], (seconds, memory)
                 )
             if standing or kept is not None:
-                self._catalogue.save()
+                try:
+                    self._catalogue.save()
+                except OSError:
+                    self._catalogue.queries.pop(name, None)
+                    if kept is not None:
+                        self._catalogue.queries[name] = kept
+                    raise
             self._running.put(running)
             self._publish()
             if known is not None:

@@ -66,6 +66,8 @@ def settings_options(command: Command) -> Command:
             setting("--max-readers", metavar="N", help="How many, with those that take longer than a second."),
             setting("--memory-quads", metavar="N", help="Stores up to this size are read in memory (500000; 0: none)."),
             setting("--query-timeout", metavar="SECONDS", help="How long a one-shot query is evaluated (60)."),
+            setting("--query-memory", metavar="SIZE", help="How much memory one may take (1GB, or less)."),
+            setting("--update-timeout", metavar="SECONDS", help="How long an update is evaluated (60)."),
             setting("--evaluation-seconds", metavar="SECONDS", help="How long one evaluation may take (30)."),
             setting("--evaluation-memory", metavar="SIZE", help="How much memory it may take (2GB)."),
             setting("--max-result-bytes", metavar="N", help="How long the answer of one may be (1073741824)."),

@@ -1,4 +1,4 @@
-"""rdflib processors that hand the text of a query or update to Oxigraph, dataset included.
+"""An rdflib processor that hands the text of a query to Oxigraph, dataset included.
 
 ``Dataset.query(text, processor="oxigraph", result="oxigraph", use_store_provided=False, …)`` is the one
 door for one-shot queries. oxrdflib's own ``query`` knows no FROM parameters, and rdflib evaluates in
@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 import pyoxigraph as ox
 from oxrdflib._converter import from_ox
 from rdflib import Graph, Variable, plugin
-from rdflib.query import Processor, Result, UpdateProcessor
+from rdflib.query import Processor, Result
 from rdflib.term import Node
 
 from protocol.errors import ProtocolError, QuerySemanticError
@@ -26,10 +26,9 @@ from protocol.formats.xml_text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
-from protocol.sparql.guard import permitted_query, refuse_excess, refuse_services
+from protocol.sparql.guard import permitted_query, refuse_excess
 from protocol.sparql.iris import named_iris
-from protocol.sparql.load import loads, with_data
-from protocol.sparql.syntax import query_error, refuse_misreading, update_error
+from protocol.sparql.syntax import query_error, refuse_misreading
 
 NAME = "oxigraph"
 
@@ -237,40 +236,5 @@ def _resolved(prologue: str, names: Sequence[str], base: str | None) -> list[ox.
     return [ox.NamedNode(iri) for iri in named_iris(prologue, names, base) or ()]
 
 
-class OxigraphUpdateProcessor(UpdateProcessor):
-    """Runs update text in the Oxigraph store under an rdflib graph, all of it or nothing."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._store: ox.Store = graph.store._inner  # type: ignore[attr-defined]
-
-    def update(  # type: ignore[override]
-        self,
-        strOrQuery: str,  # noqa: N803
-        initBindings: Mapping[str, Any] | None = None,  # noqa: N803
-        initNs: Mapping[str, Any] | None = None,  # noqa: N803
-        *,
-        base: str | None = None,
-        allow_fetch: AllowList = NOTHING,
-        loaded: Sequence[str | None] = (),
-    ) -> None:
-        """``loaded`` are the documents of the LOAD operations, as ``fetching.documents`` gives them for this text.
-
-        Raises ProtocolError for what is no update, for SERVICE, for LOAD of an address that is not on the list, and
-        for what cannot be done.
-        """
-        if initBindings:
-            raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
-        refuse_excess(strOrQuery)
-        refuse_services(strOrQuery)
-        text = with_data(strOrQuery, loads(strOrQuery, allow_fetch, base=base), loaded)
-        try:
-            self._store.update(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
-        except SyntaxError:
-            raise update_error(strOrQuery, base) from None
-        except RuntimeError as error:
-            raise QuerySemanticError(str(error)) from error
-
-
 plugin.register(NAME, Processor, __name__, "OxigraphProcessor")
-plugin.register(NAME, UpdateProcessor, __name__, "OxigraphUpdateProcessor")
 plugin.register(NAME, Result, __name__, "OxigraphResult")

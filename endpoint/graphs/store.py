@@ -1,25 +1,53 @@
-"""The endpoint's own graphs: an rdflib Dataset over Oxigraph, in a directory that is kept or a temporary one."""
+"""The endpoint's own graphs: changed in a process of their own, read from snapshots."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import logging
+import os
 import shutil
 import tempfile
 import threading
+import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import pyoxigraph as ox
 
-from endpoint.graphs import processor as oxigraph_processor
-from endpoint.graphs.dataset import dataset_over, one_shot
+from endpoint.graphs.change import Change
+from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.fetching import Fetching, documents
 from endpoint.graphs.processor import OxigraphResult
+from endpoint.graphs.writer_process import WriterEnded, WriterProcess
+from protocol.errors import ProtocolError, StorageFull, Unavailable
 from protocol.sparql.dataset import with_using
+from protocol.sparql.guard import refuse_excess, refuse_services
+from protocol.sparql.load import loads, with_data
 from protocol.sparql.prologue import with_one_prologue
 from protocol.terms import parse_term
+
+logger = logging.getLogger(__name__)
+
+UPDATE_SECONDS = 60.0
+"""So long an update is evaluated, where no other limit is given."""
+
+_OPEN_SECONDS = 5.0
+_RETRY_SECONDS = 1.0
+_SPARE_BYTES = 16 * 1024 * 1024
+"""So much room there is to be, besides what the database's own log takes, before a full store is opened again."""
+
+_PROBE_BYTES = 1024 * 1024
+
+
+class UpdateTimeout(ProtocolError):
+    """The update was stopped at its time limit; it has changed nothing."""
+
+    status = 504
+    title = "The update took too long"
+    refusal = "update_timeout"
 
 
 class AnyNamed:
@@ -36,64 +64,273 @@ ANY_NAMED: Final = AnyNamed()
 Terms = tuple[str, str, str, str]
 
 
+class _View:
+    """A snapshot that this process has open; its directory goes with it."""
+
+    def __init__(self, version: int, directory: Path) -> None:
+        self.version = version
+        self.oxigraph = ox.Store.read_only(str(directory))
+        weakref.finalize(self, shutil.rmtree, directory.parent, ignore_errors=True)
+
+
 class GraphStore:
     """The default graph and the named graphs, for requests and for the compiler of continuous queries.
 
-    Thread-safe. Reads see a whole state; changes happen one after another, each all or nothing.
+    Thread-safe. Reads see a whole state; changes happen one after another, each all or nothing, in a process that is
+    started with the first of them (``endpoint.graphs.writer``). It alone writes to the directory: while there is none
+    (nothing was changed yet, an update was stopped, the storage is full) nobody does.
     """
 
     def __init__(
-        self, directory: Path | None = None, load: Sequence[Path] = (), *, fetching: Fetching | None = None
+        self,
+        directory: Path | None = None,
+        load: Sequence[Path] = (),
+        *,
+        fetching: Fetching | None = None,
+        update_seconds: float = UPDATE_SECONDS,
     ) -> None:
         """Open the store in the directory (None: a temporary one, removed at the end) and read the files into it.
 
-        It is on disk in any case: only then can Oxigraph make a snapshot of it (``backup``) within milliseconds.
-
-        ``fetching`` says what LOAD and SERVICE may fetch: by default nothing.
+        ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated.
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened.
         """
-        self._remove: Callable[[], object] | None = None
         if directory is None:
-            directory = Path(tempfile.mkdtemp(prefix="sparql-streams-store-"))
-            self._remove = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self.oxigraph = ox.Store(str(directory))
-        except OSError as error:
-            busy = " (another server is using this data directory)" if "lock" in str(error).lower() else ""
-            raise OSError(f"the store in {directory} cannot be opened{busy}: {error}") from error
-        self.dataset = dataset_over(self.oxigraph)
+            temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-store-"))
+            self._remove: weakref.finalize[..., GraphStore] | None = weakref.finalize(
+                self, shutil.rmtree, temporary, ignore_errors=True
+            )
+            directory = temporary / "store"
+        else:
+            self._remove = None
         self.fetching = fetching if fetching is not None else Fetching()
+        self._directory = directory
+        self._update_seconds = update_seconds
         self._version = 0
-        self._closed = False
-        self._changing = threading.RLock()
-        for path in load:
-            self._load(path)
-
-    def _load(self, path: Path) -> None:
-        syntax = ox.RdfFormat.from_extension(path.suffix.lstrip(".").lower())
-        if syntax is None:
-            raise ValueError(f"load: {str(path)!r} has no extension of an RDF syntax (ttl, nt, trig, nq, jsonld, rdf)")
+        # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
+        self._changing = threading.Lock()
+        self._state = threading.RLock()
+        self._copying = threading.Lock()
+        self._writer: WriterProcess | None = None
+        self._full: StorageFull | None = None
+        self._closed = threading.Event()
+        self._viewing = threading.Lock()
+        self._view: _View | None = None
+        self._former_view: _View | None = None
+        self._views = directory.with_name(f"{directory.name}-views")
+        self._let_go = weakref.finalize(self, os.close, _own(directory))
         try:
-            with self.changing():
-                self.oxigraph.bulk_load(path=str(path), format=syntax, base_iri=path.resolve().as_uri())
-        except (SyntaxError, OSError, ValueError, MemoryError) as error:
-            raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
+            shutil.rmtree(self._views, ignore_errors=True)
+            oxigraph = _opened(directory)
+            for path in load:
+                _load(oxigraph, path)
+                self._version += 1
+        except BaseException:
+            self._let_go()
+            raise
+        self.dataset: EndpointDataset = dataset_over(lambda: self.oxigraph)
 
     def close(self) -> None:
         """Write what is in memory to the directory and let go of it, or remove it; the store is of no use then."""
-        with self._changing:
-            if self._closed:
+        with self._changing, self._state:
+            if self._closed.is_set():
                 return
-            self._closed = True
-            self.oxigraph.flush()
-            # Oxigraph closes when nothing refers to it; rdflib's graphs, being cycles, would hold it for a while.
-            self.dataset.close()
-            del self.oxigraph
-            if self._remove is not None:
-                self._remove()
+            self._closed.set()
+            if self._writer is not None:
+                try:
+                    self._writer.flush()
+                except ProtocolError as error:
+                    # It is in the database's own log all the same.
+                    logger.warning("the store was not written out at its end: %s", error)
+            self._end_writer()
+        with self._viewing:
+            self._view = self._former_view = None
+        self.dataset.close()
+        shutil.rmtree(self._views, ignore_errors=True)
+        self._let_go()
+        if self._remove is not None:
+            self._remove()
 
-    # Requests
+    # Changes
+
+    def update(
+        self,
+        text: str,
+        *,
+        base: str | None = None,
+        using_graphs: Sequence[str] = (),
+        using_named_graphs: Sequence[str] = (),
+    ) -> None:
+        """Run an update, all of it or nothing; the graphs given act as USING and USING NAMED."""
+        self.change(self.prepared(text, base=base, using_graphs=using_graphs, using_named_graphs=using_named_graphs))
+
+    def prepared(
+        self,
+        text: str,
+        *,
+        base: str | None = None,
+        using_graphs: Sequence[str] = (),
+        using_named_graphs: Sequence[str] = (),
+    ) -> Change:
+        """The change that an update is, with all that it loads. It waits for other servers, and for no other update.
+
+        Raises ProtocolError for what is no update, for SERVICE, and for LOAD of an address that is not on the list.
+        """
+        text = with_one_prologue(with_using(text, using_graphs, using_named_graphs))
+        loaded = documents(text, self.fetching, base)
+        refuse_excess(text)
+        refuse_services(text)
+        return Change(with_data(text, loads(text, self.fetching.allowed, base=base), loaded), base)
+
+    def change(self, change: Change) -> bool:
+        """Make a change; whether the graph that it names was there before. Waits for its turn.
+
+        Raises ProtocolError, and then nothing has changed: UpdateTimeout, StorageFull, NotFound, or what is wrong with
+        the text; WriterEnded for what nobody foresaw, after which it may have.
+        """
+        with self._changing:
+            with self._state:
+                writer = self._started_writer()
+            try:
+                there = writer.change(change, self._update_seconds)
+            except TimeoutError:
+                self._replace(writer)
+                raise UpdateTimeout(
+                    f"the update was stopped after {self._update_seconds:g} s, and has changed nothing: bind more of "
+                    "its patterns, or do it in smaller steps, or, if you run this endpoint, allow more with "
+                    "--update-timeout",
+                    extra={"limit": self._update_seconds},
+                ) from None
+            except StorageFull as error:
+                self._replace(writer, error)
+                raise
+            except WriterEnded:
+                self._replace(writer)
+                self._version += 1
+                raise
+            self._version += 1
+            return there
+
+    @property
+    def writer(self) -> int | None:
+        """The process that changes the store, if there is one."""
+        writer = self._writer
+        return None if writer is None else writer.pid
+
+    @property
+    def full(self) -> str | None:
+        """Why nothing can be changed, while there is no room; it goes on by itself when there is some again."""
+        full = self._full
+        return None if full is None else full.detail
+
+    def recover(self) -> bool:
+        """Go on if there is room again; False while there is not. It is done by itself, every second."""
+        with self._state:
+            try:
+                self._started_writer()
+            except ProtocolError as error:
+                logger.debug("the store cannot be opened again yet: %s", error)
+            return self._full is None
+
+    def _started_writer(self) -> WriterProcess:
+        if self._closed.is_set():
+            raise Unavailable("the endpoint is being stopped: ask again when it is back")
+        if self._writer is None:
+            try:
+                if self._full is not None:
+                    self._require_room()
+                self._writer = WriterProcess(self._directory)
+            except StorageFull as error:
+                self._be_full(error)
+                raise
+            self._full = None
+        return self._writer
+
+    def _require_room(self) -> None:
+        """Raises StorageFull unless there is room for what opening the store writes, and some more."""
+        needed = _SPARE_BYTES + 2 * sum(log.stat().st_size for log in self._directory.glob("*.log"))
+        probe = self._directory.with_name(f"{self._directory.name}-room")
+        try:
+            if shutil.disk_usage(self._directory).free < needed:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            # What this user, or one file, may take is found out by taking it.
+            with probe.open("wb", buffering=0) as file:
+                for _ in range(needed // _PROBE_BYTES):
+                    file.write(bytes(_PROBE_BYTES))
+        except OSError as error:
+            raise StorageFull.of(error, "the store") or error from None
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def _replace(self, writer: WriterProcess, full: StorageFull | None = None) -> None:
+        """End this writer; the next change starts another."""
+        with self._state:
+            if self._writer is writer:
+                self._end_writer()
+                if full is not None:
+                    self._be_full(full)
+
+    def _end_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.end()
+
+    def _be_full(self, error: StorageFull) -> None:
+        if self._full is None:
+            logger.error("the store can only be read until there is room: %s", error.detail)
+            threading.Thread(target=self._await_room, name="store-room", daemon=True).start()
+        self._full = error
+
+    def _await_room(self) -> None:
+        while not self._closed.wait(_RETRY_SECONDS):
+            if self.recover():
+                logger.warning("there is room again: the store can be changed")
+                return
+
+    # Reads
+
+    @property
+    def version(self) -> int:
+        """Grows with each successful change."""
+        return self._version
+
+    def backup(self, directory: Path) -> int:
+        """Make a snapshot of the store as it is now in a directory that is not there yet; its version or a later one.
+
+        Does not wait for a change that is going on: that is a transaction, of which the snapshot has all or nothing.
+        Raises ProtocolError, if the process that makes it ends.
+        """
+        # Read before, for an old version's name on a newer state does no harm; the reverse would.
+        version = self._version
+        with self._state:
+            writer = self._writer
+            if writer is None:
+                _link(self._directory, directory)
+                return version
+        try:
+            with self._copying:
+                writer.backup(directory)
+        except (StorageFull, WriterEnded) as error:
+            shutil.rmtree(directory, ignore_errors=True)
+            self._replace(writer, error if isinstance(error, StorageFull) else None)
+            # It is gone, or another one is there.
+            return self.backup(directory)
+        return version
+
+    @property
+    def oxigraph(self) -> ox.Store:
+        """The store as it is now, to be read only."""
+        return self._current().oxigraph
+
+    def _current(self) -> _View:
+        with self._viewing:
+            if self._view is None or self._view.version < self._version:
+                self._views.mkdir(exist_ok=True)
+                directory = Path(tempfile.mkdtemp(dir=self._views)) / "view"
+                # Whoever is reading the former one goes on.
+                self._former_view, self._view = self._view, _View(self.backup(directory), directory)
+            return self._view
+
+    # Reads in this process: the compiler of continuous queries, the service description, rdflib's dataset
 
     def query(
         self,
@@ -115,52 +352,6 @@ class GraphStore:
             named_graphs=named_graphs,
             allow_fetch=self.fetching.allowed,
         )
-
-    def update(
-        self,
-        text: str,
-        *,
-        base: str | None = None,
-        using_graphs: Sequence[str] = (),
-        using_named_graphs: Sequence[str] = (),
-    ) -> None:
-        """Run an update, all of it or nothing; the graphs given act as USING and USING NAMED."""
-        text = with_one_prologue(with_using(text, using_graphs, using_named_graphs))
-        # Before the store is locked: nobody waits for another server.
-        loaded = documents(text, self.fetching, base)
-        with self.changing():
-            self.dataset.update(
-                text,
-                processor=oxigraph_processor.NAME,
-                use_store_provided=False,
-                base=base,
-                allow_fetch=self.fetching.allowed,
-                loaded=loaded,
-            )
-
-    @contextmanager
-    def changing(self) -> Iterator[ox.Store]:
-        """Alone to change the store; the version grows unless an error leaves the block."""
-        with self._changing:
-            yield self.oxigraph
-            self._version += 1
-
-    def backup(self, directory: Path) -> int:
-        """Make a snapshot of the store as it is now in a directory that is not there yet; its version or a later one.
-
-        Does not wait for a change that is going on: that is a transaction, of which the snapshot has all or nothing.
-        """
-        version = self._version
-        # Read before, for an old version's name on a newer state does no harm; the reverse would.
-        self.oxigraph.backup(str(directory))
-        return version
-
-    # The compiler of continuous queries
-
-    @property
-    def version(self) -> int:
-        """Grows with each successful change."""
-        return self._version
 
     def named_graphs(self) -> list[str]:
         """IRIs of the named graphs, in order; those named by blank nodes as ``_:label``."""
@@ -192,6 +383,57 @@ class GraphStore:
         shown = "" if graph is None else str(name)
         for quad in self.oxigraph.quads_for_pattern(s, p, o, name):
             yield shown, str(quad.subject), str(quad.predicate), str(quad.object)
+
+
+def _own(directory: Path) -> int:
+    """Make the directory, and a descriptor that holds it for this process alone. OSError names the directory."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        owned = os.open(directory, os.O_RDONLY)
+    except OSError as error:
+        raise OSError(f"the store in {directory} cannot be opened: {error}") from error
+    try:
+        fcntl.flock(owned, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(owned)
+        raise OSError(
+            f"the store in {directory} cannot be opened (another server is using this data directory): {error}"
+        ) from error
+    return owned
+
+
+def _opened(directory: Path) -> ox.Store:
+    """The store, made if there is none. OSError names the directory."""
+    deadline = time.monotonic() + _OPEN_SECONDS
+    while True:
+        try:
+            return ox.Store(str(directory))
+        except OSError as error:
+            # A server that was killed a moment ago: the process that it left ends by itself.
+            if "lock" not in str(error).lower() or time.monotonic() > deadline:
+                raise OSError(f"the store in {directory} cannot be opened: {error}") from error
+            time.sleep(0.05)
+
+
+def _load(oxigraph: ox.Store, path: Path) -> None:
+    syntax = ox.RdfFormat.from_extension(path.suffix.lstrip(".").lower())
+    if syntax is None:
+        raise ValueError(f"load: {str(path)!r} has no extension of an RDF syntax (ttl, nt, trig, nq, jsonld, rdf)")
+    try:
+        oxigraph.bulk_load(path=str(path), format=syntax, base_iri=path.resolve().as_uri())
+    except (SyntaxError, OSError, ValueError, MemoryError) as error:
+        raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
+
+
+def _link(store: Path, snapshot: Path) -> None:
+    """A snapshot of a store that nobody writes to: its files once more, which takes no room.
+
+    Whoever opens the store later writes to files of its own, and takes these away from the store only.
+    """
+    snapshot.mkdir()
+    for file in store.iterdir():
+        if file.name != "LOCK" and not file.name.startswith("LOG"):
+            os.link(file, snapshot / file.name)
 
 
 def _graph(name: str) -> ox.NamedNode | ox.BlankNode:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from protocol.errors import ProtocolError, Unavailable
 
 
@@ -30,6 +28,23 @@ class ResultTooLarge(ProtocolError):
     refusal = "result_too_large"
 
 
+class QueryMemoryExceeded(ProtocolError):
+    """The query needs more memory than the endpoint gives one."""
+
+    status = 422
+    title = "The query needs too much memory"
+    refusal = "query_memory"
+
+    @classmethod
+    def of(cls, limit: int) -> QueryMemoryExceeded:
+        """``limit`` in bytes."""
+        return cls(
+            f"the query was stopped because it needs more than {size_text(limit)} of memory: bind more of its "
+            "patterns, or sort and group less at a time, or, if you run this endpoint, allow more with --query-memory",
+            extra={"limit": limit},
+        )
+
+
 class ReaderEnded(ProtocolError):
     """The process that evaluated the query ended by itself."""
 
@@ -51,14 +66,6 @@ class Overloaded(Unavailable):
     refusal = "readers"
 
 
-class RelayedError(ProtocolError):
-    """A ProtocolError that was raised in another process, with all that its class said there."""
-
-    def __init__(self, document: dict[str, Any]) -> None:
-        """``document`` is the problem document (RFC 9457), and the member ``refusal`` of the error's class."""
-        said = dict(document)
-        said.pop("type", None)
-        self.title = said.pop("title")
-        self.refusal = said.pop("refusal", "")
-        self.status = said.pop("status")
-        super().__init__(said.pop("detail"), line=said.pop("line", None), column=said.pop("column", None), extra=said)
+def size_text(size: int) -> str:
+    """A number of bytes, for a person."""
+    return f"{size // 2**20} MiB" if size >= 2**20 and size % 2**20 == 0 else f"{size} bytes"

@@ -1,6 +1,4 @@
-"""What the server and a reader say to each other: frames over a stream socket, one question at a time.
-
-A frame is a kind (one byte), the length of its content (four bytes, big-endian), and the content. The server sends
+"""What the server and a reader say to each other (``endpoint.frames``), one question at a time. The server sends
 ``QUESTION``; the reader ``READY`` once, and for each question a ``HEADER`` (JSON: the media type), any number of
 ``DATA``, and at the end exactly one of ``LAST`` (the last of the data), ``PROBLEM`` (JSON: a problem document) and
 ``FAILED`` (text for the log; the reader then ends itself). An answer that is short, or quickly there, is a ``LAST``
@@ -9,70 +7,10 @@ without ``DATA`` before it.
 
 from __future__ import annotations
 
-import json
-import struct
 from dataclasses import asdict, dataclass
-from enum import IntEnum
 from typing import Any
 
-_HEAD = struct.Struct("!BI")
-
-
-class Kind(IntEnum):
-    """The kinds of frames."""
-
-    READY = 1
-    QUESTION = 2
-    HEADER = 3
-    DATA = 4
-    LAST = 5
-    PROBLEM = 6
-    FAILED = 7
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One message, whole."""
-
-    kind: Kind
-    content: bytes
-
-    def json(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.content)
-        return document
-
-
-def frame(kind: Kind, content: bytes | bytearray | memoryview = b"") -> bytes:
-    """The bytes of one frame."""
-    return b"".join((_HEAD.pack(kind, len(content)), content))
-
-
-def json_frame(kind: Kind, document: Any) -> bytes:
-    """The bytes of a frame whose content is JSON."""
-    return frame(kind, json.dumps(document).encode("ascii"))
-
-
-class FrameDecoder:
-    """Makes frames of the bytes that arrive, however they are cut."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def feed(self, received: bytes) -> None:
-        self._bytes += received
-
-    def next(self) -> Frame | None:
-        """The next whole frame, or None until more has arrived."""
-        if len(self._bytes) < _HEAD.size:
-            return None
-        kind, length = _HEAD.unpack_from(self._bytes)
-        end = _HEAD.size + length
-        if len(self._bytes) < end:
-            return None
-        with memoryview(self._bytes) as view:
-            content = bytes(view[_HEAD.size : end])
-        del self._bytes[:end]
-        return Frame(Kind(kind), content)
+from endpoint.frames import Frame, Kind, json_frame
 
 
 @dataclass(frozen=True)

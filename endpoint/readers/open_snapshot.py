@@ -23,7 +23,7 @@ class OpenSnapshot:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.oxigraph = ox.Store.read_only(directory)
-        self._on_disk = dataset_over(self.oxigraph)
+        self._on_disk = dataset_over(lambda: self.oxigraph)
         self._in_memory: EndpointDataset | None = None
 
     def dataset(self, text: str) -> EndpointDataset:
@@ -45,7 +45,7 @@ class OpenSnapshot:
             for graph in self.oxigraph.named_graphs():
                 # Those without a quad as well.
                 copy.add_graph(graph)
-            self._in_memory = dataset_over(copy)
+            self._in_memory = dataset_over(lambda: copy)
         return self._in_memory is not None
 
     def _has_at_most(self, quads: int) -> bool:

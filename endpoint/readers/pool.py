@@ -15,10 +15,11 @@ from typing import Any
 
 import anyio.to_thread
 
+from endpoint.frames import Frame, Kind
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import Overloaded
-from endpoint.readers.exchange import COPIED, Asked, Copy, Frame, Kind, Question, Release
+from endpoint.readers.exchange import COPIED, Asked, Copy, Question, Release
 from endpoint.readers.limits import (
     FROZEN_SECONDS,
     LONG_SECONDS,

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import signal
 import socket
 import subprocess
-import sys
-from pathlib import Path
 
 import psutil
 
-from endpoint.readers.errors import ReaderEnded
-from endpoint.readers.exchange import Asked, Frame, FrameDecoder, Kind
+from endpoint.child_process import how_it_ended, start_child
+from endpoint.frames import Frame, FrameDecoder, Kind
+from endpoint.readers.errors import QueryMemoryExceeded, ReaderEnded
+from endpoint.readers.exchange import Asked
 from endpoint.readers.snapshot import Snapshot
 from protocol.errors import ProtocolError, Unavailable
 
 PROGRAM = "endpoint.readers.reader"
-_PACKAGES = Path(__file__).resolve().parents[2]
 _RECEIVED_BYTES = 256 * 1024
 
 
@@ -30,25 +27,22 @@ class ReaderProcess:
     it has copied into memory.
     """
 
-    def __init__(self, program: str = PROGRAM) -> None:
-        """Start the process, which runs this module. OSError if that cannot be done."""
+    def __init__(self, program: str = PROGRAM, *, memory: int | None = None) -> None:
+        """Start the process, which runs this module, with so many bytes of memory for its queries (None: any number).
+
+        OSError if that cannot be done.
+        """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 ours.setblocking(False)
-                path = os.pathsep.join(filter(None, (str(_PACKAGES), os.environ.get("PYTHONPATH"))))
-                self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                    [sys.executable, "-P", "-m", program],
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    env={**os.environ, "PYTHONPATH": path},
-                    # Ctrl-C in a terminal is the server's affair, which ends its readers.
-                    process_group=0,
-                )
+                limits = () if memory is None else (str(memory),)
+                self._process: subprocess.Popen[bytes] = start_child(program, theirs, *limits)
             except BaseException:
                 ours.close()
                 raise
         self._socket = ours
+        self._memory = memory
         self._pid: int = self._process.pid
         self._decoder = FrameDecoder()
         self._asked = True
@@ -84,7 +78,7 @@ class ReaderProcess:
         self._asked = False
 
     async def ask(self, asked: Asked) -> None:
-        """Put a question; its answer comes by ``receive``. Raises ReaderEnded."""
+        """Put a question; its answer comes by ``receive``. Raises ReaderEnded or QueryMemoryExceeded."""
         self._asked = True
         try:
             await asyncio.get_running_loop().sock_sendall(self._socket, asked.encoded())
@@ -92,7 +86,10 @@ class ReaderProcess:
             raise self._ended() from None
 
     async def receive(self) -> Frame:
-        """The next frame. Raises ReaderEnded when the process has ended. Cancelled, it may lose a frame."""
+        """The next frame. Cancelled, it may lose one.
+
+        Raises ReaderEnded or QueryMemoryExceeded when the process has ended.
+        """
         loop = asyncio.get_running_loop()
         while (received := self._decoder.next()) is None:
             try:
@@ -109,14 +106,10 @@ class ReaderProcess:
     def _ended(self) -> ProtocolError:
         if self._stood_still:
             return Unavailable("the process that evaluated the query stood still and is replaced: ask again")
-        # Its end of the socket is closed when it ends, or a moment before.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=0.1)
-        code = self._process.poll()
-        if code is not None and code < 0:
-            how = f"was ended by {signal.Signals(-code).name}"
-        else:
-            how = "ended" if code is None else f"ended with code {code}"
+        how = how_it_ended(self._process)
+        # What allocates in vain aborts: nothing else in a reader does.
+        if self._memory is not None and self._process.returncode == -signal.SIGABRT:
+            return QueryMemoryExceeded.of(self._memory)
         return ReaderEnded(
             f"the process that evaluated the query {how}: the query may be nested too deeply, or need more memory "
             "than there is; others are not affected"

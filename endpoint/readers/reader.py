@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
+import resource
 import signal
 import socket
+import sys
 import threading
 import traceback
 from contextlib import closing
@@ -18,21 +19,13 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from endpoint.child_process import be_first_killed_for_memory, end_with_the_server
+from endpoint.frames import Connection, Kind, frame, json_frame
 from endpoint.graphs.dataset import one_shot
-from endpoint.readers.exchange import (
-    COPIED,
-    Asked,
-    Copy,
-    FrameDecoder,
-    GraphQuestion,
-    Kind,
-    QueryQuestion,
-    Release,
-    frame,
-    json_frame,
-)
+from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, QueryQuestion, Release
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
+from endpoint.relayed_error import problem_frame
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
@@ -40,34 +33,27 @@ from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.sparql.form import answers_with_a_graph
 from protocol.stack import start_with_stack
 
-RECEIVED_BYTES = 256 * 1024
 GRACE_SECONDS = 10.0
 
 
 class Reader:
     """Answers the questions that arrive at the socket until the server closes it."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._decoder = FrameDecoder()
+    def __init__(self, connection: socket.socket, memory: int | None = None) -> None:
+        """``memory`` bounds what this process takes for answers, in bytes."""
+        self._memory = memory
+        self._connection = Connection(connection)
         self._snapshot: OpenSnapshot | None = None
 
     def serve(self) -> None:
-        """Raises OSError when the server is gone while an answer is sent."""
+        """Raises ConnectionError when the server is gone while an answer is sent."""
         self._send(frame(Kind.READY))
-        while True:
-            received = self._decoder.next()
-            if received is None:
-                data = self._connection.recv(RECEIVED_BYTES)
-                if not data:
-                    return
-                self._decoder.feed(data)
-                continue
-            if not self._serve_one(Asked.decoded(received)):
-                return
+        with contextlib.suppress(EOFError):
+            while self._serve_one(Asked.decoded(self._connection.receive())):
+                pass
 
     def _send(self, data: bytes) -> None:
-        self._connection.sendall(data)
+        self._connection.send(data)
 
     def _serve_one(self, asked: Asked) -> bool:
         """Answer; False if that failed in a way nobody foresaw, which leaves this process in an unknown state."""
@@ -75,9 +61,13 @@ class Reader:
         try:
             self._answer(asked)
         except ProtocolError as error:
-            self._send(json_frame(Kind.PROBLEM, {**error.problem(), "refusal": error.refusal}))
+            problem = problem_frame(error)
+            self._send(frame(problem.kind, problem.content))
         except (KeyboardInterrupt, SystemExit, ConnectionError):
             raise
+        except MemoryError:
+            # As Oxigraph does where it allocates in vain: by this the server knows what it was.
+            os.abort()
         except BaseException:  # a panic in Oxigraph is no Exception
             self._send(frame(Kind.FAILED, traceback.format_exc().encode("utf-8", "backslashreplace")))
             return False
@@ -103,6 +93,10 @@ class Reader:
         if self._snapshot is None or self._snapshot.directory != directory:
             self._let_go()
             self._snapshot = OpenSnapshot(directory)
+            if self._memory is not None:
+                # Once, and now: the first to be opened starts Oxigraph's threads, whose stacks are hardly used.
+                _bound_memory(self._memory)
+                self._memory = None
         return self._snapshot
 
     def _let_go(self) -> None:
@@ -146,35 +140,28 @@ def _bound_processor_time(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def end_with_the_server(connection: socket.socket) -> None:
-    """Start a thread that ends this process as soon as the other end of the socket is closed."""
+def _bound_memory(more: int) -> None:
+    """Let this process have so many bytes more than it has now, counting what it can write to and no file (Linux).
 
-    def watch() -> None:
-        hangup = select.poll()
-        # Only what is reported unasked: that the other end is gone.
-        hangup.register(connection, 0)
-        hangup.poll()
-        os._exit(0)
-
-    threading.Thread(target=watch, name="server-gone", daemon=True).start()
-
-
-def _first_to_be_killed_for_memory() -> None:
-    """Where memory runs out, the kernel shall end the query, not the server (Linux; elsewhere nothing)."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:
-        adjustment.write("500")
+    What allocates beyond that aborts, and need not leave its memory on the disk.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as status:
+        has = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
+        resource.setrlimit(resource.RLIMIT_DATA, (has + more, has + more))
 
 
 def main() -> None:
-    """Serve the socket that is standard input until the server closes it."""
+    """Serve the socket that is standard input until the server closes it; the argument bounds the memory of queries."""
     connection = socket.socket(fileno=os.dup(0))
-    _first_to_be_killed_for_memory()
+    be_first_killed_for_memory()
     end_with_the_server(connection)
+    memory = int(sys.argv[1]) if len(sys.argv) > 1 else None
 
     def work() -> None:
         # The server having gone is the ordinary end.
         with contextlib.suppress(ConnectionError):
-            Reader(connection).serve()
+            Reader(connection, memory).serve()
 
     thread = threading.Thread(target=work, name="reader")
     start_with_stack(thread)

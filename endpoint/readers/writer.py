@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from endpoint.readers.errors import ResultTooLarge
-from endpoint.readers.exchange import Kind, frame
+from endpoint.frames import Kind, frame
+from endpoint.readers.errors import ResultTooLarge, size_text
 
 FIRST_BYTES = 64 * 1024
 FIRST_SECONDS = 0.1
@@ -37,7 +37,7 @@ class AnswerWriter:
         self._written += len(data)
         if self._written > self._most:
             raise ResultTooLarge(
-                f"the result is larger than {_size_text(self._most)}, the limit of this endpoint: "
+                f"the result is larger than {size_text(self._most)}, the limit of this endpoint: "
                 "ask for less of it at a time (LIMIT and OFFSET, fewer variables)",
                 extra={"limit": self._most},
             )
@@ -60,7 +60,3 @@ class AnswerWriter:
     def finish(self) -> None:
         """The answer is complete."""
         self._send(frame(Kind.LAST, self._kept))
-
-
-def _size_text(size: int) -> str:
-    return f"{size // 2**20} MiB" if size >= 2**20 and size % 2**20 == 0 else f"{size} bytes"

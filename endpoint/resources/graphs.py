@@ -11,15 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from endpoint.backend import Backend
-from endpoint.graphs.store import GraphStore
+from endpoint.graphs.change import Change
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse
 from endpoint.resources.accept import chosen_type
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
-from protocol.errors import InvalidMessage, NotFound, ProtocolError
+from protocol.errors import InvalidMessage, ProtocolError
 from protocol.formats.document_checks import check_document
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
@@ -53,26 +52,18 @@ class GraphName:
     def oxigraph(self) -> ox.NamedNode | ox.DefaultGraph:
         return ox.DefaultGraph() if self.iri is None else ox.NamedNode(self.iri)
 
-    def exists(self, store: ox.Store) -> bool:
-        """The default graph always does."""
-        return self.iri is None or store.contains_named_graph(ox.NamedNode(self.iri))
-
-    def require(self, store: ox.Store) -> None:
-        if not self.exists(store):
-            raise NotFound(f"there is no graph <{self.iri}>")
-
 
 async def graphs(request: Request) -> Response:
     """All methods of the protocol on one graph; POST without a graph makes a new one and names it."""
     services = services_of(request.app)
-    store, backend = services.store, services.backend
     url = f"{services.settings.base_url}/graphs"
     graph = _named_by(request, url)
     if request.method in ("GET", "HEAD"):
         question = GraphQuestion(_required(graph).iri, chosen_type(request, GRAPH_OFFERS))
         return AnswerResponse(services.readers, question, services.query_limits)
     if request.method == "DELETE":
-        return await services.threads.run(_delete, store, backend, _required(graph))
+        await services.changes.make(_removal(_required(graph)))
+        return Response(status_code=204)
     put = request.method == "PUT"
     content_type = request.headers.get("content-type")
     if put or media_type_of(content_type) != FORM_DATA:
@@ -80,7 +71,11 @@ async def graphs(request: Request) -> Response:
     body = await read_body(request, services.settings.max_request_bytes)
     if graph is None and request.method == "POST":
         graph = GraphName(f"{url}/{uuid.uuid4()}")
-    return await services.threads.run(_write, store, backend, _required(graph), content_type, body, put, url)
+    graph = _required(graph)
+    change = await services.threads.run(_written, graph, content_type, body, put, url)
+    if await services.changes.make(change):
+        return Response(status_code=204)
+    return Response(status_code=201, headers={"Location": _location(graph, url)})
 
 
 def _named_by(request: Request, graphs_url: str) -> GraphName | None:
@@ -128,49 +123,31 @@ def _syntax(header: str | None, of: str = "the request") -> RdfSyntax:
     return GRAPH_BODY_TYPES[media_type]
 
 
-def _delete(store: GraphStore, backend: Backend, graph: GraphName) -> Response:
-    with store.changing() as oxigraph:
-        graph.require(oxigraph)
-        if graph.iri is None:
-            oxigraph.clear_graph(ox.DefaultGraph())
-        else:
-            oxigraph.remove_graph(ox.NamedNode(graph.iri))
-    backend.store_changed()
-    return Response(status_code=204)
+def _removal(graph: GraphName) -> Change:
+    if graph.iri is None:
+        return Change("CLEAR DEFAULT")
+    return Change(f"DROP SILENT GRAPH {graph.oxigraph}", graph=graph.iri, required=True)
 
 
-def _write(
-    store: GraphStore,
-    backend: Backend,
-    graph: GraphName,
-    content_type: str | None,
-    body: bytes,
-    put: bool,
-    graphs_url: str,
-) -> Response:
+def _written(graph: GraphName, content_type: str | None, body: bytes, put: bool, graphs_url: str) -> Change:
+    """One update, which is one transaction: nobody sees the graph emptied and not yet filled."""
     triples = [
         triple
         for syntax, content in _documents(content_type, body)
         for triple in _triples(content, syntax, graph.iri or graphs_url)
     ]
-    with store.changing() as oxigraph:
-        new = not graph.exists(oxigraph)
-        if put:
-            # One update is one transaction: nobody sees the graph emptied and not yet filled.
-            oxigraph.update(_replacement(graph, triples))
-        else:
-            name = graph.oxigraph
-            oxigraph.extend(ox.Quad(one.subject, one.predicate, one.object, name) for one in triples)
-            if isinstance(name, ox.NamedNode):
-                # Only of use if there are no triples; after them, so that nobody sees the graph and not its triples.
-                oxigraph.add_graph(name)
-    backend.store_changed()
-    if not new:
-        return Response(status_code=204)
+    data = (ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"").decode()
+    if graph.iri is None:
+        return Change(f"{'CLEAR DEFAULT ; ' if put else ''}INSERT DATA {{\n{data}}}")
+    name = graph.oxigraph
+    before = f"DROP SILENT GRAPH {name} ; CREATE GRAPH {name}" if put else f"CREATE SILENT GRAPH {name}"
+    return Change(f"{before} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}", graph=graph.iri)
+
+
+def _location(graph: GraphName, graphs_url: str) -> str:
     iri = graph.iri or ""
     direct = iri.startswith(f"{graphs_url}/")
-    location = quote(iri, safe=_URL_CHARACTERS) if direct else f"{graphs_url}?graph={quote(iri, safe='')}"
-    return Response(status_code=201, headers={"Location": location})
+    return quote(iri, safe=_URL_CHARACTERS) if direct else f"{graphs_url}?graph={quote(iri, safe='')}"
 
 
 def _documents(content_type: str | None, body: bytes) -> list[tuple[RdfSyntax, bytes]]:
@@ -194,14 +171,6 @@ def _triples(body: bytes, syntax: RdfSyntax, base: str | None) -> list[ox.Triple
         raise InvalidGraph(error.msg, line=error.lineno, column=error.offset) from None
     except ValueError as error:
         raise InvalidGraph(str(error)) from None
-
-
-def _replacement(graph: GraphName, triples: list[ox.Triple]) -> str:
-    data = (ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"").decode()
-    if graph.iri is None:
-        return f"CLEAR DEFAULT ; INSERT DATA {{\n{data}}}"
-    name = ox.NamedNode(graph.iri)
-    return f"DROP SILENT GRAPH {name} ; CREATE GRAPH {name} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}"
 
 
 routes: list[BaseRoute] = [

@@ -31,11 +31,16 @@ class UnknownPart(ProtocolError):
 
 async def health(request: Request) -> Response:
     """200 while the process can serve, 503 once the backend has failed; ``ready`` once queries are evaluated."""
-    reported = services_of(request.app).backend.health()
+    services = services_of(request.app)
+    reported, full = services.backend.health(), services.store.full
     document = {
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",
         "backend": {"state": reported.state, "detail": reported.detail},
+        "store": {
+            "state": "ok" if full is None else "full",
+            "detail": "the graphs can be changed" if full is None else full,
+        },
         **({"warnings": list(reported.warnings)} if reported.warnings else {}),
     }
     return _response(document, 503 if reported.state == "failed" else 200)

@@ -49,7 +49,8 @@ class RequestCounter:
 _REASONS = (
     "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
     "malformed_credentials", "no_token",
-    "query_timeout", "readers", "result_too_large", "too_complex", "too_large", "unknown_host",
+    "query_memory", "query_timeout", "readers", "result_too_large", "storage_full", "too_complex", "too_large",
+    "unknown_host", "update_timeout", "updates",
 )  # fmt: skip
 """Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
 
@@ -78,6 +79,9 @@ class ServicesCollector(Collector):
                      services.listeners.count)  # fmt: skip
         yield _gauge("ready", "1 while continuous queries are evaluated.", health.state == "running")
         yield _gauge("store_version", "Changes of the endpoint's graphs.", services.store.version)
+        yield _gauge("store_full", "1 while the graphs cannot be changed because there is no room.",
+                     services.store.full is not None)  # fmt: skip
+        yield _gauge("updates_waiting", "Changes of the graphs that wait for their turn.", services.changes.waiting)
         yield _gauge("streams", "Streams.", len(streams))
         for kind, name, explained, of_stream in _OF_STREAMS:
             samples = (((one.name,), of_stream(one)) for one in streams)
@@ -146,7 +150,7 @@ async def metrics(request: Request) -> Response:
     services = services_of(request.app)
     registry = CollectorRegistry()
     registry.register(ServicesCollector(services))
-    text = await services.threads.run(generate_latest, registry)
+    text = await services.metrics_thread.run(generate_latest, registry)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4, "Cache-Control": "no-store"})
 
 

@@ -7,8 +7,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.access import require
-from endpoint.backend import Backend
-from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.response import AnswerResponse
 from endpoint.resources.accept import chosen_type
@@ -47,7 +45,14 @@ async def sparql(request: Request) -> Response:
         return await _description(request, services, base)
     if isinstance(asked, UpdateRequest):
         require(request, operation_scope(update=True))
-        await services.threads.run(_update, services.store, services.backend, asked, base)
+        change = await services.threads.run(
+            services.store.prepared,
+            asked.text,
+            base=base,
+            using_graphs=asked.using_graphs,
+            using_named_graphs=asked.using_named_graphs,
+        )
+        await services.changes.make(change)
         return Response(status_code=204)
     if len(asked.text) > MAXIMUM_TEXT:
         raise too_large(MAXIMUM_TEXT)
@@ -90,13 +95,6 @@ def _answer(request: Request, services: Services, asked: QueryRequest, base: str
         allow_fetch=str(services.store.fetching.allowed),
     )
     return AnswerResponse(services.readers, question, services.query_limits.asked(asked.timeout))
-
-
-def _update(store: GraphStore, backend: Backend, asked: UpdateRequest, base: str) -> None:
-    store.update(
-        asked.text, base=base, using_graphs=asked.using_graphs, using_named_graphs=asked.using_named_graphs
-    )  # fmt: skip
-    backend.store_changed()
 
 
 async def _description(request: Request, services: Services, endpoint: str) -> Response:

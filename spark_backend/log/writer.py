@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 import pyarrow as pa
 
-from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
+from protocol.errors import Conflict, NotFound, ProtocolError, StorageFull, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
@@ -139,7 +139,7 @@ class StreamLog:
 
         ``batch`` has the columns of REQUEST. With a ``key`` that was there before, it is answered as then (see
         ``answer``) and nothing is appended. Raises Conflict after the end of the stream, InvalidMessage
-        for an element without a time, Unavailable if it could not be written (then nothing was).
+        for an element without a time, StorageFull or Unavailable if it could not be written (then nothing was).
         """
         return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time), key)))
 
@@ -213,7 +213,9 @@ class StreamLog:
                     self._write(group)
                 except OSError as error:
                     reason = error.strerror or str(error)
-                    _settle(group, Unavailable(f"the stream log could not be written ({reason}): nothing was stored"))
+                    full = StorageFull.of(error, "the stream log")
+                    failed = Unavailable(f"the stream log could not be written ({reason}): nothing was stored")
+                    _settle(group, full or failed)
                 except Exception as error:
                     _settle(group, error)
         return operation.outcome()

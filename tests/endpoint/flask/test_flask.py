@@ -219,7 +219,10 @@ def test_the_graphs_can_be_read_in_the_process(app: Flask, mount: Any) -> None:
 def test_a_data_directory_of_another_process_is_an_error_that_says_so(
     app: Flask, mount: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    held = "import sys, pyoxigraph; s = pyoxigraph.Store(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+    held = (
+        "import sys, pathlib, endpoint.graphs.store as graphs; store = graphs.GraphStore(pathlib.Path(sys.argv[1]));"
+        "print('held', flush=True); sys.stdin.read()"
+    )
     data = tmp_path / "data"
     data.mkdir()
     owner = subprocess.Popen(

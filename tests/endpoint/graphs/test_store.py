@@ -78,6 +78,8 @@ def test_the_dataset_is_rdflibs_and_its_literals_stay_as_written(store: GraphSto
     assert rdflib.Literal("01", datatype=rdflib.XSD.integer).n3() == '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
     graph = store.dataset.graph(rdflib.URIRef("http://ex/g1"))
     assert (rdflib.URIRef("http://ex/s"), rdflib.URIRef("http://ex/p"), rdflib.URIRef("http://ex/o")) in graph
+    assert len(store.dataset.graph(rdflib.URIRef("http://ex/unknown"))) == 0
+    assert "http://ex/unknown" not in store.named_graphs()
 
 
 def test_a_store_in_a_directory_outlives_its_process(tmp_path: Path) -> None:

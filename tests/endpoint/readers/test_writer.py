@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from endpoint.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.errors import ResultTooLarge
-from endpoint.readers.exchange import Frame, FrameDecoder, Kind
 from endpoint.readers.writer import CHUNK_BYTES, FIRST_BYTES, FIRST_SECONDS, AnswerWriter
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.errors import Conflict, InvalidMessage, NotFound, ProtocolError, Unavailable
+from protocol.errors import Conflict, InvalidMessage, NotFound, ProtocolError, StorageFull, Unavailable
 from protocol.streams import AppendReceipt
 from protocol.windows.timeline import END
 from spark_backend.log.format.columns import LATEST
@@ -230,7 +230,7 @@ def test_a_failed_write_fails_the_append_and_leaves_the_log_whole(
     with monkeypatch.context() as broken:
         broken.setattr(os, call, full)
         for _ in range(2):
-            with pytest.raises(Unavailable, match="No space left on device"):
+            with pytest.raises(StorageFull, match="No space left on device"):
                 log.append(request((2, [triple("b" * 100_000)])))
     assert log.describe() == before
     log.append(request((3, [triple("c")])))
@@ -271,7 +271,7 @@ def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
 
     with monkeypatch.context() as broken:
         broken.setattr(os, call, full)
-        with pytest.raises(Unavailable):
+        with pytest.raises(StorageFull):
             log.append(request((2, [triple("b")])))
     assert segment_numbers(tmp_path / "log") == [1]
     log.append(request((3, [triple("c")])))

@@ -1,0 +1,28 @@
+"""A change of the store, as the server hands it to the process that does it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from endpoint.frames import Frame
+
+
+@dataclass(frozen=True)
+class Change:
+    """An update, all of it or nothing; it loads nothing and asks no service.
+
+    ``graph``: whether this named graph was there before is part of the answer; ``required``: if not, nothing is done.
+    """
+
+    text: str
+    base: str | None = None
+    graph: str | None = None
+    required: bool = False
+
+    def encoded(self) -> bytes:
+        return json.dumps(asdict(self)).encode("ascii")
+
+    @classmethod
+    def decoded(cls, received: Frame) -> Change:
+        return cls(**received.json())

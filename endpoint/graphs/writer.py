@@ -1,0 +1,145 @@
+"""The program of the process that owns the store, ``python -m endpoint.graphs.writer DIRECTORY DESCRIPTOR``.
+
+Oxigraph cannot be interrupted, but this process can be ended, and its transaction with it. Standard input is the socket
+for changes (``endpoint.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
+``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and at the end
+``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to the
+directory. The other socket is for snapshots, which do not wait for changes: ``QUESTION`` (a directory), ``LAST``.
+Instead of ``READY`` or ``LAST`` it may be ``PROBLEM`` (JSON: a problem document) or ``FAILED`` (text for the log).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import traceback
+import uuid
+from collections.abc import Callable
+from typing import ParamSpec
+
+import pyoxigraph as ox
+
+from endpoint.child_process import be_first_killed_for_memory, end_with_the_server
+from endpoint.frames import Connection, Frame, Kind, frame
+from endpoint.graphs.change import Change
+from endpoint.relayed_error import problem_frame
+from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
+from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.sparql.lexemes import lexemes
+from protocol.sparql.prologue import after_prologue
+from protocol.sparql.syntax import update_error
+from protocol.stack import start_with_stack
+
+P = ParamSpec("P")
+
+_TRUE = ox.Literal(True)
+
+
+class Writer:
+    """The store, changed by one thread, of which another makes snapshots."""
+
+    def __init__(self, directory: str, changes: Connection, snapshots: Connection) -> None:
+        self._directory = directory
+        self._changes = changes
+        self._snapshots = snapshots
+        # A name that no update knows, so that none can call the function before its end.
+        self._last = ox.NamedNode(f"urn:uuid:{uuid.uuid4()}")
+
+    def serve_changes(self) -> None:
+        """Open the store, then do what the server says until it closes the socket."""
+        if not _answer(self._changes, self._open):
+            return
+        snapshots = threading.Thread(target=self._serve_snapshots, name="snapshots", daemon=True)
+        start_with_stack(snapshots)
+        with contextlib.suppress(EOFError, ConnectionError):
+            while True:
+                asked = self._changes.receive()
+                _answer(self._changes, self._flush if asked.kind is Kind.CLOSE else self._change, asked)
+
+    def _serve_snapshots(self) -> None:
+        with contextlib.suppress(EOFError, ConnectionError):
+            while True:
+                asked = self._snapshots.receive()
+                _answer(self._snapshots, self._backup, asked)
+
+    def _open(self) -> Frame:
+        self._oxigraph = ox.Store(self._directory)
+        return Frame(Kind.READY, b"")
+
+    def _flush(self, _: Frame) -> Frame:
+        self._oxigraph.flush()
+        return Frame(Kind.LAST, b"")
+
+    def _backup(self, asked: Frame) -> Frame:
+        self._oxigraph.backup(asked.content.decode())
+        return Frame(Kind.LAST, b"")
+
+    def _change(self, asked: Frame) -> Frame:
+        change = Change.decoded(asked)
+        there = change.graph is None or self._oxigraph.contains_named_graph(ox.NamedNode(change.graph))
+        if change.required and not there:
+            raise NotFound(f"there is no graph <{change.graph}>")
+        last = f"INSERT {{}} WHERE {{ FILTER({self._last}()) }}"
+        try:
+            try:
+                self._update(f"{change.text}\n; {last}", change.base)
+            except SyntaxError:
+                if not _awaits_operation(change.text):
+                    raise
+                self._update(f"{change.text}\n{last}", change.base)
+        except SyntaxError:
+            raise update_error(change.text, change.base) from None
+        except RuntimeError as error:
+            raise QuerySemanticError(str(error)) from error
+        return Frame(Kind.LAST, b"true" if there else b"false")
+
+    def _update(self, text: str, base: str | None) -> None:
+        functions = {**CUSTOM_FUNCTIONS, self._last: self._evaluated}
+        self._oxigraph.update(text, base_iri=base, custom_functions=functions)
+
+    def _evaluated(self, *_: object) -> ox.Literal:
+        """Called by the last operation: what follows is the commit."""
+        self._changes.send(frame(Kind.EVALUATED))
+        self._changes.receive()
+        return _TRUE
+
+
+def _awaits_operation(update: str) -> bool:
+    """Whether another operation may follow without a semicolon before it."""
+    last = None
+    for last in lexemes(update):  # noqa: B007 (its last value is what is wanted)
+        pass
+    return last is None or last.text == ";" or after_prologue(update) >= last.end
+
+
+def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **named: P.kwargs) -> bool:
+    """Say what came of it; False if it was an error."""
+    try:
+        answer = work(*asked, **named)
+    except ProtocolError as error:
+        answer = problem_frame(error)
+    except BaseException as error:  # a panic in Oxigraph is no Exception
+        full = StorageFull.of(error, "the store") if isinstance(error, OSError) else None
+        failed = Frame(Kind.FAILED, traceback.format_exc().encode("utf-8", "backslashreplace"))
+        answer = failed if full is None else problem_frame(full)
+    connection.send(frame(answer.kind, answer.content))
+    return answer.kind not in (Kind.PROBLEM, Kind.FAILED)
+
+
+def main() -> None:
+    """Serve both sockets until the server closes them."""
+    connection = socket.socket(fileno=os.dup(0))
+    be_first_killed_for_memory()
+    end_with_the_server(connection)
+    directory, descriptor = sys.argv[1:]
+    writer = Writer(directory, Connection(connection), Connection(socket.socket(fileno=int(descriptor))))
+    thread = threading.Thread(target=writer.serve_changes, name="changes")
+    start_with_stack(thread)
+    thread.join()
+
+
+if __name__ == "__main__":
+    main()

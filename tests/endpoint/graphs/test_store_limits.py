@@ -1,0 +1,162 @@
+"""What a store does when an update takes too long, its process ends, or there is no room for it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from endpoint.graphs.change import Change
+from endpoint.graphs.store import GraphStore, UpdateTimeout
+from endpoint.graphs.writer_process import WriterEnded
+from endpoint.relayed_error import RelayedError
+from protocol.errors import StorageFull
+from tests.endpoint.readers.asking import numbers, there
+
+RUNAWAY = """
+INSERT { <http://ex/a> <http://ex/b> ?n } WHERE { SELECT (COUNT(*) AS ?n) {
+  ?a <http://ex/n> ?x . ?b <http://ex/n> ?y . ?c <http://ex/n> ?z . ?d <http://ex/n> ?w
+  FILTER(?x + ?y + ?z + ?w < 0) } }
+"""
+SMALL = "INSERT DATA { <http://ex/s> <http://ex/p> 1 }"
+
+
+def test_an_update_that_takes_too_long_is_stopped_and_nothing_of_its_request_is_done(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store", update_seconds=0.5)
+    store.update(numbers())
+    before = (store.version, set(store.quads()))
+    with pytest.raises(UpdateTimeout, match="--update-timeout"):
+        store.update(f"{SMALL} ; {RUNAWAY}")
+    assert (store.version, set(store.quads())) == before
+    store.update(SMALL)
+    assert len(set(store.quads())) == len(before[1]) + 1
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "PREFIX ex: <http://ex/>", f"{SMALL} ;", f"{SMALL} ; # done", f"{SMALL} # done", "CLEAR ALL"]
+)
+def test_an_update_may_end_as_the_grammar_lets_it(text: str) -> None:
+    store = GraphStore()
+    store.update(text)
+    assert len(set(store.quads())) == ("INSERT" in text)
+
+
+@pytest.mark.parametrize("text", ["WITH <http://ex/g>", "DELETE { ?s ?p ?o }", "INSERT DATA {", "DELETE WHERE"])
+def test_what_lacks_its_end_is_not_completed_by_what_the_writer_adds(text: str) -> None:
+    store = GraphStore()
+    store.update(SMALL)
+    with pytest.raises(RelayedError, match="the end of the update"):
+        store.update(text)
+    assert len(set(store.quads())) == 1
+
+
+def test_a_writer_that_ends_is_replaced(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(numbers())
+    writer = pid_of_writer(store)
+    killer = threading.Timer(0.3, os.kill, (writer, signal.SIGKILL))
+    killer.start()
+    with pytest.raises(WriterEnded, match="SIGKILL"):
+        store.update(RUNAWAY)
+    assert len(set(store.quads())) == 400
+    store.update(SMALL)
+    assert len(set(store.quads())) == 401
+    store.close()
+    assert store.writer is None
+
+
+def test_reads_and_snapshots_do_not_wait_for_an_update(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store", update_seconds=60)
+    store.update(numbers())
+    writer = pid_of_writer(store)
+    failed: list[BaseException] = []
+
+    def change() -> None:
+        try:
+            store.update(RUNAWAY)
+        except BaseException as error:
+            failed.append(error)
+
+    running = threading.Thread(target=change)
+    running.start()
+    store.backup(tmp_path / "snapshot")
+    assert len(set(store.quads())) == 400
+    assert running.is_alive()
+    os.kill(writer, signal.SIGKILL)
+    running.join()
+    assert isinstance(failed[0], WriterEnded)
+    store.close()
+
+
+def test_a_full_disk_changes_nothing_is_said_and_ends(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(SMALL)
+    before = (store.version, set(store.quads()))
+    writer = pid_of_writer(store)
+    with files_of_at_most(4 * 2**20, writer):
+        with pytest.raises(StorageFull, match="nothing was changed"):
+            store.change(Change(_large(6 * 2**20)))
+        assert not there(writer)
+        assert (store.version, set(store.quads())) == before
+        store.backup(tmp_path / "snapshot")
+        with pytest.raises(StorageFull):
+            store.update(SMALL)
+        assert not store.recover()
+        assert "File too large" in (store.full or "")
+    assert store.recover()
+    assert store.full is None
+    store.update("INSERT DATA { <http://ex/s> <http://ex/p> 2 }")
+    assert (store.version, len(set(store.quads()))) == (before[0] + 1, 2)
+    store.close()
+    assert len(set(GraphStore(tmp_path / "store").quads())) == 2
+
+
+def test_what_was_changed_before_the_disk_was_full_can_be_read(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(numbers())
+    writer = pid_of_writer(store)
+    with files_of_at_most(4 * 2**20, writer), pytest.raises(StorageFull):
+        store.change(Change(_large(6 * 2**20)))
+    # No snapshot was made of it before.
+    assert len(set(store.quads())) == 400
+    store.close()
+
+
+def test_a_store_that_is_forgotten_leaves_no_process() -> None:
+    store = GraphStore()
+    store.update(SMALL)
+    writer = pid_of_writer(store)
+    del store
+    gc.collect()
+    assert not there(writer)
+
+
+def _large(size: int) -> str:
+    triples = (f'<http://ex/{n}> <http://ex/p> "{"x" * 1000}" .' for n in range(size // 1000))
+    return f"INSERT DATA {{ {' '.join(triples)} }}"
+
+
+def pid_of_writer(store: GraphStore) -> int:
+    assert store.writer is not None
+    return store.writer
+
+
+@contextmanager
+def files_of_at_most(size: int, process: int) -> Iterator[None]:
+    """As if the disk were full, without being root: this process, and one that it started, write no longer files."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limited = (size, before[1])
+    resource.prlimit(process, resource.RLIMIT_FSIZE, limited)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limited)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
