@@ -44,6 +44,11 @@ class Layout:
         return self.spark / "spill"
 
     @property
+    def cores(self) -> Path:
+        """How many evaluations can run at once: the cores that Spark has, now."""
+        return self.spark / "cores.json"
+
+    @property
     def catalogue(self) -> Path:
         """The streams and standing queries that outlive a restart."""
         return self.root / "catalogue.json"

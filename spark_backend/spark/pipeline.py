@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from protocol.errors import Unavailable
@@ -18,6 +19,8 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
+from spark_backend.spark.hosts import HostRequirements, Task, WorkerHosts, on_fit_hosts, write_cores
+from spark_backend.spark.settings import local_cores
 from spark_backend.spark.watchdog import Watchdog, Watched
 from spark_backend.spark_sql.deferred import SparkSql, complete, first_line
 
@@ -59,7 +62,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 class Pipeline:
     """Runs Spark in threads of its own.
 
-    ``state`` is "starting", "running", "stalled" (a process stands still), "failed" or "stopped".
+    ``state`` is "starting", "running", "stalled" (a process stands still, or a cluster
+    has no host to evaluate on), "failed" or "stopped".
     A process of Spark's that stands still for ``frozen_after`` seconds is ended and started anew.
     """
 
@@ -81,6 +85,11 @@ class Pipeline:
         self._session: Any = None
         self._query: Any = None
         self._spark_sql: _SparkSql
+        # The data directory, as tasks know it.
+        self._root = layout.root
+        # Of a cluster; here, there is one host, which has everything.
+        self._requirements: HostRequirements | None = None
+        self._hosts: WorkerHosts | None = None
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._changing = threading.Lock()
@@ -89,11 +98,14 @@ class Pipeline:
 
     @property
     def state(self) -> str:
-        return "stalled" if self._state == "running" and self._watchdog.said is not None else self._state
+        hosts = self._hosts
+        still = self._watchdog.said is not None or (hosts is not None and not hosts.fit)
+        return "stalled" if self._state == "running" and still else self._state
 
     @property
     def detail(self) -> str:
-        return self._watchdog.said or self._detail
+        hosts = self._hosts
+        return self._watchdog.said or (hosts and hosts.said) or self._detail
 
     def start(self) -> None:
         """Start Spark behind the caller's back."""
@@ -115,13 +127,13 @@ class Pipeline:
         session = self._session
         if session is None or self._query is None or self._state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
-        from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, evaluation_task, read_answers
+        from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, read_answers
 
         context = session.sparkContext
         context.setJobGroup(key, f"evaluations of {key}", interruptOnCancel=True)
         # Where slots are scarce, those of the common lane are given out in turn with all others together.
         context.setLocalProperty("spark.scheduler.pool", Lane.OWN)
-        task = evaluation_task(self._layout.root, self._sites, lane=Lane.OWN, budget=budget)
+        task = self._task(Lane.OWN, budget)
         try:
             due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
             rows = due.mapInArrow(task, ANSWER_SCHEMA).toArrow()
@@ -174,8 +186,22 @@ class Pipeline:
         session = start_session(master=self._master, directory=self._layout.spark)
         with self._changing:
             self._session = session
-        self._spark_sql = _SparkSql(session, self._layout)
         session.dataSource.register(EvaluationInstants)
+        if local_cores(self._master) is None:
+            requirements = self._requirements = HostRequirements.publish(self._layout)
+            self._root = Path(requirements.root)
+            self._hosts = WorkerHosts(self._master, session, requirements, self._layout)
+            self._hosts.start()
+            self._hosts.wait(self._stopping)
+        else:
+            write_cores(self._layout, session.sparkContext.defaultParallelism)
+        self._spark_sql = _SparkSql(session, self._root)
+
+    def _task(self, lane: Lane, budget: Budget) -> Task:
+        from spark_backend.spark.task import evaluation_task
+
+        task = evaluation_task(self._root, self._sites, lane=lane, budget=budget)
+        return task if self._requirements is None else on_fit_hosts(self._requirements, task)
 
     def _processes(self) -> Sequence[Watched]:
         from spark_backend.spark.session import spark_processes
@@ -191,6 +217,9 @@ class Pipeline:
         """Stop the session, once: whoever comes first, the thread that runs it or ``stop``."""
         with self._changing:
             session, self._session, self._query = self._session, None, None
+            hosts, self._hosts = self._hosts, None
+        if hosts is not None:
+            hosts.close()
         if session is not None:
             from spark_backend.spark.session import stop_session
 
@@ -198,17 +227,10 @@ class Pipeline:
 
     def _start_query(self) -> Any:
         from spark_backend.spark.source import INSTANTS_FORMAT
-        from spark_backend.spark.task import ANSWER_SCHEMA, evaluation_task
+        from spark_backend.spark.task import ANSWER_SCHEMA
 
-        root = self._layout.root
-        partitions = self._session.sparkContext.defaultParallelism
-        due = (
-            self._session.readStream.format(INSTANTS_FORMAT)
-            .option("root", str(root))
-            .option("partitions", str(partitions))
-            .load()
-        )  # fmt: skip
-        task = evaluation_task(root, self._sites, lane=Lane.COMMON, budget=self._budget)
+        due = self._session.readStream.format(INSTANTS_FORMAT).option("root", str(self._layout.root)).load()
+        task = self._task(Lane.COMMON, self._budget)
         # Spark keeps workers of another environment apart: those of the common lane are never taken by the others.
         environment = self._session.sparkContext.environment
         environment[_LANE_VARIABLE] = Lane.COMMON.value
@@ -217,7 +239,8 @@ class Pipeline:
         return (
             answers.writeStream.queryName("evaluations")
             .foreachBatch(self._on_batch)
-            .option("checkpointLocation", str(self._layout.checkpoint))
+            # Elsewhere the file system of a path is the cluster's.
+            .option("checkpointLocation", self._layout.checkpoint.as_uri())
             .trigger(processingTime="0 seconds")
             .start()
         )
@@ -225,7 +248,12 @@ class Pipeline:
     def _on_batch(self, frame: Any, batch: int) -> None:
         from spark_backend.spark.task import read_answers
 
-        self._receive(read_answers(frame.toArrow()))
+        try:
+            self._receive(read_answers(frame.toArrow()))
+        except Exception as error:
+            # Spark 4.3 searches what comes out of here with an expression that overflows its stack where the text is
+            # long, as that of a failed job is; its thread ends then, and whoever waits for it waits for ever.
+            raise RuntimeError(first_line(error)) from None
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set():
             self._state, self._detail = "running", "Spark is running"
@@ -237,9 +265,9 @@ class _SparkSql:
     For one at a time: whoever comes second waits.
     """
 
-    def __init__(self, session: Any, layout: Layout) -> None:
+    def __init__(self, session: Any, root: Path) -> None:
         self._session = session
-        self._layout = layout
+        self._root = root
         self._evaluating = threading.Lock()
         self._evaluator: SparkSql | None = None
 
@@ -248,7 +276,7 @@ class _SparkSql:
         if self._evaluator is None:
             from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
 
-            self._evaluator = SparkSqlEvaluator(self._session, self._layout.root)
+            self._evaluator = SparkSqlEvaluator(self._session, self._root)
         return self._evaluator
 
     def __exit__(self, *_: object) -> None:

@@ -31,7 +31,8 @@ from pyspark.sql import SparkSession
 from protocol.errors import Unavailable
 from spark_backend.spark.java import JavaRuntime, find_java
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill
-from spark_backend.spark.settings import LOG4J, launcher_options, spark_settings
+from spark_backend.spark.settings import LOG4J, launcher_options, local_cores, spark_settings
+from spark_backend.spark.shipped_code import write_code
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +145,8 @@ def _launch(master: str, directory: Path) -> _RunningSession:
             processes = {"stdout": output, "stderr": output, "start_new_session": True}
             gateway = launch_gateway(conf, processes)  # type: ignore[no-untyped-call]
             context = SparkContext(conf=conf, gateway=gateway)
+            if local_cores(master) is None:
+                context.addPyFile(str(write_code(scratch)))
             first = SparkSession(context)
         except (PySparkRuntimeError, OSError) as error:
             _abandon(gateway)
@@ -182,7 +185,7 @@ def _environment(java: JavaRuntime, master: str) -> Iterator[None]:
         "PYTHONPATH": os.pathsep.join(part for part in ("" if installed else str(root), inherited) if part),
         "SPARK_LAUNCHER_OPTS": launcher_options(),
     }
-    if master.startswith("local"):
+    if local_cores(master) is not None:
         changes["SPARK_LOCAL_IP"] = "127.0.0.1"
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
@@ -263,8 +266,11 @@ def _reset_pyspark() -> None:
     SparkSession._activeSession = None
 
 
+_NOT_TOLD = ("at ", "... ", "WARNING: ", "Setting default log level", "To adjust logging level")
+
+
 def _last_lines(file: Path, count: int = 3) -> str:
-    """The end of Spark's log, without the frames of stack traces."""
+    """The end of Spark's log, without the frames of stack traces and what it says at every start."""
     lines = (line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
-    told = [line for line in lines if line and not line.startswith(("at ", "... ", "WARNING: "))]
+    told = [line for line in lines if line and not line.startswith(_NOT_TOLD)]
     return " | ".join(told[-count:])

@@ -29,8 +29,7 @@ _OTHER_SLOTS = 8
 """Tasks beside those of the common lane, which has as many as there are cores and never waits for one of the others."""
 
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?\Z")
-_JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
-_QUICK_JVM = ("-XX:TieredStopAtLevel=1", *_JVM)
+_QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
 def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, str]:
@@ -46,7 +45,7 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
         "spark.local.dir": str(scratch / "local"),
         # No more than it needs: only an evaluation by Spark SQL takes more than a few hundred MB.
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": _java_options(scratch, logging_file, quick=cores is not None),
+        "spark.driver.extraJavaOptions": _java_options(scratch, logging_file),
         "spark.python.worker.reuse": "true",
         # A query that was deleted is evaluated no more a moment later.
         "spark.python.task.killTimeout": "100ms",
@@ -67,19 +66,20 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.pollingDelay": "10ms",
         "spark.sql.streaming.minBatchesToRetain": "10",
+        **_QUICK_CHECKPOINTS,
     }
-    if cores is not None:
-        settings |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.default.parallelism": str(cores),
-            "spark.sql.shuffle.partitions": str(cores),
-            **_QUICK_CHECKPOINTS,
-        }
-    return settings
+    if cores is None:
+        return settings | _CLUSTER
+    return settings | {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.default.parallelism": str(cores),
+        "spark.sql.shuffle.partitions": str(cores),
+    }
 
 
 _QUICK_CHECKPOINTS = {
+    # On a cluster too: the data directory is a directory of this machine's, whatever file system it is on.
     # Hadoop's checksummed local file system writes each file twice (the other is .crc) and forks
     # `chmod` for both, here 40 to 60 ms for each of the two checkpoint files of a micro-batch; the raw one
     # through FileSystem.create forks nothing (4 to 16 ms). Files still appear by an atomic rename; one
@@ -89,6 +89,20 @@ _QUICK_CHECKPOINTS = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+}
+
+
+_CLUSTER = {
+    "spark.executor.extraJavaOptions": " ".join(_QUICK_JVM),
+    # A task that failed is run again on another executor: a host that is not fit fails at once and would take it again.
+    # No executor is left alone for what it failed in an earlier batch, so that what was mended there is noticed.
+    "spark.excludeOnFailure.taskAndStage.enabled": "true",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": str(_ATTEMPTS - 1),
+    "spark.excludeOnFailure.stage.maxFailedExecutorsPerNode": "1000",
+    # Executors end and others come for as long as the server runs: ten of them are no reason to end it.
+    "spark.deploy.maxExecutorRetries": "-1",
+    # A host that is gone without a word holds up what it was given for so long.
+    "spark.network.timeout": "60s",
 }
 
 
@@ -110,12 +124,12 @@ def _own_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _java_options(scratch: Path, logging_file: Path, quick: bool) -> str:
+def _java_options(scratch: Path, logging_file: Path) -> str:
     # Evaluation runs in the workers' DuckDB, so Java needs no second compiler to compete with them for
     # the cores: with the first one alone, a start took 4.6 s instead of 7.2 s and a micro-batch 134 ms
     # instead of 173 ms (single runs of 14 s). What it costs a long Spark SQL job is not measured.
     options = [
-        *(_QUICK_JVM if quick else _JVM),
+        *_QUICK_JVM,
         f"-Dlog4j2.configurationFile={logging_file.as_uri()}",
         trace_option(scratch),
     ]

@@ -17,6 +17,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from protocol.time import Instant
 from spark_backend.budget import Lane
+from spark_backend.layout import Layout
+from spark_backend.spark.hosts import read_cores
 from spark_backend.spark.task import DUE_SCHEMA
 
 INSTANTS_FORMAT = "evaluation_instants"
@@ -35,7 +37,7 @@ _WARM_UP = ""
 
 
 class EvaluationInstants(DataSource):
-    """``spark.readStream.format("evaluation_instants").option("root", …).option("partitions", …)``."""
+    """``spark.readStream.format("evaluation_instants").option("root", …)``, a data directory."""
 
     @classmethod
     def name(cls) -> str:
@@ -45,7 +47,7 @@ class EvaluationInstants(DataSource):
         return DUE_SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return EvaluationInstantsReader(self.options["root"], int(self.options.get("partitions", "1")))
+        return EvaluationInstantsReader(self.options["root"])
 
 
 class DuePartition(InputPartition):
@@ -59,9 +61,8 @@ class DuePartition(InputPartition):
 class EvaluationInstantsReader(DataSourceStreamReader):
     """Plans due evaluations from the registry and the logs."""
 
-    def __init__(self, root: str, partitions: int) -> None:
+    def __init__(self, root: str) -> None:
         self._root = root
-        self._partitions = partitions
         self._clock: Any = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -77,9 +78,11 @@ class EvaluationInstantsReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         due = self._evaluation_clock().due(start, end)
+        # Those of a cluster come and go. One batch may be split otherwise when it is planned again.
+        cores = read_cores(Layout(Path(self._root)))
         if start.get(_WARM_UP) != end.get(_WARM_UP):
-            return [DuePartition([(_WARM_UP, "", [])]) for _ in range(self._partitions)] + [DuePartition(due)]
-        return [DuePartition(part) for part in spread(due, self._partitions)]
+            return [DuePartition([(_WARM_UP, "", [])]) for _ in range(cores)] + [DuePartition(due)]
+        return [DuePartition(part) for part in spread(due, cores)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, DuePartition)
@@ -99,21 +102,25 @@ def spread(due: list[Due], count: int) -> list[list[Due]]:
     """Due evaluations in at most ``count`` parts of about the same size, none of them empty.
 
     Where queries have several instants due, each part gets a stretch of everybody's: queries over the same windows
-    share tables, and these are then made in one part only.
+    share tables, and these are then made in one part only. Where these are too few for that, or the queries are too
+    few for all parts, a part has a stretch of some of the queries.
     """
-    if max((len(instants) for _, _, instants in due), default=0) >= 2 * count:
-        parts = []
-        for place in range(count):
-            part = [
-                (key, prepared, instants[len(instants) * place // count : len(instants) * (place + 1) // count])
-                for key, prepared, instants in due
-            ]
-            parts.append([row for row in part if row[2]])
-        return [part for part in parts if part]
+    longest = max((len(instants) for _, _, instants in due), default=0)
+    if not longest:
+        return []
+    stretches = count if longest >= 2 * count else max(1, min(longest // 2, count // len(due)))
     # Queries over the same windows stay together.
     due = sorted(due, key=lambda row: (row[2][0], row[1]))
-    size = -(-len(due) // min(count, len(due))) if due else 1
-    return [due[place : place + size] for place in range(0, len(due), size)]
+    size = -(-len(due) // min(count // stretches, len(due)))
+    parts = []
+    for first in range(0, len(due), size):
+        for place in range(stretches):
+            part = [
+                (key, prepared, instants[len(instants) * place // stretches : len(instants) * (place + 1) // stretches])
+                for key, prepared, instants in due[first : first + size]
+            ]
+            parts.append([row for row in part if row[2]])
+    return [part for part in parts if part]
 
 
 class EvaluationClock:
@@ -123,7 +130,6 @@ class EvaluationClock:
     """
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        from spark_backend.layout import Layout
         from spark_backend.registry import RegisteredQuery, Registry
         from spark_backend.streams.timelines import Timelines
 

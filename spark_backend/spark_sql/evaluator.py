@@ -59,7 +59,6 @@ class SparkSqlEvaluator:
         self.session = session.newSession()
         for name, value in SETTINGS.items():
             self.session.conf.set(name, value)
-        self._partitions = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
         install(self.session)
         self._functions: set[str] = set()
         self._programs: dict[str, Program] = {}
@@ -72,7 +71,8 @@ class SparkSqlEvaluator:
         ``rows``: how many triples the windows hold there, about; it decides how, and never what.
         """
         few = rows <= _FEW_ROWS
-        partitions = max(self._partitions, rows // _ROWS_OF_PARTITION)
+        # The cores of a cluster come and go.
+        partitions = max(self.session.sparkContext.defaultParallelism, rows // _ROWS_OF_PARTITION)
         settings = {**(_INTERPRETED if few else _COMPILED), "spark.sql.shuffle.partitions": str(partitions)}
         for name, value in settings.items():
             self.session.conf.set(name, value)

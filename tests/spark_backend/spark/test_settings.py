@@ -19,18 +19,23 @@ def test_all_cores_are_at_least_one() -> None:
     assert (local_cores("local[*]") or 0) >= 1
 
 
-def test_a_local_master_listens_on_this_machine_only_and_writes_quick_checkpoints(tmp_path: Path) -> None:
+def test_a_local_master_listens_on_this_machine_only(tmp_path: Path) -> None:
     settings = spark_settings("local[3]", tmp_path, tmp_path / "log")
     assert settings["spark.driver.bindAddress"] == "127.0.0.1"
     assert settings["spark.sql.shuffle.partitions"] == settings["spark.default.parallelism"] == "3"
-    assert settings["spark.hadoop.fs.file.impl"].endswith("RawLocalFileSystem")
 
 
-def test_a_cluster_keeps_its_own_addresses_and_file_systems(tmp_path: Path) -> None:
+def test_a_cluster_keeps_its_own_addresses_and_cores(tmp_path: Path) -> None:
     settings = spark_settings("spark://host:7077", tmp_path, tmp_path / "log")
-    assert not [name for name in settings if name.startswith("spark.hadoop.")]
     assert "spark.driver.bindAddress" not in settings
-    assert "TieredStopAtLevel" not in settings["spark.driver.extraJavaOptions"]
+    assert "spark.default.parallelism" not in settings
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://host:7077", "yarn"])
+def test_checkpoints_and_the_jvm_are_quick_everywhere(master: str, tmp_path: Path) -> None:
+    settings = spark_settings(master, tmp_path, tmp_path / "log")
+    assert settings["spark.hadoop.fs.file.impl"].endswith("RawLocalFileSystem")
+    assert "TieredStopAtLevel" in settings["spark.driver.extraJavaOptions"]
 
 
 def test_what_is_written_stays_in_the_directory(tmp_path: Path) -> None:

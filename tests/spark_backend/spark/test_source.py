@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_backend.layout import Layout
+from spark_backend.spark.hosts import write_cores
 from spark_backend.spark.source import DuePartition, EvaluationClock, EvaluationInstantsReader
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -231,7 +233,8 @@ def test_the_reader_gives_spark_every_due_evaluation_once(tmp_path: Path, steppe
         stepped.register(f"q{step}", every(step))
     post(stepped, 1)
     post(stepped, 12)
-    reader: EvaluationInstantsReader = pickle.loads(pickle.dumps(EvaluationInstantsReader(str(tmp_path), 2)))
+    write_cores(Layout(tmp_path), 2)
+    reader: EvaluationInstantsReader = pickle.loads(pickle.dumps(EvaluationInstantsReader(str(tmp_path))))
     warmed = reader.latestOffset(reader.initialOffset(), None)
     assert [row for part in reader.partitions({}, warmed) for row in rows(reader, part) if row[2]] == []
     end = reader.latestOffset(warmed, None)

@@ -39,5 +39,17 @@ def test_queries_that_are_due_once_are_spread_by_query() -> None:
     assert spread([("a", "p", [5]), ("b", "q", [5])], 2) == [[("a", "p", [5])], [("b", "q", [5])]]
 
 
+def test_a_query_that_catches_up_alone_has_as_many_parts_as_there_are_cores_or_pairs_of_instants() -> None:
+    alone: list[Due] = [("a", "p", list(range(64)))]
+    assert [len(part[0][2]) for part in spread(alone, 4)] == [16] * 4
+    assert [len(part[0][2]) for part in spread(alone, 1000)] == [2] * 32
+
+
+def test_few_queries_with_few_instants_share_many_cores() -> None:
+    due: list[Due] = [("a", "p", list(range(8))), ("b", "p", list(range(8)))]
+    assert len(spread(due, 6)) == 6
+    assert len(spread(due, 100)) == 8
+
+
 def test_nothing_due_gives_no_parts() -> None:
     assert spread([], 3) == []

@@ -1,0 +1,125 @@
+"""What a worker host is told that it lacks, and that it computes nothing until it has it."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocol.errors import Unavailable
+from spark_backend.layout import Layout
+from spark_backend.spark import hosts
+from spark_backend.spark.hosts import (
+    PACKAGES,
+    HostRequirements,
+    file_system,
+    on_fit_hosts,
+    read_cores,
+    write_cores,
+)
+from spark_backend.spark.shipped_code import write_code
+
+IMPORTED = """
+import sys
+from importlib import metadata
+import spark_backend.evaluation.process, spark_backend.spark.task, spark_backend.spark_sql.windows.source
+import spark_backend.spark_sql.translation.plans
+found = {module.partition(".")[0] for module in sys.modules}
+distributions = metadata.packages_distributions()
+for name in {name for module in found for name in distributions.get(module, ())}:
+    print(name)
+print(spark_backend.spark.task.__file__)
+"""
+# pyspark is the cluster's own, which Spark checks; the others come with a package that has to be the same itself.
+OTHERS = {"mypy_extensions", "py4j", "pyspark", "python-dateutil", "pytz", "setuptools", "six", "sparql-streams"}
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path)
+    layout.make()
+    return layout
+
+
+def through(rows: Iterator[Any]) -> Iterator[Any]:
+    yield from rows
+
+
+def test_a_host_that_sees_the_directory_and_has_the_packages_is_fit(layout: Layout) -> None:
+    requirements = HostRequirements.publish(layout)
+    assert requirements.problem() is None
+    task = pickle.loads(pickle.dumps(on_fit_hosts(requirements, through)))
+    assert list(task(iter([1, 2]))) == [1, 2]
+    assert Path(requirements.root, "streams").samefile(layout.streams)
+
+
+def test_a_host_with_another_directory_of_that_name_is_told_to_mount_it(layout: Layout) -> None:
+    requirements = HostRequirements.publish(layout)
+    # As another host sees it, where somebody has copied the directory before this start.
+    requirements.withdraw()
+    told = f"does not see the server's data directory {layout.root}: mount it there, at the same path"
+    with pytest.raises(Unavailable, match=told):
+        next(on_fit_hosts(requirements, through)(iter([1])))
+
+
+def test_what_an_earlier_start_has_left_is_no_longer_seen(layout: Layout) -> None:
+    before = HostRequirements.publish(layout)
+    after = HostRequirements.publish(layout)
+    assert before.problem() is not None
+    assert after.problem() is None
+
+
+def test_a_host_with_other_packages_is_told_which(layout: Layout) -> None:
+    found = metadata.version("duckdb")
+    requirements = HostRequirements.publish(layout)
+    wanted = replace(requirements, packages=(("duckdb", "0.1"), ("a-package-of-nobody", "2.0")))
+    told = f"(duckdb {found}, which has to be 0.1; no a-package-of-nobody, which has to be 2.0)"
+    assert told in str(wanted.problem())
+
+
+MOUNTS = r"""22 1 253:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 0:26 / /srv rw - tmpfs none rw
+31 30 0:40 / /srv/our\040data rw,relatime shared:1 - nfs4 server:/data rw,vers=4.2
+32 22 0:41 / /srv/ours rw - ceph 10.0.0.1:/ rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/", "ext4"), ("/srv/x", "tmpfs"), ("/srv/our data/x", "nfs4"), ("/srv/ours/x", "ceph"), ("/srv/oursx", "tmpfs")],
+)
+def test_the_file_system_is_that_of_the_innermost_mount(path: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    assert file_system(path, str(tmp_path / "mounts")) == kind
+
+
+def test_a_host_whose_file_system_shows_what_others_write_late_is_told_so(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "file_system", lambda path: "nfs4")
+    assert f"has the server's data directory {layout.root} on nfs4" in str(HostRequirements.publish(layout).problem())
+
+
+def test_the_code_that_is_shipped_is_all_that_tasks_import_and_the_packages_are_all_others(tmp_path: Path) -> None:
+    archive = write_code(tmp_path)
+    # Away from the checkout, and without what is installed in its stead (an editable install has a finder of its own).
+    script = f"import sys; sys.path.insert(0, {str(archive)!r}); exec({IMPORTED!r})"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, env={}, capture_output=True, text=True, check=True
+    )
+    *distributions, place = done.stdout.split()
+    assert place.startswith(str(archive))
+    assert {"duckdb", "pyoxigraph"} <= set(distributions) - OTHERS <= set(PACKAGES)
+
+
+def test_the_cores_are_those_written_last(layout: Layout) -> None:
+    write_cores(layout, 3)
+    write_cores(layout, 200)
+    assert read_cores(layout) == 200
