@@ -18,7 +18,7 @@ UV ?= uv
 # Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test quick test-sites test-long coverage lint format docs build crash soak wheel-check bench \
+.PHONY: help install demo test quick test-sites test-long cluster coverage lint format docs build crash soak wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
@@ -58,6 +58,10 @@ test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make
 
 test-long: install ## what is too long for every change: thousands of generated queries, scenarios, requests; an hour
 	$(BIN)/pytest -m long
+
+# ALL=1: all cases of RSP-QL and all queries of W3C's, a quarter of an hour and more.
+cluster: install ## a master and two workers on this machine: what a server answers there, and when workers fail; minutes
+	$(if $(ALL),SPARQL_STREAMS_CLUSTER_ALL=1) $(BIN)/pytest -m long tests/cluster
 
 coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
 	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" --cov --cov-report=

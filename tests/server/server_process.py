@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,7 +25,7 @@ class ServerProcess:
     """A server on a free port over a data directory, with options; ``with`` it, or start and stop it.
 
     ``program`` is the command ``sparql-streams``, and ``directory`` where it is started: those of the checkout unless
-    others are given.
+    others are given. ``environment``: variables that it has besides.
     """
 
     def __init__(
@@ -35,9 +35,11 @@ class ServerProcess:
         options: Sequence[str] = (),
         program: Sequence[str] = (sys.executable, "-m", "endpoint.cli"),
         directory: Path = Path(__file__).parents[2],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.data = data
         self._program, self._directory, self._options = program, directory, options
+        self._environment = {**os.environ, **(environment or {})}
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -60,7 +62,9 @@ class ServerProcess:
         began = time.monotonic()
         command = [*self._program, "serve", "--port", str(self.port), "--data", str(self.data), *self._options]
         with open(self.data.with_name(self.data.name + ".log"), "ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._directory)
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self._directory, env=self._environment
+            )
         while time.monotonic() - began < _PATIENCE:
             try:
                 if self.client.get("/sparql", params={"query": "ASK {}"}).status_code == 200:
