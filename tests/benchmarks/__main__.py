@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import ingest, latency, replay, standing
+from tests.benchmarks import cluster, ingest, latency, replay, standing
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.one_shot import one_shot
@@ -32,6 +32,7 @@ def main() -> int:
         "d": ("a replay, against loops", lambda: replay.measure(quick=options.quick)),
         "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=options.quick)),
         "f": ("large windows", lambda: large_windows.measure(quick=options.quick, plot=options.plot)),
+        "g": ("a cluster", lambda: cluster.measure(quick=options.quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:
@@ -67,7 +68,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d,e,f")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d,e,f,g")
     parser.add_argument("--quick", action="store_true", help="smaller and shorter: for a look, not for a record")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="where aarhus/ is")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")
