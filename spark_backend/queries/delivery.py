@@ -89,7 +89,7 @@ class Delivery:
                 else:
                     notices += taken
                     if moves:
-                        running.registered = running.registered.in_own_lane()
+                        running.registered, running.pace = running.registered.in_own_lane(), 1
                         log.info("the query %s has a lane of its own from here on", running.name)
                     left = left or moves or running.failed is not None
             self._save_progress()

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 2
 """So many queries are evaluated at once in lanes of their own; the others wait for their turns."""
 _TURN_SECONDS = 1.0
-"""A turn is as many instants as take so long; one at least."""
+"""A turn is to be about as many instants as take so long; one at first."""
 _MOST_INSTANTS = 64
 _CHEAP_BEFORE_RETURN = 8
 """After so many cheap evaluations a query is back in the common lane; after more, each time it has left it again."""
@@ -73,7 +73,7 @@ class OwnLanes:
             evaluations = self._delivery.evaluations
             answers = list(evaluations.answers(registered.key, registered.prepared, instants, budget))
             self._delivery.receive([(registered.key, answer) for answer in answers], Lane.OWN)
-            self._look_whether_cheap(running, answers)
+            self._learn(running, answers)
         except Unavailable:
             with self._running.lock:
                 removed = self._running.get(running.name) is not running
@@ -96,14 +96,14 @@ class OwnLanes:
         for running in sorted(waiting, key=lambda one: self._turns.get(one.registered.key, 0)):
             upto = self._timelines.watermark(running.logs)
             if upto is not None:
-                limit = _instants_of_turn(running)
-                instants = self._timelines.instants(running.windows, running.position, upto, limit)
+                instants = self._timelines.instants(running.windows, running.position, upto, running.pace)
                 if instants:
                     return running, instants
         return None
 
-    def _look_whether_cheap(self, running: RunningQuery, answers: Sequence[Answer]) -> None:
+    def _learn(self, running: RunningQuery, answers: Sequence[Answer]) -> None:
         with self._running.telling, self._running.lock:
+            running.pace = _next_pace(running, answers)
             for answer in answers:
                 cheap = answer.error is None and answer.seconds < COMMON_SECONDS / 2 and not answer.for_spark_sql
                 running.cheap = running.cheap + 1 if cheap else 0
@@ -127,9 +127,9 @@ class OwnLanes:
                 self._stopping.wait(pause)
 
 
-def _instants_of_turn(running: RunningQuery) -> int:
-    """One where it is not known what an evaluation takes."""
-    last = running.measurements.last
-    if last is None or last.error is not None or running.cheap == 0:
-        return 1
-    return max(1, min(_MOST_INSTANTS, int(_TURN_SECONDS / max(last.seconds, 0.001))))
+def _next_pace(running: RunningQuery, answers: Sequence[Answer]) -> int:
+    """How many instants are to be evaluated in the next turn, by what the last one took."""
+    taken = sum(answer.seconds for answer in answers)
+    if taken > _TURN_SECONDS or any(answer.error is not None for answer in answers):
+        return max(1, running.pace // 2)
+    return min(2 * running.pace, _MOST_INSTANTS)

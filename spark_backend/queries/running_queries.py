@@ -28,8 +28,8 @@ class RunningQuery:
 
     ``output``: the name of the stream that it publishes. ``failed`` says why it is evaluated no more, after
     ``stopped`` evaluations in a row that took more than its ``budget``. ``cheap``: so many evaluations in its own lane,
-    in a row, would do for the common one. ``reached``: when (seconds that never step back) its streams' watermark was
-    where, since the first evaluation that is due and not out.
+    in a row, would do for the common one; ``pace``: how many instants a turn there has. ``reached``: when (seconds that
+    never step back) its streams' watermark was where, since the first evaluation that is due and not out.
     """
 
     name: str
@@ -49,6 +49,7 @@ class RunningQuery:
     failed: str | None = None
     stopped: int = 0
     cheap: int = 0
+    pace: int = 1
     reached: deque[tuple[float, Instant]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     output: str | None = None
     measurements: Measurements = field(default_factory=Measurements)

@@ -18,7 +18,7 @@ from tests.server.server_process import ServerProcess
 pytestmark = [pytest.mark.spark, pytest.mark.server]
 
 DATA, CLOCK = "http://ex/data", "http://ex/clock"
-SECONDS = 1.5
+SECONDS = 0.8
 LIGHT = f"""SELECT (COUNT(*) AS ?n) ?k FROM NAMED WINDOW <http://ex/w> ON <{CLOCK}> [RANGE 2s STEP 1s]
 WHERE {{ WINDOW <http://ex/w> {{ ?s <http://ex/tick> ?v }} BIND({{}} AS ?k) }} GROUP BY ?k"""
 _TWICE = "?a <http://ex/p> ?b . ?c <http://ex/p> ?d"
@@ -133,7 +133,7 @@ def test_heavy_queries_are_stopped_and_fail_alone_and_light_ones_have_their_answ
             server.wait(lambda of=name: server.client.get(f"/queries/{of}").json()["state"] == "failed", 60)
             document = server.client.get(f"/queries/{name}").json()
             assert document["lane"] == "own"
-            assert "stopped after 1.5 s" in document["lastError"]
+            assert "stopped after 0.8 s" in document["lastError"]
         assert 'sparql_streams_queries{state="failed"} 2' in server.client.get("/metrics").text
         events = list(server.events("/queries/regex/results", {"since": "beginning"}))
         assert events[-1].event == "end"

@@ -1,0 +1,191 @@
+"""Lanes: what was deferred is evaluated in a lane of its own, nothing skipped or twice, and goes back when cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from protocol.evaluations import Ended, Evaluation, Failed
+from spark_backend.answers.answer import Answer
+from spark_backend.budget import Lane
+from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.step import EvaluationError, Step, Stopped
+from spark_backend.layout import Layout
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+QUERY = "SELECT ?v FROM STREAM <http://ex/s> [RANGE 1 STEP 1] WHERE { ?s <http://ex/v> ?v }"
+
+
+class Heavy(Evaluator):
+    """An evaluator to which the queries of some names are too much."""
+
+    def __init__(self, root: Path, heavy: set[str]) -> None:
+        super().__init__(root)
+        self._heavy = heavy
+
+    def run(self, step: Step) -> list[tuple[str, Answer]]:
+        if any(key.partition(".")[0] in self._heavy for key, _ in step.members):
+            raise Stopped("it was stopped after 30 s")
+        return super().run(step)
+
+
+class Lanes:
+    """A backend whose queries are heavy in one lane or the other as the test says."""
+
+    def __init__(self, directory: Path) -> None:
+        self.heavy: dict[Lane, set[str]] = {lane: set() for lane in Lane}
+        self._directory = directory
+        self.stepped = self.open()
+        self.stepped.event_stream("s", "http://ex/s")
+
+    def open(self) -> SteppedBackend:
+        def evaluators(layout: Layout) -> dict[Lane, Heavy]:
+            return {lane: Heavy(layout.root, heavy) for lane, heavy in self.heavy.items()}
+
+        self.stepped = SteppedBackend(self._directory, evaluators=evaluators)
+        return self.stepped
+
+    def post(self, *times: int) -> None:
+        for time in times:
+            self.stepped.post("s", f"<http://ex/a> <http://ex/v> {time} .", time)
+
+    def lane(self, name: str) -> Lane:
+        return self.stepped.running(name).registered.lane
+
+    def told(self, name: str) -> list[int]:
+        return [one.instant for one in self.stepped.notices if isinstance(one, Evaluation) and one.query == name]
+
+
+@pytest.fixture
+def lanes(tmp_path: Path) -> Iterator[Lanes]:
+    made = Lanes(tmp_path)
+    yield made
+    made.stepped.close()
+
+
+def _step_all(stepped: SteppedBackend) -> None:
+    while stepped.pipeline.step():
+        pass
+
+
+def test_what_is_heavy_leaves_the_common_lane_and_the_light_one_has_its_answers_without_a_turn(lanes: Lanes) -> None:
+    for name in ("heavy", "light"):
+        lanes.stepped.register(name, QUERY)
+    lanes.post(1, 2)
+    lanes.stepped.run()
+    lanes.heavy[Lane.COMMON].add("heavy")
+    lanes.post(3, 4, 5)
+    _step_all(lanes.stepped)
+    assert lanes.told("light") == [1, 2, 3, 4]
+    assert (lanes.told("heavy"), lanes.lane("heavy")) == ([1], Lane.OWN)
+    lanes.post(6)
+    _step_all(lanes.stepped)
+    assert not any(key.startswith("heavy") for key, *_ in lanes.stepped.pipeline.batches[-1]), "it is planned no more"
+    lanes.stepped.run()
+    assert lanes.told("heavy") == lanes.told("light") == [1, 2, 3, 4, 5]
+    assert lanes.stepped.answers("heavy").keys() == lanes.stepped.answers("light").keys()
+
+
+def test_a_query_that_is_cheap_for_a_while_goes_back_and_on_from_where_it_is(lanes: Lanes) -> None:
+    lanes.stepped.register("q", QUERY)
+    lanes.heavy[Lane.COMMON].add("q")
+    lanes.post(*range(1, 12))
+    lanes.stepped.run()
+    assert lanes.lane("q") is Lane.COMMON
+    lanes.heavy[Lane.COMMON].clear()
+    lanes.post(*range(12, 16))
+    _step_all(lanes.stepped)
+    assert lanes.told("q") == list(range(1, 15))
+    # The next time, it stays there for longer.
+    lanes.heavy[Lane.COMMON].add("q")
+    lanes.post(*range(16, 27))
+    lanes.stepped.run()
+    assert lanes.told("q") == list(range(1, 26))
+    assert lanes.lane("q") is Lane.OWN
+
+
+@pytest.mark.parametrize("stop_in_between", [True, False])
+def test_nothing_is_skipped_or_twice_across_a_restart_in_a_lane_of_its_own(lanes: Lanes, stop_in_between: bool) -> None:
+    lanes.stepped.register("q", QUERY)
+    lanes.post(1, 2, 3)
+    lanes.stepped.run()
+    lanes.heavy[Lane.COMMON].add("q")
+    lanes.post(4, 5, 6)
+    _step_all(lanes.stepped)
+    before, offset = lanes.told("q"), lanes.stepped.pipeline.offset
+    if stop_in_between:
+        assert lanes.stepped.turn()
+        before = lanes.told("q")
+    progress = lanes.stepped.backend._delivery.saved_progress()
+    lanes.stepped.close()
+    again = lanes.open()
+    again.pipeline.offset = dict(progress or offset)
+    again.run()
+    assert [*before, *lanes.told("q")] == [1, 2, 3, 4, 5]
+
+
+def test_after_three_evaluations_over_budget_in_a_row_a_query_has_failed_alone_and_may_be_put_again(
+    lanes: Lanes,
+) -> None:
+    for name in ("heavy", "light"):
+        lanes.stepped.register(name, QUERY)
+    for heavy in lanes.heavy.values():
+        heavy.add("heavy")
+    lanes.post(1, 2, 3)
+    lanes.stepped.run()
+    assert lanes.stepped.backend.query("heavy").state == "running"
+    lanes.heavy[Lane.OWN].clear()
+    lanes.post(4)
+    lanes.stepped.run()
+    lanes.heavy[Lane.OWN].add("heavy")
+    lanes.post(*range(5, 10))
+    lanes.stepped.run()
+    notices = [one for one in lanes.stepped.notices if one.query == "heavy"]
+    assert [one.instant for one in notices if isinstance(one, Failed)] == [1, 2, 4, 5, 6]
+    assert isinstance(notices[-1], Ended)
+    description = lanes.stepped.backend.query("heavy")
+    assert (description.state, description.evaluated) == ("failed", 6)
+    assert "stopped after 30 s" in (description.last_error or "")
+    assert lanes.told("light") == list(range(1, 9))
+    for heavy in lanes.heavy.values():
+        heavy.clear()
+    lanes.stepped.register("heavy", QUERY)
+    lanes.post(10, 11)
+    lanes.stepped.run()
+    assert lanes.told("heavy")[1:] == [9, 10], "it goes on from where its stream was"
+
+
+def test_an_ordinary_error_is_told_in_the_common_lane_and_fails_nothing(
+    lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(self: Evaluator, step: Step) -> list[tuple[str, Answer]]:
+        raise EvaluationError("ConversionException: no")
+
+    lanes.stepped.register("q", QUERY)
+    monkeypatch.setattr(Heavy, "run", wrong)
+    lanes.post(*range(1, 8))
+    lanes.stepped.run()
+    assert lanes.lane("q") is Lane.COMMON
+    description = lanes.stepped.backend.query("q")
+    assert (description.state, description.last_error) == ("running", "ConversionException: no")
+
+
+def test_queries_in_lanes_of_their_own_take_turns(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real: Callable[..., Iterator[Answer]] = lanes.stepped.pipeline.answers
+
+    def slow(key: str, prepared: str, instants: Sequence[int], budget: object) -> Iterator[Answer]:
+        asked.append(key.partition(".")[0])
+        return (replace(answer, seconds=9.0) for answer in real(key, prepared, instants, budget))
+
+    monkeypatch.setattr(lanes.stepped.pipeline, "answers", slow)
+    for name in "abc":
+        lanes.stepped.register(name, QUERY)
+    lanes.heavy[Lane.COMMON].update("abc")
+    lanes.post(*range(1, 5))
+    lanes.stepped.run()
+    assert asked == ["a", "b", "c"] * 3
+    assert lanes.told("a") == lanes.told("c") == [1, 2, 3]
