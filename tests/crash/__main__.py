@@ -1,8 +1,9 @@
 """``make crash``: processes of a server under load are killed and frozen at random, and everything is counted.
 
-Each round hits one: the server, Spark's JVM, the source of instants, the daemon of workers, a worker, a reader. At the
-end every acknowledged element and update is there once, every listener has had every answer once, with the content that
-``oracle`` says, and no process, lock or file of the run is left. ``--seed`` plays the same faults again.
+Each round hits one: the server, Spark's JVM, the source of instants, the daemon of workers, a worker, an evaluator, a
+reader. At the end every acknowledged element and update is there once, every listener has had every answer once, with
+the content that ``oracle`` says, and no process, lock or file of the run is left. ``--seed`` plays the same faults
+again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from tests.crash.faults import KINDS
 from tests.crash.run import crash
 
 
@@ -23,11 +25,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="hit only these processes")
     parser.add_argument("--keep", action="store_true", help="keep the server's log and data, and say where")
     arguments = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="sparql-streams-crash-")) if arguments.keep else None
     with tempfile.TemporaryDirectory(prefix="sparql-streams-crash-") as temporary:
-        wrong = crash(arguments.rounds, arguments.seed, directory or Path(temporary), partial(print, flush=True))
+        place = directory or Path(temporary)
+        wrong = crash(arguments.rounds, arguments.seed, arguments.kinds, place, partial(print, flush=True))
     for line in wrong:
         print(f"WRONG: {line}")
     if directory is not None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -33,10 +33,10 @@ class Fault:
         return f"{self.kind} frozen" + ("" if self.wakes is None else f", wakes after {self.wakes:.1f} s")
 
 
-def faults(chance: random.Random, frozen_after: float) -> Iterator[Fault]:
+def faults(chance: random.Random, frozen_after: float, kinds: Sequence[str] = KINDS) -> Iterator[Fault]:
     """Faults without end: the kinds in an order of their own each time, all as often as any other."""
     while True:
-        for kind in chance.sample(KINDS, len(KINDS)):
+        for kind in chance.sample(kinds, len(kinds)):
             how = chance.choice(("kill", "freeze", "wake"))
             wakes = round(chance.uniform(0.2, 2) * frozen_after, 1)
             if how == "kill" and kind == "server":

@@ -8,7 +8,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import httpx
@@ -27,10 +27,10 @@ _RECOVERED_WITHIN = 240.0
 _ENDED_WITHIN = 60.0
 
 
-def crash(rounds: int, seed: int, directory: Path, say: Callable[[str], None]) -> list[str]:
+def crash(rounds: int, seed: int, kinds: Sequence[str], directory: Path, say: Callable[[str], None]) -> list[str]:
     """Play the rounds over a data directory made in ``directory``. Returns what was wrong, a line each."""
     with _settings(directory):
-        return _Crash(seed, directory, say).play(rounds)
+        return _Crash(seed, kinds, directory, say).play(rounds)
 
 
 @contextlib.contextmanager
@@ -52,8 +52,9 @@ def _settings(directory: Path) -> Iterator[None]:
 
 
 class _Crash:
-    def __init__(self, seed: int, directory: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, seed: int, kinds: Sequence[str], directory: Path, say: Callable[[str], None]) -> None:
         self._chance = random.Random(seed)
+        self._kinds = kinds
         self._directory = directory
         self._say = say
         self._server = ServerProcess(directory / "data")
@@ -78,7 +79,7 @@ class _Crash:
             for client in self._clients:
                 client.start()
             self._until(lambda: self._reached(5), "the first answers")
-            to_come = faults(self._chance, FROZEN_AFTER)
+            to_come = faults(self._chance, FROZEN_AFTER, self._kinds)
             for number in range(1, rounds + 1):
                 self._round(number, to_come)
                 if self._found():
