@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import shutil
 import tempfile
 from collections import Counter
@@ -25,8 +26,10 @@ from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
 from endpoint.services import Services, set_services
-from endpoint.settings import Settings
+from endpoint.settings import Settings, memory_of_machine
 from endpoint.threads import WorkerThreads
+
+logger = logging.getLogger(__name__)
 
 MakeBackend = Callable[[Path, GraphStore, Settings], Backend]
 
@@ -118,6 +121,7 @@ class Life:
                     frozen_after=self._settings.frozen_after,
                     start_process=lambda: ReaderProcess(memory=self._settings.query_memory),
                 )
+                _warn_of_memory(self._settings)
                 backend = self._make_backend(data, store, self._settings)
                 hub = Hub(backend)
                 return Services(
@@ -186,6 +190,18 @@ class EnsureStarted:
         if scope["type"] == "http":
             await self._life.ensure_started(scope["app"])
         await self._app(scope, receive, send)
+
+
+def _warn_of_memory(settings: Settings) -> None:
+    readers = max(settings.readers, settings.max_readers)
+    if readers * settings.query_memory > memory_of_machine():
+        logger.warning(
+            "%d queries at once may need %d MiB each, together more than this machine has (%d MiB): "
+            "set --query-memory or --max-readers lower",
+            readers,
+            settings.query_memory // 2**20,
+            memory_of_machine() // 2**20,
+        )
 
 
 def _make(data: Path) -> None:

@@ -18,6 +18,9 @@ logger = logging.getLogger(__name__)
 
 _PROGRAM = "endpoint.graphs.writer"
 _START_SECONDS = 60.0
+_BACKUP_SECONDS = 60.0
+_COMMIT_SECONDS = 600.0
+"""What takes longer than these stands still."""
 
 
 class WriterEnded(ProtocolError):
@@ -47,7 +50,7 @@ class WriterProcess:
         self.end = weakref.finalize(self, _end, self._process, self._changes, self._snapshots)
         """End the process, whatever it is doing, and wait for that."""
         try:
-            self._expect(self._changes, Kind.READY, _START_SECONDS)
+            self._expect_soon(self._changes, Kind.READY, _START_SECONDS)
         except BaseException:
             self.end()
             raise
@@ -64,17 +67,17 @@ class WriterProcess:
         self._say(self._changes, frame(Kind.QUESTION, change.encoded()))
         self._expect(self._changes, Kind.EVALUATED, seconds)
         self._say(self._changes, frame(Kind.COMMIT))
-        return bool(self._expect(self._changes, Kind.LAST).json())
+        return bool(self._expect_soon(self._changes, Kind.LAST, _COMMIT_SECONDS).json())
 
     def backup(self, directory: Path) -> None:
         """Make a snapshot, at once, in a directory that is not there yet. Raises ProtocolError."""
         self._say(self._snapshots, frame(Kind.QUESTION, str(directory).encode()))
-        self._expect(self._snapshots, Kind.LAST)
+        self._expect_soon(self._snapshots, Kind.LAST, _BACKUP_SECONDS)
 
     def flush(self) -> None:
         """Write what is in memory to the directory. Raises ProtocolError."""
         self._say(self._changes, frame(Kind.CLOSE))
-        self._expect(self._changes, Kind.LAST)
+        self._expect_soon(self._changes, Kind.LAST, _COMMIT_SECONDS)
 
     def _say(self, connection: Connection, data: bytes) -> None:
         try:
@@ -82,7 +85,13 @@ class WriterProcess:
         except OSError:
             raise self._ended() from None
 
-    def _expect(self, connection: Connection, kind: Kind, seconds: float | None = None) -> Frame:
+    def _expect_soon(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
+        try:
+            return self._expect(connection, kind, seconds)
+        except TimeoutError:
+            raise WriterEnded(f"the process that changes the store stood still for {seconds:g} s") from None
+
+    def _expect(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
         try:
             received = connection.receive(seconds)
         except EOFError:

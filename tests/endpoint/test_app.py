@@ -110,3 +110,10 @@ def test_only_the_origins_named_may_ask() -> None:
 def test_importing_the_application_imports_no_spark() -> None:
     script = "import sys; from endpoint import create_app; print(*{'pyspark', 'duckdb', 'fastapi'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout.strip() == b""
+
+
+def test_readers_that_may_need_more_memory_than_there_is_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    for memory, warned in ((2**26, False), (2**50, True)):
+        caplog.clear()
+        with TestClient(create_app(settings(readers=2, max_readers=2, query_memory=memory), backend=FakeBackend())):
+            assert ("2 queries at once" in caplog.text) is warned

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from endpoint import create_app
 from endpoint.changes import Changes, TooManyChanges
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore
+from endpoint.settings import Settings
 from protocol.errors import StorageFull, Unavailable
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.graphs.test_store_limits import RUNAWAY
 from tests.endpoint.live.live_side import run, until
+from tests.endpoint.readers.asking import numbers
 
 SMALL = Change("INSERT DATA { <http://ex/s> <http://ex/p> 1 }")
 
@@ -148,3 +153,27 @@ def test_a_store_without_room_is_507_and_health_says_it(client: TestClient, monk
     graph = {"Content-Type": "text/turtle"}
     assert client.put("/graphs?default", content=b"<a:a> <a:b> <a:c> .", headers=graph).status_code == 507
     assert client.get("/sparql?query=ASK%20%7B%7D").status_code == 200
+
+
+def test_updates_that_wait_hold_up_neither_health_nor_metrics(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(GraphStore, "change", lambda *_: released.wait())
+    with ThreadPoolExecutor(12) as clients:
+        asked = [clients.submit(client.post, "/sparql", data={"update": SMALL.text}) for _ in range(12)]
+        try:
+            while "sparql_streams_updates_waiting 11.0" not in client.get("/metrics").text:
+                assert client.get("/health").status_code == 200
+        finally:
+            released.set()
+        assert [one.result().status_code for one in asked] == [204] * 12
+
+
+def test_an_update_over_its_time_is_504_and_counted(backend: FakeBackend) -> None:
+    with TestClient(create_app(Settings(threads=2, update_timeout=0.5), backend=backend)) as client:
+        assert client.post("/sparql", data={"update": numbers()}).status_code == 204
+        response = client.post("/sparql", data={"update": RUNAWAY})
+        assert response.status_code == 504
+        assert "--update-timeout" in response.json()["detail"]
+        assert 'sparql_streams_refused_total{reason="update_timeout"} 1.0' in client.get("/metrics").text
