@@ -18,7 +18,7 @@ UV ?= uv
 # Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test quick test-sites test-long cluster coverage lint format docs build crash soak wheel-check bench \
+.PHONY: help install demo test quick test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
@@ -62,6 +62,10 @@ test-long: install ## what is too long for every change: thousands of generated 
 # ALL=1: all cases of RSP-QL and all queries of W3C's, a quarter of an hour and more.
 cluster: install ## a master and two workers on this machine: what a server answers there, and when workers fail; minutes
 	$(if $(ALL),SPARQL_STREAMS_CLUSTER_ALL=1) $(BIN)/pytest -m long tests/cluster
+
+fuzz: install ## 100,000 fuzzed requests; half an hour
+	$(BIN)/python -m tests.fuzz --requests 50000 --seed 1 --backend none --clients 4
+	$(BIN)/python -m tests.fuzz --requests 50000 --seed 2 --backend engine --clients 4
 
 coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
 	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" --cov --cov-report=

@@ -21,8 +21,10 @@ logger = logging.getLogger(__name__)
 
 def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     """The response of a problem document, whose ``status`` is the response's."""
+    # A lone surrogate, which may be in what a client sent, becomes the escape by which JSON writes it.
+    written = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
     return Response(
-        json.dumps(document, ensure_ascii=False),
+        written,
         status_code=int(document["status"]),
         media_type=PROBLEM,
         headers={"Cache-Control": "no-store", **(headers or {})},

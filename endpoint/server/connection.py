@@ -86,7 +86,9 @@ class Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         error = sys.exception()
         if isinstance(error, h11.RemoteProtocolError):
-            self._refuse(HTTPStatus(error.error_status_hint), f"this is no HTTP/1.1 request: {error}")
+            # What h11 quotes after the colon is written as Python writes it.
+            said = str(error).partition(": bytearray")[0]
+            self._refuse(HTTPStatus(error.error_status_hint), f"this is no HTTP/1.1 request: {said}")
         else:
             self._refuse(HTTPStatus.BAD_REQUEST, msg)
 

@@ -81,3 +81,9 @@ def test_a_client_that_left_before_its_request_was_whole_is_no_error_of_ours(cap
     app = Starlette(routes=[Route("/", read)], exception_handlers=exception_handlers(Counter()))
     assert TestClient(app).get("/").status_code == 499
     assert not caplog.records
+
+
+def test_a_lone_surrogate_that_a_client_sent_is_told_as_json_writes_it() -> None:
+    response = raised(ProtocolError("there is no member 'a\ud800é'"))
+    assert response.status_code == 400
+    assert response.json()["detail"] == "there is no member 'a\ud800é'"

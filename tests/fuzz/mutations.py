@@ -10,11 +10,26 @@ from dataclasses import replace
 from random import Random
 from urllib.parse import quote
 
-from tests.fuzz.values import ACCEPTS, HEADERS, IRIS, MEDIA_TYPES, METHODS, NAMES, TEXTS, TIMES
+from tests.fuzz.values import (
+    ACCEPTS,
+    BROKEN_UTF_8,
+    ENCODINGS,
+    HEADERS,
+    HOSTS,
+    IRIS,
+    LITERALS,
+    MEDIA_TYPES,
+    METHODS,
+    NAMES,
+    SITES,
+    TEXTS,
+    TIMES,
+)
 from tests.fuzz.wire import FuzzedRequest
 
 _TOKEN = re.compile(rb"[A-Za-z_]+|[0-9]+|\s+|.", re.DOTALL)
 _NUMBER = re.compile(rb"[0-9]+")
+_LITERAL = re.compile(rb"\"[^\"\n]*\"(?:@\w+)?|'[^'\n]*'(?:@\w+)?|\b\d+\b")
 _PARAMETERS = [
     "query",
     "update",
@@ -65,6 +80,11 @@ class Mutations:
             self.body_text,
             self.body_swapped,
             self.raw_header,
+            self.host,
+            self.site,
+            self.encoding,
+            self.literal,
+            self.literal,
         ]
 
     def apply(self, request: FuzzedRequest, swapped: FuzzedRequest) -> FuzzedRequest:
@@ -111,6 +131,39 @@ class Mutations:
             ]
         )
         return replace(request, headers=(*request.headers, bad), mangled=True)
+
+    def host(self, request: FuzzedRequest) -> FuzzedRequest:
+        return replace(request, host=self.random.choice(HOSTS))
+
+    def site(self, request: FuzzedRequest) -> FuzzedRequest:
+        """As a page of some site sends it."""
+        for name, value in self.random.choice(SITES).items():
+            request = request.with_header(name, value)
+        return request
+
+    def encoding(self, request: FuzzedRequest) -> FuzzedRequest:
+        """Another encoding, said or not, or bytes that are no UTF-8."""
+        if self.random.random() < 0.4:
+            place = self.random.randrange(len(request.body) + 1)
+            broken = self.random.choice(BROKEN_UTF_8)
+            return replace(request, body=request.body[:place] + broken + request.body[place:])
+        encoding = self.random.choice(ENCODINGS)
+        encoded = replace(request, body=request.body.decode("utf-8", "replace").encode(encoding, "replace"))
+        said = next((value for name, value in request.headers if name == "Content-Type"), "text/turtle")
+        return (
+            encoded.with_header("Content-Type", f"{said}; charset={encoding}")
+            if self.random.random() < 0.7
+            else encoded
+        )
+
+    def literal(self, request: FuzzedRequest) -> FuzzedRequest:
+        """A literal, or a number, becomes a term that is odd or long."""
+        places = list(_LITERAL.finditer(request.body))
+        if not places:
+            return request
+        place = self.random.choice(places)
+        term = self.random.choice(LITERALS).encode()
+        return replace(request, body=request.body[: place.start()] + term + request.body[place.end() :])
 
     def bytes_flipped(self, request: FuzzedRequest) -> FuzzedRequest:
         body = bytearray(request.body)

@@ -29,6 +29,12 @@ HELD = 0.3
 MOST_GROWTH = 600 * 2**20
 """Bytes that server and readers together may be larger at the end than after the first requests."""
 
+MOST_GROWTH_LATE = 0.15
+"""The share by which server and readers may be larger in the last quarter of a run than in the one before it."""
+
+_KEPT = "kept"
+_MEMORY_SAMPLES = 200
+
 _WARM = 200
 _TOO_MUCH = 2 * 2**30
 _MOST_HELD = 5
@@ -47,6 +53,8 @@ class Findings:
     seconds: float = 0.0
     memory: int = 0
     growth: int = 0
+    samples: list[int] = field(default_factory=list)
+    kept: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, what: str, request: FuzzedRequest | None = None, answered: Answered | None = None) -> None:
@@ -56,9 +64,16 @@ class Findings:
             what, "" if request is None else f"{request.notes} {request.encoded()[:3000]!r} -> {answered}"[:6000]
         )
 
+    def tenths(self) -> list[int]:
+        """The mean size of server and readers, in bytes, in each tenth of the run."""
+        size = len(self.samples) // 10
+        return [sum(self.samples[n * size : (n + 1) * size]) // size for n in range(10)] if size else []
+
     def report(self) -> str:
         lines = [
             f"{self.statuses.total()} requests in {self.seconds:.0f} s",
+            f"memory in MiB, in each tenth: {', '.join(str(one // 2**20) for one in self.tenths())}",
+            f"elements acknowledged and read back: {self.kept}",
             f"state compared around {self.digests} refused ones; memory grew by {self.growth / 2**20:.0f} MiB",
             "statuses: " + ", ".join(f"{status}: {count}" for status, count in sorted(self.statuses.items())),
         ]
@@ -74,6 +89,7 @@ def fuzz(backend: str, requests: int, seed: int, directory: Path, *, clients: in
     findings = Findings()
     began = time.monotonic()
     with served(backend, directory) as server:
+        _make_kept(server)
         with ThreadPoolExecutor(clients) as pool:
             share = DIGESTS if clients == 1 else 0.0
             sending = [
@@ -82,6 +98,12 @@ def fuzz(backend: str, requests: int, seed: int, directory: Path, *, clients: in
             ]
         for one in sending:
             one.result()
+        quarter = len(findings.samples) // 4
+        if quarter >= 10:
+            third, last = (sum(findings.samples[n * quarter : (n + 1) * quarter]) / quarter for n in (2, 3))
+            if last > third * (1 + MOST_GROWTH_LATE):
+                findings.add(f"memory still grows: {third / 2**20:.0f} MiB, then {last / 2**20:.0f}")
+        _read_back(server, findings)
         findings.growth = _memory(server.process) - findings.memory
         if findings.growth > MOST_GROWTH:
             findings.add(f"memory grew by {findings.growth // 2**20} MiB")
@@ -99,6 +121,12 @@ def _send(random: Random, requests: int, server: Served, findings: Findings, sha
     for number in range(requests):
         if number == min(_WARM, requests // 2):
             findings.memory = _memory(server.process)
+        if number % max(requests // _MEMORY_SAMPLES, 1) == 0:
+            memory = _memory(server.process)
+            with findings.lock:
+                findings.samples.append(memory)
+        if number % 20 == 0:
+            _keep(watching, findings)
         request = mutations.apply(seeds.draw(), seeds.draw())
         look = random.random() < share and request.method in _CHANGING
         state = _state(watching) if look else None
@@ -127,6 +155,37 @@ def _send(random: Random, requests: int, server: Served, findings: Findings, sha
         connection.close()
         for listening in connection.held:
             listening.close()
+
+
+def _make_kept(server: Served) -> None:
+    """A stream that no fuzzed request names: what it took is there to the end."""
+    connection = Connection(server.port)
+    settings = (("Content-Type", "application/json"),)
+    made = connection.ask(FuzzedRequest("PUT", f"/streams/{_KEPT}", settings, b'{"time": "event"}'))
+    assert made.status == 201, made
+    connection.close()
+
+
+def _keep(connection: Connection, findings: Findings) -> None:
+    with findings.lock:
+        body = f"<urn:kept> <urn:number> {findings.kept + 1} .".encode()
+        request = FuzzedRequest(
+            "POST", f"/streams/{_KEPT}?at={findings.kept}", (("Content-Type", "text/turtle"),), body
+        )
+        answered = connection.ask(request)
+        if answered.status == 200:
+            findings.kept += 1
+    if answered.status != 200:
+        findings.add(f"an element that is right was not taken: {answered.status}", request, answered)
+
+
+def _read_back(server: Served, findings: Findings) -> None:
+    """Every element that was acknowledged is counted; nothing is there that was not sent."""
+    connection = Connection(server.port)
+    described = json.loads(connection.ask(FuzzedRequest("GET", f"/streams/{_KEPT}")).body)
+    connection.close()
+    if described["elements"] != findings.kept:
+        findings.add(f"{findings.kept} elements were acknowledged, {described['elements']} are there")
 
 
 def _state(connection: Connection) -> dict[str, object]:

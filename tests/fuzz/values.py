@@ -90,3 +90,22 @@ TEXTS = ["", "\x00", "\ufeff", "\ud800".encode("utf-8", "surrogatepass").decode(
 "\U0001f600", "'", '"', "\\", "\r\n",
          "%s%n", "{{7*7}}", "../../etc/passwd", "<script>", "9" * 400, "x" * 20000, "\x7f", "\x85", "1e999", "-0",
          "NaN"]  # fmt: skip
+HOSTS = [
+    "fuzz.example", "FUZZ.example.:80", "localhost", "127.0.0.1:1", "[::1]:8000", "evil.example", "127.0.0.1.evil.ex",
+    "", ":1", "*", "a,b", "%00", "xn--e1afmkfd", "x" * 5000,
+]  # fmt: skip
+SITES = [
+    {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "nonsense"},
+    {"Origin": "http://fuzz.example", "Sec-Fetch-Site": "same-origin"}, {"Origin": "http://fuzz.example.evil"},
+    {"Origin": "//"}, {"Origin": "x" * 3000},
+]  # fmt: skip
+ENCODINGS = ["utf-16", "utf-16-le", "utf-32", "latin-1", "cp037", "utf-7", "shift_jis", "utf-8-sig"]
+BROKEN_UTF_8 = [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\xef\xbb\xbf", b"\x80"]
+LITERALS = [
+    '"1"^^<urn:d>', '"{}"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON>', '"<a"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>',
+    '"x"@en-us-x-y-z', '"x"@1', '"x"@' + "a" * 3000, '"\\uD800"', '"\\U00110000"', '"\\u0000"', '"9999999999-13-40"^^<http://www.w3.org/2001/XMLSchema#date>',
+    '"1e99999"^^<http://www.w3.org/2001/XMLSchema#double>', '"' + "9" * 5000 + '"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    '"-INF"^^<http://www.w3.org/2001/XMLSchema#float>', '"P1Y9999999999999999999D"^^<http://www.w3.org/2001/XMLSchema#duration>',
+    '"""\n"""', "'", '"' + "x" * 50_000 + '"', "<urn:" + "y" * 20_000 + ">", '"x"^^<' + "z" * 20_000 + ":d>",
+]  # fmt: skip

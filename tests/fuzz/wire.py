@@ -29,6 +29,7 @@ class FuzzedRequest:
     announced: str | None = None
     cut: int | None = None
     mangled: bool = False
+    host: str = "fuzz.example"
     notes: tuple[str, ...] = ()
 
     @property
@@ -44,7 +45,7 @@ class FuzzedRequest:
         return replace(self, notes=(*self.notes, note))
 
     def encoded(self) -> bytes:
-        lines = [f"{self.method} {self.target} HTTP/1.1", "Host: fuzz.example"]
+        lines = [f"{self.method} {self.target} HTTP/1.1", f"Host: {self.host}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
         body = self.body
         if self.chunked:
