@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -99,6 +100,7 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
         if halves is not None and step.size > evaluator.at_once:
             waiting += reversed(halves)
             continue
+        began = time.monotonic()
         try:
             answers = evaluator.run(step)
         except EvaluationError as error:
@@ -108,7 +110,7 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
                 continue
             if lane is Lane.COMMON and isinstance(error, Stopped):
                 left |= {key for key, _ in step.members}
-            yield from _given_up(step, error, lane)
+            yield from _given_up(step, error, lane, (time.monotonic() - began) / step.size)
         else:
             most = max(most, step.size)
             yield from answers
@@ -118,12 +120,14 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
         evaluator.at_once *= 2
 
 
-def _given_up(step: Step, error: EvaluationError | None, lane: Lane) -> Iterator[tuple[str, Answer]]:
-    """An answer for each evaluation of a step that has none: it is deferred, or the error."""
+def _given_up(
+    step: Step, error: EvaluationError | None, lane: Lane, seconds: float = 0.0
+) -> Iterator[tuple[str, Answer]]:
+    """An answer for each evaluation of a step that has none: it is deferred, or the error, after so many seconds."""
     deferred = lane is Lane.COMMON and (error is None or isinstance(error, Stopped))
     for key, prepared in step.members:
         for instant in step.instants:
             if deferred:
                 yield key, Answer(instant, [], [], deferred=prepared)
             else:
-                yield key, Answer(instant, [], [], str(error), stopped=isinstance(error, Stopped))
+                yield key, Answer(instant, [], [], str(error), seconds=seconds, stopped=isinstance(error, Stopped))

@@ -71,6 +71,8 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
     assert time.monotonic() - began < 5
     assert answers["heavy"].error is not None
     assert "budget" in answers["heavy"].error or "0.6 s" in answers["heavy"].error
+    assert answers["heavy"].stopped
+    assert answers["heavy"].seconds > 0
     assert answers["light"].error is None
     assert '"4000"' in answers["light"].solutions[0]
     assert not any(site.layout.spill.glob("*/*")), "what it spilt is gone"
