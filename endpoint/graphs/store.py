@@ -36,6 +36,7 @@ UPDATE_SECONDS = 60.0
 
 _OPEN_SECONDS = 5.0
 _RETRY_SECONDS = 1.0
+_CLOSE_SECONDS = 1.0
 _SPARE_BYTES = 16 * 1024 * 1024
 """So much room there is to be, besides what the database's own log takes, before a full store is opened again."""
 
@@ -131,9 +132,13 @@ class GraphStore:
 
     def close(self) -> None:
         """Write what is in memory to the directory and let go of it, or remove it; the store is of no use then."""
-        with self._changing, self._state:
-            if self._closed.is_set():
-                return
+        if not self._changing.acquire(timeout=_CLOSE_SECONDS):
+            # What is still evaluated is given up: it has changed nothing.
+            with self._state:
+                self._end_writer()
+            self._changing.acquire()
+        with self._state:
+            closed = self._closed.is_set()
             self._closed.set()
             if self._writer is not None:
                 try:
@@ -142,6 +147,9 @@ class GraphStore:
                     # It is in the database's own log all the same.
                     logger.warning("the store was not written out at its end: %s", error)
             self._end_writer()
+        self._changing.release()
+        if closed:
+            return
         with self._viewing:
             self._view = self._former_view = None
         self.dataset.close()
