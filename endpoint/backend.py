@@ -7,6 +7,7 @@ from worker threads. Errors a client can act on are ``protocol.errors.ProtocolEr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
@@ -117,6 +118,9 @@ class Backend(Protocol):
     # Store and life
     def store_changed(self) -> None:
         """The endpoint's dataset was changed: evaluations planned from now on see it. Returns once that is so."""
+
+    def backup(self, directory: Path) -> None:
+        """Copy streams, standing queries and positions, as they are at one moment, into an empty directory."""
 
     def health(self) -> Health:
         """How it is, at once: this alone is asked in the event loop, so that no work can keep it waiting."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription, StreamFollower
 from protocol.errors import Unavailable
@@ -147,6 +148,9 @@ class LateBackend:
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._there().replay(name, after, upto)
+
+    def backup(self, directory: Path) -> None:
+        self._there().backup(directory)
 
     def retained_from(self, name: str) -> Instant | None:
         return self._there().retained_from(name)

@@ -25,7 +25,7 @@ from endpoint.live.listeners import Listeners
 from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
-from endpoint.services import Services, set_services
+from endpoint.services import BACKUP_PREFIX, Services, set_services
 from endpoint.settings import Settings, memory_of_machine
 from endpoint.threads import WorkerThreads
 
@@ -104,6 +104,8 @@ class Life:
             data = self._temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-"))
         try:
             _make(data)
+            for left in data.glob(f"{BACKUP_PREFIX}*"):
+                shutil.rmtree(left, ignore_errors=True)
             store = GraphStore(
                 data / "store",
                 self._settings.load,
@@ -126,6 +128,7 @@ class Life:
                 hub = Hub(backend)
                 return Services(
                     settings=self._settings,
+                    data=data,
                     store=store,
                     readers=readers,
                     threads=WorkerThreads(self._settings.threads),

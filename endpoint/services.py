@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from starlette.applications import Starlette
 
@@ -18,17 +19,22 @@ from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
 from endpoint.threads import WorkerThreads
 
+BACKUP_PREFIX = "backup-"
+"""How directories of the data directory begin in which a backup is made; they go with it, or at the next start."""
+
 
 @dataclass(frozen=True)
 class Services:
     """What an application has from its start to its stop.
 
-    ``requests`` counts the responses begun by method and status, ``refusals`` what was refused by a rule or a limit.
+    ``data`` is the data directory, a temporary one where the settings have none. ``requests`` counts the responses
+    begun by method and status, ``refusals`` what was refused by a rule or a limit.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
     ``answer_timeout`` is for how many seconds a client that knows nothing of streams is kept waiting for an evaluation.
     """
 
     settings: Settings
+    data: Path
     store: GraphStore
     readers: ReaderPool
     threads: WorkerThreads

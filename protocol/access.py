@@ -38,12 +38,13 @@ class Scope(StrEnum):
     """What a token lets its holder do.
 
     ``READ``: one-shot queries, GET of resources, listening to queries; ``WRITE``: updates and graphs of the
-    store; ``STREAM``: making, ending and filling streams, registering and removing queries.
+    store; ``STREAM``: making, ending and filling streams, registering and removing queries; ``ADMIN``: backups.
     """
 
     READ = "read"
     WRITE = "write"
     STREAM = "stream"
+    ADMIN = "admin"
 
 
 EVERY_SCOPE = frozenset(Scope)
@@ -194,6 +195,8 @@ def required_scope(method: str, path: str) -> Scope | None:
     reading = method in ("GET", "HEAD")
     if method == "OPTIONS" or (reading and (path in _OPEN or first == "page")):
         return None
+    if first == "backup":
+        return Scope.ADMIN
     if reading:
         return Scope.READ
     return Scope.STREAM if first in ("streams", "queries") else Scope.WRITE
@@ -209,7 +212,7 @@ def operation_scope(*, update: bool = False, registration: bool = False) -> Scop
 def parse_tokens(text: str, *, json_document: bool) -> Tokens:
     """The tokens in a TOML or JSON document. ValueError says what is wrong, and what would be right.
 
-    ``tokens`` is a list of tables with ``name``, ``scopes`` (of read, write, stream), and ``token`` or its
+    ``tokens`` is a list of tables with ``name``, ``scopes`` (of read, write, stream, admin), and ``token`` or its
     ``sha256`` in hexadecimal; ``anonymous``, by default empty, lists the scopes of requests without a token.
     """
     try:

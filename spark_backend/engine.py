@@ -28,6 +28,7 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
+from spark_backend.log.writer import finish_copy
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.lanes import OwnLanes
@@ -38,7 +39,7 @@ from spark_backend.queries.statics import StaticGraphs, StaticTables
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
-from spark_backend.streams.catalogue import Catalogue, QueryEntry
+from spark_backend.streams.catalogue import Catalogue, QueryEntry, copy_of
 from spark_backend.streams.statistics import StreamStatistics
 from spark_backend.streams.streams import Streams
 from spark_backend.streams.timelines import Timelines
@@ -90,6 +91,7 @@ class SparkBackend:
         self._delivery.publish = partial(self._publish, durable=True)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish)
         self._warnings = list(self._catalogue.warnings)
+        self._told_warnings: tuple[str, ...] = ()
         for unclaimed in self._streams.unclaimed():
             self._warnings.append(
                 f"the log in streams/{unclaimed} belongs to no stream that catalogue.json has: stop the server and "
@@ -98,6 +100,7 @@ class SparkBackend:
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
         self._restore()
+        self._look_for_damage()
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -260,13 +263,23 @@ class SparkBackend:
             if changed:
                 self._publish()
 
+    def backup(self, directory: Path) -> None:
+        copy = Layout(directory)
+        copy.streams.mkdir()
+
+        def positions() -> None:
+            for path in (self._layout.catalogue, copy_of(self._layout.catalogue), self._layout.progress):
+                if path.exists():
+                    (directory / path.name).write_bytes(path.read_bytes())
+
+        # So that no answer is published, and no registration changes anything meanwhile.
+        with self._telling, self._lock:
+            self._streams.backup(copy.streams, positions)
+        for log_copy in copy.streams.iterdir():
+            finish_copy(log_copy)
+
     def health(self) -> Health:
-        damaged = [stream for stream in self.streams() if stream.damage]
-        warnings = [
-            *self._warnings,
-            *(f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage),
-        ]
-        return Health(self._pipeline.state, self._pipeline.detail, tuple(warnings[:_MOST_WARNINGS]))
+        return Health(self._pipeline.state, self._pipeline.detail, self._told_warnings)
 
     def start(self) -> None:
         if self._delivery.saved_progress() is not None:
@@ -284,6 +297,12 @@ class SparkBackend:
             self._ticker.join(timeout=5)
         self._pipeline.stop()
         self._streams.close()
+
+    def _look_for_damage(self) -> None:
+        """Let ``health``, which waits for nobody, know what is damaged."""
+        damaged = [stream for stream in self.streams() if stream.damage]
+        told = (f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage)
+        self._told_warnings = tuple([*self._warnings, *told][:_MOST_WARNINGS])
 
     def _with_damage(self, stream: StreamDescription) -> StreamDescription:
         """With what reading it for queries has shown, beside what was found when its log was opened."""
@@ -450,6 +469,7 @@ class SparkBackend:
                 if now - said >= _PROGRESS_EVERY:
                     said = now
                     self._progress.say()
+                    self._look_for_damage()
             except Exception:
                 log.exception("the watermarks could not be moved")
 

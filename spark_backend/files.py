@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def read_document(path: Path) -> Any:
     if hashlib.sha256(_text(content).encode()).hexdigest() != digest:
         raise DamagedDocument(f"{path.name} does not match its checksum")
     return content
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make a file appear a second time: linked, or where the file system has no links, copied."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def set_aside(path: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 from endpoint.backend import StreamFollower
@@ -80,6 +81,9 @@ class NoStreams:
 
     def store_changed(self) -> None:
         """No evaluation depends on it."""
+
+    def backup(self, directory: Path) -> None:
+        (directory / "streams").mkdir()
 
     def health(self) -> Health:
         return Health("running", "without streams")

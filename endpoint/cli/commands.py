@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 import click
 
 from endpoint.cli.demo import demo
+from endpoint.cli.doctor import backup, doctor, restore
 from endpoint.cli.publish import publish
 from endpoint.cli.query import query
 from endpoint.cli.register import queries, register
@@ -45,5 +46,5 @@ def main() -> None:
     """
 
 
-for command in (serve, demo, publish, register, query, subscribe, streams, queries):
+for command in (serve, demo, publish, register, query, subscribe, streams, queries, doctor, backup, restore):
     main.add_command(command)

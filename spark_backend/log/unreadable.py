@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -45,6 +47,14 @@ class UnreadableLog:
         """Nothing is known of it but that it is damaged."""
         damage = Damage(1, 0, self._reason, 0, None, 0, 0, *3 * [BEFORE_ALL])
         return LogCounts(0, 0, 0, 0, None, None, None, False, None, [damage])
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Nothing is ever appended."""
+        yield
+
+    def copy_to(self, directory: Path) -> None:
+        """There is nothing to be copied that could be read."""
 
     def close(self) -> None:
         """Nothing is open."""

@@ -6,7 +6,8 @@ import fcntl
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -16,13 +17,13 @@ from protocol.errors import Conflict, NotFound, ProtocolError, StorageFull, Unav
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
-from spark_backend.files import sync_directory
+from spark_backend.files import link_or_copy, sync_directory
 from spark_backend.log.damage import Damage
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
-from spark_backend.log.format.manifest import Manifest, ManifestWriter
+from spark_backend.log.format.manifest import MANIFEST, Manifest, ManifestWriter, decode_manifest, encode_manifest
 from spark_backend.log.format.request import check_request
-from spark_backend.log.format.segment import ActiveSegment, segment_path
+from spark_backend.log.format.segment import ActiveSegment, mapped, segment_numbers, segment_path
 from spark_backend.log.format.stamp import Totals
 from spark_backend.log.group import Operation, arrival_time, compose
 from spark_backend.log.recovery import ReopenedLog, reopen
@@ -196,6 +197,23 @@ class StreamLog:
                 self._damage,
             )
 
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Nothing is appended within."""
+        with self._committing:
+            yield
+
+    def copy_to(self, directory: Path) -> None:
+        """Make a copy of the log as it is, but for the end of its last segment (``finish_copy``). Within ``at_rest``.
+
+        Segments are linked, which takes no time; they are never changed where they are committed.
+        """
+        with self._lock:
+            directory.mkdir()
+            for number in segment_numbers(self._directory):
+                link_or_copy(segment_path(self._directory, number), segment_path(directory, number))
+            (directory / MANIFEST).write_bytes(encode_manifest(self._state()))
+
     def close(self) -> None:
         """Close the files, after what is being written. Again: does nothing."""
         self._shut(Unavailable(f"the stream log {self._directory.name} is closed"), dropped=False)
@@ -289,21 +307,22 @@ class StreamLog:
             self._retained_from = expired[-1].latest
             self._damage = [damage for damage in self._damage if damage.segment > expired[-1].number]
         self._changes += 1
-        self._manifest.publish(
-            Manifest(
-                int(dropped),
-                self._generation,
-                self._changes,
-                self._active.number if self._retention.first is None else self._retention.first,
-                self._active.number,
-                self._committed,
-                self._retention.bytes + self._committed,
-                self._retained_from,
-                self._totals,
-            )
-        )
+        self._manifest.publish(self._state()._replace(dropped=int(dropped)))
         for segment in expired:
             segment_path(self._directory, segment.number).unlink(missing_ok=True)
+
+    def _state(self) -> Manifest:
+        return Manifest(
+            0,
+            self._generation,
+            self._changes,
+            self._active.number if self._retention.first is None else self._retention.first,
+            self._active.number,
+            self._committed,
+            self._retention.bytes + self._committed,
+            self._retained_from,
+            self._totals,
+        )
 
     def _shut(self, reason: ProtocolError, *, dropped: bool) -> None:
         with self._committing, self._lock:
@@ -322,6 +341,17 @@ class StreamLog:
             self._manifest.close(durable=False)
             shutil.rmtree(self._directory)
             sync_directory(self._directory.parent)
+
+
+def finish_copy(directory: Path) -> None:
+    """Let the last segment of a copy have what was committed when it was made, and be a file of its own."""
+    state = decode_manifest((directory / MANIFEST).read_bytes())
+    assert state is not None
+    path = segment_path(directory, state.last_segment)
+    with mapped(path) as data:
+        committed = bytes(data[: state.committed])
+    path.unlink()
+    path.write_bytes(committed)
 
 
 def _settle(operations: list[Operation], error: Exception) -> None:

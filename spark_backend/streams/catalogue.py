@@ -5,7 +5,7 @@ of it.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,9 @@ class Catalogue:
         """Read the file, or its copy, or start empty. What is damaged is set aside."""
         problems: list[str] = []
         found: Catalogue | None = None
-        for candidate in (path, _copy_of(path)):
+        for candidate in (path, copy_of(path)):
             try:
-                found = cls._read(path, candidate)
+                found = replace(read_catalogue(candidate), path=path)
                 break
             except FileNotFoundError:
                 problems.append(f"{candidate.name} is missing")
@@ -78,26 +78,9 @@ class Catalogue:
         if problems:
             found.warnings.append(f"{problems[0]}: what streams and standing queries there are was read from its copy")
             found.save()
-        elif not _copy_of(path).exists():
+        elif not copy_of(path).exists():
             found.save()
         return found
-
-    @classmethod
-    def _read(cls, path: Path, candidate: Path) -> Catalogue:
-        """Raises FileNotFoundError, or ValueError for a file that is not as it was written."""
-        try:
-            document = read_document(candidate)
-        except DamagedDocument:
-            # The version before wrote no checksum.
-            document = json.loads(candidate.read_text(encoding="utf-8"))
-            if not isinstance(document, dict) or "sha256" in document:
-                raise
-        try:
-            streams = {entry["name"]: _stream(entry) for entry in document["streams"]}
-            queries = {entry["name"]: QueryEntry(**entry) for entry in document["queries"]}
-            return cls(path, streams, queries, document["serial"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedDocument(f"it is not a catalogue of streams and queries: {error!r}") from error
 
     def next_serial(self) -> int:
         """A number that was never given before (once the catalogue is saved)."""
@@ -112,10 +95,28 @@ class Catalogue:
             "queries": [asdict(entry) for entry in self.queries.values()],
         }
         write_document(self.path, document, durable=True)
-        write_document(_copy_of(self.path), document)
+        write_document(copy_of(self.path), document)
 
 
-def _copy_of(path: Path) -> Path:
+def read_catalogue(path: Path) -> Catalogue:
+    """The catalogue in a file. Raises FileNotFoundError, or ValueError for a file that is not as it was written."""
+    try:
+        document = read_document(path)
+    except DamagedDocument:
+        # The version before wrote no checksum.
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or "sha256" in document:
+            raise
+    try:
+        streams = {entry["name"]: _stream(entry) for entry in document["streams"]}
+        queries = {entry["name"]: QueryEntry(**entry) for entry in document["queries"]}
+        return Catalogue(path, streams, queries, document["serial"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDocument(f"it is not a catalogue of streams and queries: {error!r}") from error
+
+
+def copy_of(path: Path) -> Path:
+    """Where the copy of a catalogue is."""
     return path.with_name(f"{path.stem}.copy{path.suffix}")
 
 

@@ -6,6 +6,8 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -242,6 +244,16 @@ class Streams:
     def url(self, name: str) -> str:
         """The stream's URL, which queries may use as its IRI."""
         return f"{self._base_iri}/streams/{name}"
+
+    def backup(self, directory: Path, at_once: Callable[[], None]) -> None:
+        """Copy all logs as they are at one moment, in which ``at_once`` is called; ``finish_copy`` is left to do."""
+        with self._lock, ExitStack() as stack:
+            logs = {self._catalogue.streams[name].log: log for name, log in sorted(self._logs.items())}
+            for log in logs.values():
+                stack.enter_context(log.at_rest())
+            for name, log in logs.items():
+                log.copy_to(directory / name)
+            at_once()
 
     def close(self) -> None:
         with self._lock:

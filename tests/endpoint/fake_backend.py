@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from endpoint.backend import (
     Ended,
@@ -287,6 +288,9 @@ class FakeBackend:
 
     def store_changed(self) -> None:
         self._enter("store_changed")
+
+    def backup(self, directory: Path) -> None:
+        (directory / "streams").mkdir()
 
     def health(self) -> Health:
         return Health(self.state, self.detail)

@@ -46,7 +46,8 @@ TOKENS = Tokens(
         ("GET", "/queries/q/results", Scope.READ), ("PUT", "/queries/q", Scope.STREAM),
         ("DELETE", "/queries/q", Scope.STREAM), ("GET", "/pages", Scope.READ), ("POST", "/page/x", Scope.WRITE),
         ("POST", "/", Scope.WRITE), ("GET", "//health", Scope.READ), ("POST", "//streams/s", Scope.WRITE),
-        ("GET", "/health/", Scope.READ), ("GET", "/health/live", None), ("HEAD", "/health/ready", None),
+        ("GET", "/backup", Scope.ADMIN), ("HEAD", "/backup/", Scope.ADMIN), ("GET", "/health/", Scope.READ),
+        ("GET", "/health/live", None), ("HEAD", "/health/ready", None),
             ("QUERY", "/graphs", Scope.WRITE),
     ],
 )  # fmt: skip
@@ -65,7 +66,7 @@ def test_a_token_grants_its_scopes_and_those_of_everybody() -> None:
     assert granted(TOKENS, f"bearer  {WRITER} ").scopes == {Scope.WRITE, Scope.STREAM}
     assert granted(TOKENS, None, READER).holder == "r"
     open_to_read = Tokens(TOKENS.tokens, frozenset({Scope.READ}))
-    assert granted(open_to_read, f"Bearer {WRITER}").scopes == EVERY_SCOPE
+    assert granted(open_to_read, f"Bearer {WRITER}").scopes == EVERY_SCOPE - {Scope.ADMIN}
     for header in (None, "", "Basic dXNlcjpwYXNz"):
         assert granted(open_to_read, header) == Granted(frozenset({Scope.READ}))
 
@@ -162,7 +163,7 @@ def entry(**members: Any) -> dict[str, Any]:
         ({"tokens": [], "other": 1}, "'other'"),
         ({"anonymous": "read"}, "anonymous"),
         (entry(name=""), "token 1 has no name"),
-        (entry(scopes=["admin"]), "scopes of the token 'a'"),
+        (entry(scopes=["root"]), "scopes of the token 'a'"),
         (entry(scopes=[["read"]]), "scopes of the token 'a'"),
         (entry(scopes=[]), "has no scopes"),
         (entry(scopes=None), "scopes of the token 'a'"),

@@ -1,0 +1,146 @@
+"""``sparql-streams doctor``, ``backup`` and ``restore``: a data directory looked through, copied, brought back."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import httpx
+import pyoxigraph as ox
+from rich.table import Table
+
+from endpoint.cli.options import client_to, option, server_option
+from endpoint.client.http import check, unreachable
+from endpoint.client.terminal import console, for_a_person, json_line
+
+if TYPE_CHECKING:
+    from spark_backend.doctor import Finding
+
+_data_option = option(
+    "--data", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path), help="The data directory."
+)
+
+
+@click.command()
+@_data_option
+@option("--repair", is_flag=True, help="Set aside what is damaged, make anew what can be. Deletes nothing.")
+def doctor(data: Path, repair: bool) -> None:
+    """Check every file of a data directory: a table of what is wrong, and what to do.
+
+    Without --repair nothing is changed, and a server may be running; with it, none may. Ends with 1 if anything is
+    wrong, with 0 otherwise.
+    """
+    if not data.is_dir():
+        raise click.ClickException(f"{data} is no directory")
+    in_use = _in_use(data)
+    if repair and in_use:
+        raise click.ClickException(f"a server is using {data}: stop it first, or look without --repair")
+    # Importing it takes a while; wrong options need not wait for that.
+    from spark_backend.doctor import look, mend
+
+    if repair:
+        mend(data)
+    findings = [*look(data), *([] if in_use else _store(data / "store"))]
+    if in_use:
+        click.echo("a server is using the directory: its store was not looked at", err=True)
+    if for_a_person():
+        console().print(_table(findings) if findings else "nothing is wrong")
+    else:
+        for finding in findings:
+            click.echo(json_line(finding._asdict()))
+    sys.exit(1 if findings else 0)
+
+
+@click.command()
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
+@server_option
+def backup(target: Path, server: str | None) -> None:
+    """Save a copy of a running endpoint's data in TARGET, a tar archive: all of it as it is at one moment."""
+    if target.exists():
+        raise click.ClickException(f"{target} exists already")
+    partial = target.with_name(f".{target.name}.part")
+    with client_to(server) as client:
+        url = client.url("backup")
+        try:
+            with client.http.stream("GET", url) as response, partial.open("wb") as file:
+                if not response.is_success:
+                    response.read()
+                check(response)
+                for chunk in response.iter_bytes():
+                    file.write(chunk)
+            partial.rename(target)
+        except httpx.HTTPError as error:
+            raise unreachable(url, error) from None
+        finally:
+            partial.unlink(missing_ok=True)
+    if for_a_person():
+        click.echo(f"{target}: {target.stat().st_size} bytes")
+
+
+@click.command()
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_data_option
+def restore(source: Path, data: Path) -> None:
+    """Make a data directory from SOURCE, an archive of `sparql-streams backup`. DIR must be empty, or not there yet."""
+    if data.exists() and any(data.iterdir()):
+        raise click.ClickException(f"{data} is not empty: name another directory, or move what is there away")
+    with source.open("rb") as file:
+        file.seek(max(0, source.stat().st_size - 2 * tarfile.BLOCKSIZE))
+        if any(file.read()) or source.stat().st_size < 2 * tarfile.BLOCKSIZE:
+            raise click.ClickException(f"{source} was cut short: it does not end as an archive does")
+    try:
+        with tarfile.open(source) as archive:
+            data.mkdir(parents=True, exist_ok=True)
+            archive.extractall(data, filter="data")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise click.ClickException(f"{source} cannot be restored: {error}") from None
+    from spark_backend.doctor import look
+
+    findings = [*look(data), *_store(data / "store")]
+    if findings:
+        console().print(_table(findings))
+        raise click.ClickException(f"{source} was restored, but is not whole")
+
+
+def _in_use(data: Path) -> bool:
+    """Whether a server has the data directory: then it holds the directory of the store."""
+    try:
+        store = os.open(data / "store", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(store, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(store)
+    return False
+
+
+def _store(directory: Path) -> list[Finding]:
+    """What is wrong with a store that nobody has open: it is read from end to end, and not changed."""
+    from spark_backend.doctor import Finding
+
+    advice = "restore it from a backup"
+    if not (directory / "CURRENT").exists():
+        if directory.is_dir() and any(directory.glob("*.sst")):
+            return [Finding("store/CURRENT", "the file is missing", advice, True)]
+        return []
+    try:
+        for _ in ox.Store.read_only(str(directory)):
+            pass
+    except (OSError, ValueError, RuntimeError) as error:
+        return [Finding("store", str(error), advice, True)]
+    return []
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table("place", "what is wrong", "what to do")
+    for finding in findings:
+        table.add_row(finding.place, finding.what, finding.advice)
+    return table

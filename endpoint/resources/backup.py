@@ -1,0 +1,62 @@
+"""The resource ``/backup``: a consistent copy of the data directory as a tar archive (docs/operations.md, "Backup")."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from endpoint.services import BACKUP_PREFIX, Services, services_of
+
+_CHUNK = 1024 * 1024
+
+
+async def backup(request: Request) -> Response:
+    """The archive of a copy that was made before the answer begins."""
+    services = services_of(request.app)
+    directory = await services.threads.run(_copied, services)
+    headers = {"Content-Disposition": 'attachment; filename="backup.tar"', "Cache-Control": "no-store"}
+    return StreamingResponse(archive(directory), media_type="application/x-tar", headers=headers)
+
+
+def _copied(services: Services) -> Path:
+    # In the data directory, so that files can be linked instead of copied.
+    directory = Path(tempfile.mkdtemp(prefix=BACKUP_PREFIX, dir=services.data))
+    try:
+        services.backend.backup(directory)
+        services.store.backup(directory / "store")
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return directory
+
+
+def archive(directory: Path) -> Iterator[bytes]:
+    """The parts of the archive; the directory is removed at its end. An archive that was cut short has no end."""
+    try:
+        for path in sorted(directory.rglob("*")):
+            entry = tarfile.TarInfo(str(path.relative_to(directory)))
+            status = path.stat()
+            entry.mtime = int(status.st_mtime)
+            if path.is_dir():
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                yield entry.tobuf()
+                continue
+            entry.size = status.st_size
+            yield entry.tobuf()
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    yield chunk
+            yield bytes(-status.st_size % tarfile.BLOCKSIZE)
+        yield bytes(2 * tarfile.BLOCKSIZE)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+routes: list[BaseRoute] = [Route("/backup", backup)]

@@ -1,0 +1,175 @@
+"""``doctor``, ``backup`` and ``restore`` over a data directory whose backend takes batches when it is told to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from endpoint.cli.commands import main
+from endpoint.graphs.store import GraphStore
+from endpoint.resources.backup import archive
+from spark_backend.log.format.segment import segment_path
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+COUNT = "SELECT (COUNT(*) AS ?n) FROM STREAM <http://ex/s> [RANGE 10s] WHERE { ?s ?p ?o }"
+PUBLISHED = (
+    "REGISTER STREAM out AS CONSTRUCT { ?s <http://ex/q> ?o } FROM STREAM <http://ex/s> [RANGE 10s] WHERE { ?s ?p ?o }"
+)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def findings(result: Result) -> dict[str, str]:
+    """What was found, by place."""
+    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    assert result.exit_code == (1 if lines else 0), result.output
+    return {line["place"]: line["what"] for line in lines}
+
+
+def make(directory: Path) -> SteppedBackend:
+    stepped = SteppedBackend(directory)
+    stepped.event_stream("s", "http://ex/s")
+    stepped.register("count", COUNT)
+    stepped.register("out", PUBLISHED)
+    for second in range(0, 60, 5):
+        stepped.post("s", f"[] <http://ex/p> {second} .", second * 1000)
+    stepped.run()
+    return stepped
+
+
+@pytest.fixture(name="data")
+def data_directory(tmp_path: Path) -> Path:
+    make(tmp_path / "data").close()
+    store = GraphStore(tmp_path / "data" / "store")
+    store.update("INSERT DATA { <http://ex/a> <http://ex/p> 1 }")
+    store.close()
+    return tmp_path / "data"
+
+
+def replayed(stepped: SteppedBackend) -> dict[tuple[str, int], bytes]:
+    return {
+        (name, one.instant): one.data
+        for name in ("count", "out")
+        for one in stepped.backend.replay(name, None, 2**60)
+    }  # fmt: skip
+
+
+def test_a_whole_directory_has_nothing_wrong(data: Path) -> None:
+    assert not findings(run("doctor", "--data", data))
+    SteppedBackend(data / "new").close()
+    assert not findings(run("doctor", "--data", data / "new")), "in which no stream was ever made"
+    assert run("doctor", "--data", data / "nowhere").exit_code == 1
+
+
+def test_each_damage_is_named_and_what_can_be_mended_is(data: Path) -> None:
+    log = data / "streams" / "s.1"
+    path = segment_path(log, 1)
+    content = bytearray(path.read_bytes())
+    content[128 + 40] ^= 1
+    path.write_bytes(content)
+    (log / "manifest").write_bytes(b"x" * 128)
+    (data / "catalogue.json").write_text((data / "catalogue.json").read_text().replace('"count"', '"c0unt"'))
+    (data / "progress.json").write_text("{}")
+    shutil.copytree(log, data / "streams" / "lost.9")
+    before = {path.relative_to(data) for path in data.rglob("*")}
+    found = findings(run("doctor", "--data", data))
+    assert set(found) == {"catalogue.json", "progress.json", "streams/s.1/manifest", "streams/lost.9"}
+    assert {path.relative_to(data) for path in data.rglob("*")} == before, "looking changes nothing"
+    found = findings(run("doctor", "--repair", "--data", data))
+    assert set(found) == {"streams/s.1/0000000001.segment:128", "streams/lost.9"}
+    assert "elements lost: 1" in found["streams/s.1/0000000001.segment:128"]
+    assert path.read_bytes() == content
+    assert {"catalogue.json.damaged-1", "progress.json.damaged-1"} <= {one.name for one in data.iterdir()}
+    stepped = SteppedBackend(data)
+    assert stepped.backend.stream("s").elements == 12
+    assert {query.name for query in stepped.backend.queries()} == {"count", "out"}
+    stepped.close()
+
+
+def test_a_store_that_cannot_be_read_is_found(data: Path) -> None:
+    (data / "store" / "CURRENT").unlink()
+    assert any(place.startswith("store") for place in findings(run("doctor", "--data", data)))
+
+
+def test_beside_a_server_it_looks_and_does_not_repair(data: Path) -> None:
+    stepped = SteppedBackend(data)
+    store = GraphStore(data / "store")
+    try:
+        # A lock is another process's: this one would be let in.
+        code = "from endpoint.cli.commands import main; main()"
+        results = [
+            subprocess.run(
+                [sys.executable, "-c", code, "doctor", *more, "--data", str(data)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            for more in ([], ["--repair"])
+        ]
+    finally:
+        store.close()
+        stepped.close()
+    assert (results[0].returncode, results[0].stdout) == (0, "")
+    assert "a server is using" in results[0].stderr
+    assert results[1].returncode == 1
+    assert "stop it first" in results[1].stderr
+
+
+def test_a_backup_of_a_running_backend_gives_the_same_answers(data: Path, tmp_path: Path) -> None:
+    stepped = SteppedBackend(data)
+    (tmp_path / "copy").mkdir()
+    stepped.backend.backup(tmp_path / "copy")
+    expected = replayed(stepped)
+    # What comes later is not in it, nor does it change what is.
+    for second in range(60, 90, 5):
+        stepped.post("s", f"[] <http://ex/p> {second} .", second * 1000)
+    stepped.run()
+    tar = tmp_path / "backup.tar"
+    tar.write_bytes(b"".join(archive(tmp_path / "copy")))
+    assert not (tmp_path / "copy").exists()
+    assert run("restore", tar, "--data", tmp_path / "restored").exit_code == 0
+    again = SteppedBackend(tmp_path / "restored")
+    assert replayed(again) == expected
+    assert again.backend.stream("s").elements == 12
+    again.run()
+    assert not again.answers("count"), "what was out is not given out again"
+    assert not again.backend.health().warnings
+    for second in range(60, 90, 5):
+        again.post("s", f"[] <http://ex/p> {second} .", second * 1000)
+    again.run()
+    assert again.answers("count") == {at: data for at, data in stepped.answers("count").items() if at > 50_000}
+    stepped.close()
+    again.close()
+
+
+def test_an_archive_that_was_cut_short_or_a_directory_that_is_full_is_refused(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    stepped = make(tmp_path / "other")
+    stepped.backend.backup(tmp_path / "copy")
+    stepped.close()
+    parts = b"".join(archive(tmp_path / "copy"))
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(parts[: len(parts) // 2])
+    assert run("restore", cut, "--data", data).exit_code == 1
+    assert run("restore", cut, "--data", tmp_path / "new").exit_code == 1
+    cut.write_bytes(parts[:-1024])
+    refused = run("restore", cut, "--data", tmp_path / "newer")
+    assert refused.exit_code == 1
+    assert "cut short" in refused.output
+
+
+def test_what_climbs_out_of_the_directory_is_not_restored(tmp_path: Path) -> None:
+    (tmp_path / "evil.txt").write_text("evil")
+    with tarfile.open(tmp_path / "evil.tar", "w") as tar:
+        tar.add(tmp_path / "evil.txt", "../climbed.txt")
+    assert run("restore", tmp_path / "evil.tar", "--data", tmp_path / "deep" / "data").exit_code == 1
+    assert not (tmp_path / "deep" / "climbed.txt").exists()

@@ -1,0 +1,36 @@
+"""``GET /backup``: an archive of what the backend and the store gave, and nothing left behind."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from endpoint import create_app
+from endpoint.services import services_of
+from endpoint.settings import Settings
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+
+def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -> None:
+    app = create_app(Settings(data=tmp_path / "data"), backend=FakeBackend())
+    with TestClient(app) as client:
+        client.post("/sparql", data={"update": "INSERT DATA { <http://ex/a> <http://ex/p> 1 }"})
+        told = client.get("/backup")
+        assert told.status_code == 200
+        assert told.headers["content-type"] == "application/x-tar"
+        data = services_of(app).data
+        assert not list(data.glob("backup-*"))
+    with tarfile.open(fileobj=io.BytesIO(told.content)) as archive:
+        archive.extractall(tmp_path / "copy", filter="data")
+    assert {path.name for path in (tmp_path / "copy").iterdir()} == {"streams", "store"}
+    assert len(ox.Store.read_only(str(tmp_path / "copy" / "store"))) == 1
+
+
+def test_what_a_backup_that_was_cut_short_left_is_removed_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "data" / "backup-x" / "streams").mkdir(parents=True)
+    with TestClient(create_app(Settings(data=tmp_path / "data"), backend=FakeBackend())):
+        assert not (tmp_path / "data" / "backup-x").exists()
