@@ -27,6 +27,7 @@ def problem(status: int, **more: object) -> Answered:
         (GET, problem(500)),
         (GET, problem(502)),
         (GET, Answered(503, {"content-type": "text/plain"}, b"busy")),
+        (GET, Answered(0, failure="IncompleteRead IncompleteRead(77 bytes read)")),
         (GET, Answered(400, {"content-type": "text/plain"}, b"no")),
         (GET, Answered(400, {"content-type": "text/plain"}, b"Invalid HTTP request received.")),
         (GET, Answered(400, PROBLEM, b"{")),
@@ -58,6 +59,7 @@ def test_what_is_wrong_is_complained_of(request_: FuzzedRequest, answered: Answe
             Answered(431, {"content-type": "application/problem+json"}, b'{"status":431,"title":"t","detail":"d"}'),
         ),
         (MANGLED, Answered(0, failure="timeout")),
+        (GET, Answered(0, failure="IncompleteRead IncompleteRead(4102877 bytes read)")),
     ],
 )
 def test_what_is_right_is_not(request_: FuzzedRequest, answered: Answered) -> None:
