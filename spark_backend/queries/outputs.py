@@ -121,7 +121,7 @@ class Outputs:
     def _settings(self, output: str, query: ContinuousQuery) -> StreamSettings:
         registration = query.registration
         named = registration is not None and registration.name_is_iri
-        iri = registration.name if registration is not None and named else self._streams.url(output)
+        iri = registration.name if registration is not None and named else self._streams.output_iri(output)
         return StreamSettings(iri, TimeKind.EVENT)
 
     def _path(self, log: str, target: str) -> list[str] | None:

@@ -245,6 +245,12 @@ class Streams:
         """The stream's URL, which queries may use as its IRI."""
         return f"{self._base_iri}/streams/{name}"
 
+    def output_iri(self, name: str) -> str:
+        """The IRI of an output that was given none: its URL when it was made, wherever the endpoint listens today."""
+        with self._lock:
+            known = self._catalogue.streams.get(name)
+        return self.url(name) if known is None or known.query is None else known.settings.iri
+
     def backup(self, directory: Path, at_once: Callable[[], None]) -> None:
         """Copy all logs as they are at one moment, in which ``at_once`` is called; ``finish_copy`` is left to do."""
         with self._lock, ExitStack() as stack:

@@ -117,6 +117,7 @@ class SteppedBackend:
         graphs: Graphs | None = None,
         clock: int = 0,
         *,
+        base: str = BASE,
         sites: SiteChoice = BY_SIZE,
         spark_sql: SparkSql | None = None,
         evaluators: Callable[[Layout], Mapping[Lane, StepEvaluator]] | None = None,
@@ -131,7 +132,7 @@ class SteppedBackend:
             return self.pipeline
 
         self.backend = SparkBackend(
-            directory, self.graphs, base_iri=BASE, clock=lambda: self.now, sites=sites, make_pipeline=make
+            directory, self.graphs, base_iri=base, clock=lambda: self.now, sites=sites, make_pipeline=make
         )  # fmt: skip
         self.notices: list[Notice] = []
         self.backend.listen(self.notices.extend)

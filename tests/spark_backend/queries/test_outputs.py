@@ -253,3 +253,19 @@ def test_a_network_is_there_again_after_a_restart(tmp_path: Path, stepped: Stepp
             again.backend.remove("seen")
     finally:
         again.close()
+
+
+def test_an_output_is_what_it_was_where_the_endpoint_listens_elsewhere(tmp_path: Path, stepped: SteppedBackend) -> None:
+    stepped.register("seen", SEEN)
+    stepped.register("counted", COUNTED)
+    stepped.close()
+    again = SteppedBackend(tmp_path, base="http://elsewhere.example:8001")
+    try:
+        post(again, 1, 1)
+        again.backend.advance("s", 30)
+        settle(again)
+        assert counts(again) == {10: 1}
+        again.register("seen", SEEN)
+        assert again.backend.stream("seen").settings.iri == f"{BASE}/streams/seen"
+    finally:
+        again.close()
