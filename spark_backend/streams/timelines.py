@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from protocol.errors import NotFound, ProtocolError
-from protocol.time import BEFORE_ALL, Instant
+from protocol.time import BEFORE_ALL, LAST_INSTANT, Instant
 from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit
@@ -80,18 +80,20 @@ class Timelines:
     def instants(
         self, windows: Sequence[StreamWindow], after: Instant | None, upto: Instant, limit: int | None
     ) -> list[Instant]:
-        """ET of these windows in (after, upto]."""
+        """ET of these windows in (after, upto]. It ends with the year 9999: no answer could say a later time."""
         with self._lock:
             if not self._known(windows):
                 return []
-            return et.evaluation_instants(windows, self._timelines, after, upto, limit=limit)
+            found = et.evaluation_instants(windows, self._timelines, after, upto, limit=limit)
+        return [instant for instant in found if instant <= LAST_INSTANT]
 
     def next_instant(self, windows: Sequence[StreamWindow], after: Instant | None, upto: Instant) -> Instant | None:
         """The first instant of ET in (after, upto]."""
         with self._lock:
             if not self._known(windows):
                 return None
-            return et.next_instant(windows, self._timelines, after, upto)
+            found = et.next_instant(windows, self._timelines, after, upto)
+        return None if found is None or found > LAST_INSTANT else found
 
     def previous_instant(
         self, windows: Sequence[StreamWindow], before: Instant, start: Instant | None
@@ -100,7 +102,10 @@ class Timelines:
         with self._lock:
             if not self._known(windows):
                 return None
-            return et.previous_instant(windows, self._timelines, before, start)
+            found = et.previous_instant(windows, self._timelines, before, start)
+            if found is None or found <= LAST_INSTANT:
+                return found
+            return et.previous_instant(windows, self._timelines, LAST_INSTANT + 1, start)
 
     def held(self, windows: Sequence[StreamWindow]) -> tuple[Instant | None, list[int] | None]:
         """The last instant of ET that the watermarks have reached, and about how many triples each window holds there.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol.evaluations import Evaluation
+from protocol.evaluations import Ended, Evaluation, Failed
 from protocol.streams import StreamSettings, TimeKind
+from protocol.time import LAST_INSTANT
 from spark_backend.log import writer
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -166,3 +167,15 @@ def test_retention_keeps_what_count_windows_and_landmarks_hold_and_counting_goes
         assert values(again) == {40_000: list(range(29, 41))}
     finally:
         again.close()
+
+
+def test_what_would_be_evaluated_after_the_year_9999_is_not(stepped: SteppedBackend) -> None:
+    stepped.register("q", query("RANGE 10s STEP 10s"))
+    post(stepped, LAST_INSTANT - 12_000, 1)
+    post(stepped, LAST_INSTANT, 2)
+    stepped.backend.end_stream("s")
+    assert values(stepped) == {LAST_INSTANT - 9_999: [1]}
+    stepped.backend._progress.say()
+    stepped.backend._progress.say()
+    assert not [notice for notice in stepped.notices if isinstance(notice, Failed)]
+    assert [notice for notice in stepped.notices if isinstance(notice, Ended)]
