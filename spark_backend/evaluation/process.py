@@ -134,6 +134,7 @@ class EvaluatorProcess:
 
     def _start(self) -> None:
         remove_orphaned_spill(self._layout)
+        self._layout.spill.mkdir(parents=True, exist_ok=True)  # DuckDB makes its own directory there, not those above
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
         context: Any = multiprocessing.get_context(method)
         self._connection, theirs = context.Pipe()

@@ -68,7 +68,7 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
     light, name = site.prepare("light", LIGHT, WINDOW), site.prepare("heavy", heavy, WINDOW)
     began = time.monotonic()
     answers = dict(evaluate(own, [("heavy", name, [10]), ("light", light, [10])], Lane.OWN))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # each would take minutes
     assert answers["heavy"].error is not None
     assert "budget" in answers["heavy"].error or "0.6 s" in answers["heavy"].error
     assert answers["heavy"].stopped

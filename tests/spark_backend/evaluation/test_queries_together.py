@@ -160,7 +160,7 @@ def test_an_evaluation_that_fails_takes_no_other_down(site: Site, monkeypatch: p
     evaluated = Evaluator._together
 
     def failing(self: Evaluator, members: list[Any], instants: tuple[int, ...]) -> object:
-        if 20 in instants and any(member.key == "q1" for member in members):
+        if 20 in instants and any(key == "q1" for key, _ in members):
             raise duckdb.OutOfMemoryException("too much")
         return evaluated(self, members, instants)
 
@@ -212,19 +212,16 @@ def test_the_time_of_what_is_evaluated_together_is_shared_equally(site: Site) ->
     assert 0 < share * 12 <= took
 
 
-def test_an_evaluation_that_fails_has_no_share_and_the_others_have_their_own(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_evaluation_says_how_long_it_took_also_one_that_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.append([(5, [(SUBJECTS[0], "<http://ex/p>", NUMBERS[2])])])
     due = [(f"q{n}", site.prepare(f"q{n}", SHAPES[2].format(n=n), TimeWindow(10, 10, 0)), [10]) for n in range(3)]
     evaluated = Evaluator._together
 
     def failing(self: Evaluator, members: list[Any], instants: tuple[int, ...]) -> object:
-        if any(member.key == "q1" for member in members):
+        if any(key == "q1" for key, _ in members):
             raise duckdb.OutOfMemoryException("too much")
         return evaluated(self, members, instants)
 
     monkeypatch.setattr(Evaluator, "_together", failing)
     seconds = {key: answer.seconds for key, (answer,) in together(site, due).items()}
-    assert seconds["q1"] == 0
-    assert min(seconds["q0"], seconds["q2"]) > 0
+    assert min(seconds[key] for key in ("q0", "q1", "q2")) > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import KeyReused, Unavailable
+from protocol.errors import KeyReused, StorageFull
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from spark_backend.log import request_keys
 from spark_backend.log.format.segment import ActiveSegment
@@ -115,7 +115,7 @@ def test_what_could_not_be_stored_is_not_known(tmp_path: Path, monkeypatch: pyte
 
     with monkeypatch.context() as patched:
         patched.setattr(ActiveSegment, "append", fail)
-        with pytest.raises(Unavailable, match="No space left"):
+        with pytest.raises(StorageFull, match="No space left"):
             send(log, "a", 1)
     assert log.answer(key("a")) is None
     assert send(log, "a", 1).elements == 1
