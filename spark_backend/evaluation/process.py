@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import multiprocessing
 import os
 import resource
@@ -140,7 +141,14 @@ class EvaluatorProcess:
         self._connection, theirs = context.Pipe()
         arguments = (theirs, self._connection, self._layout.spill, self._lane, self.budget, self._make)
         self._process = context.Process(target=_serve, args=arguments, name="evaluator", daemon=True)
-        self._process.start()
+        # Not even by chance is garbage of this process collected in the other one, where its threads are not.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            self._process.start()
+        finally:
+            if collects:
+                gc.enable()
         theirs.close()
         self._spill = self._layout.spill / _spill_name(self._process.pid)
 
@@ -165,6 +173,8 @@ def _serve(
     make: Callable[[Path], Evaluator],
 ) -> None:
     """The program of the process: answers one question after another until nobody is there to ask."""
+    gc.freeze()
+    gc.enable()
     theirs.close()
     _end_with_the_parent()
     if lane is Lane.OWN:
