@@ -38,10 +38,9 @@ class Layout:
         """Spark's scratch space."""
         return self.root / "spark"
 
-    @property
-    def spill(self) -> Path:
+    def spill(self, process: str) -> Path:
         """What does not fit into the memory of evaluations: a directory for each process that makes them."""
-        return self.spark / "spill"
+        return self.spark / f"spill.{process}"
 
     @property
     def cores(self) -> Path:

@@ -64,7 +64,7 @@ class Evaluator:
             config={
                 "threads": 1,
                 "memory_limit": f"{budget.memory}B",
-                "temp_directory": str(spill or layout.spill),
+                "temp_directory": str(spill or layout.spill("here")),
                 "max_temp_directory_size": f"{budget.memory}B",
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,

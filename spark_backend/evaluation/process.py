@@ -135,11 +135,10 @@ class EvaluatorProcess:
 
     def _start(self) -> None:
         remove_orphaned_spill(self._layout)
-        self._layout.spill.mkdir(parents=True, exist_ok=True)  # DuckDB makes its own directory there, not those above
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
         context: Any = multiprocessing.get_context(method)
         self._connection, theirs = context.Pipe()
-        arguments = (theirs, self._connection, self._layout.spill, self._lane, self.budget, self._make)
+        arguments = (theirs, self._connection, self._layout, self._lane, self.budget, self._make)
         self._process = context.Process(target=_serve, args=arguments, name="evaluator", daemon=True)
         # Not even by chance is garbage of this process collected in the other one, where its threads are not.
         collects = gc.isenabled()
@@ -150,24 +149,24 @@ class EvaluatorProcess:
             if collects:
                 gc.enable()
         theirs.close()
-        self._spill = self._layout.spill / _spill_name(self._process.pid)
+        self._spill = self._layout.spill(_on_this_host(self._process.pid))
 
 
 def remove_orphaned_spill(layout: Layout) -> None:
     """Remove what processes of this machine have left that were ended together with those who would have."""
-    for directory in layout.spill.glob(_spill_name("*")):
+    for directory in layout.spark.glob(layout.spill(_on_this_host("*")).name):
         if not psutil.pid_exists(int(directory.name.rpartition(".")[2])):
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _spill_name(pid: int | str) -> str:
+def _on_this_host(pid: int | str) -> str:
     return f"{socket.gethostname()}.{pid}"
 
 
 def _serve(
     connection: Connection,
     theirs: Connection,
-    spill: Path,
+    layout: Layout,
     lane: Lane,
     budget: Budget,
     make: Callable[[Path], Evaluator],
@@ -179,7 +178,7 @@ def _serve(
     _end_with_the_parent()
     if lane is Lane.OWN:
         os.nice(_NICE)
-    evaluator = make(spill / _spill_name(os.getpid()))
+    evaluator = make(layout.spill(_on_this_host(os.getpid())))
     _bound_memory(budget.memory)
     while True:
         try:

@@ -114,7 +114,7 @@ def _nothing_left(server: ServerProcess) -> Iterator[None]:
     yield
     _, alive = psutil.wait_procs(processes, timeout=10)
     assert not alive
-    assert not list((server.data / "spark").glob("spill/*"))
+    assert not list((server.data / "spark").glob("spill.*"))
 
 
 def test_heavy_queries_are_stopped_and_fail_alone_and_light_ones_have_their_answers(tmp_path: Path) -> None:

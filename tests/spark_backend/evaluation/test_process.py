@@ -34,6 +34,7 @@ MEMORY = 2**27
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     made = Site(tmp_path)
+    made.layout.make()
     triples = [(f"<http://ex/s/{n}>", "<http://ex/p>", f'"{n}"') for n in range(4000)]
     made.append([(5, triples), (15, triples[:10])])
     yield made
@@ -75,7 +76,7 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
     assert answers["heavy"].seconds > 0
     assert answers["light"].error is None
     assert '"4000"' in answers["light"].solutions[0]
-    assert not any(site.layout.spill.glob("*/*")), "what it spilt is gone"
+    assert not any(site.layout.spark.glob("spill.*/*")), "what it spilt is gone"
 
 
 def test_in_the_common_lane_what_is_stopped_is_deferred_with_all_that_follows_of_that_query(
@@ -127,7 +128,7 @@ def test_a_process_ends_with_the_one_that_started_it_and_what_it_spilt_is_found(
         list(evaluate(process, [("heavy", heavy, [10])], Lane.OWN))
         os._exit(0)
     child = psutil.Process(int(os.read(reading, 20)))
-    spilt = site.layout.spill / f"{os.uname().nodename}.{child.pid}"
+    spilt = site.layout.spill(f"{os.uname().nodename}.{child.pid}")
     spilt.mkdir(parents=True)
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
