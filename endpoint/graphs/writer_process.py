@@ -94,7 +94,9 @@ class WriterProcess:
     def _expect(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
         try:
             received = connection.receive(seconds)
-        except EOFError:
+        except TimeoutError:
+            raise
+        except (EOFError, OSError):  # it has ended, or was ended while somebody waited for it
             raise self._ended() from None
         if received.kind is kind:
             return received
