@@ -200,7 +200,8 @@ class _Crash:
         left = _there(self._seen)
         self._wrong += [f"left behind: process {one.pid}, {' '.join(one.cmdline())[:200]}" for one in left]
         scratch = self._directory / "data" / "spark"
-        self._wrong += [f"left behind: {one}" for one in scratch.iterdir() if one.name not in ("spark.log", "java")]
+        kept = ("spark.log", "java", "cores.json")  # the log, where Java is, how many cores it had
+        self._wrong += [f"left behind: {one}" for one in scratch.iterdir() if one.name not in kept]
         snapshots = self._directory / "data" / "snapshots"
         self._wrong += [f"left behind: {one}" for one in (snapshots.iterdir() if snapshots.exists() else ())]
         self._wrong += [f"left behind: {one}" for one in (self._directory / "temporary").iterdir()]
