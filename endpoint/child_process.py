@@ -24,13 +24,7 @@ def start_child(program: str, connection: socket.socket, *others: socket.socket 
     arguments = [one if isinstance(one, str) else str(one.fileno()) for one in others]
     path = os.pathsep.join(filter(None, (str(_PACKAGES), os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-P",
-            "-m",
-            program,
-            *arguments,
-        ],
+        [sys.executable, "-P", "-m", program, *arguments],
         stdin=connection.fileno(),
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": path},
@@ -61,9 +55,3 @@ def end_with_the_server(connection: socket.socket) -> None:
         os._exit(0)
 
     threading.Thread(target=watch, name="server-gone", daemon=True).start()
-
-
-def be_first_killed_for_memory() -> None:
-    """Where memory runs out, the kernel shall end this process, not the server (Linux; elsewhere nothing)."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:
-        adjustment.write("500")

@@ -22,10 +22,11 @@ from typing import ParamSpec
 
 import pyoxigraph as ox
 
-from endpoint.child_process import be_first_killed_for_memory, end_with_the_server
+from endpoint.child_process import end_with_the_server
 from endpoint.frames import Connection, Frame, Kind, frame
 from endpoint.graphs.change import Change
 from endpoint.relayed_error import problem_frame
+from protocol.child_bounds import be_first_killed_for_memory
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.sparql.lexemes import lexemes

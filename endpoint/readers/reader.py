@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
-import signal
 import socket
 import sys
 import threading
@@ -19,13 +17,14 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from endpoint.child_process import be_first_killed_for_memory, end_with_the_server
+from endpoint.child_process import end_with_the_server
 from endpoint.frames import Connection, Kind, frame, json_frame
 from endpoint.graphs.dataset import one_shot
 from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, QueryQuestion, Release
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from endpoint.relayed_error import problem_frame
+from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
@@ -57,7 +56,7 @@ class Reader:
 
     def _serve_one(self, asked: Asked) -> bool:
         """Answer; False if that failed in a way nobody foresaw, which leaves this process in an unknown state."""
-        _bound_processor_time(asked.seconds + GRACE_SECONDS)
+        bound_processor_time(asked.seconds + GRACE_SECONDS)
         try:
             self._answer(asked)
         except ProtocolError as error:
@@ -72,7 +71,7 @@ class Reader:
             self._send(frame(Kind.FAILED, traceback.format_exc().encode("utf-8", "backslashreplace")))
             return False
         finally:
-            _bound_processor_time(0)
+            bound_processor_time(0)
         return True
 
     def _answer(self, asked: Asked) -> None:
@@ -95,7 +94,7 @@ class Reader:
             self._snapshot = OpenSnapshot(directory)
             if self._memory is not None:
                 # Once, and now: the first to be opened starts Oxigraph's threads, whose stacks are hardly used.
-                _bound_memory(self._memory)
+                bound_memory(self._memory)
                 self._memory = None
         return self._snapshot
 
@@ -130,25 +129,6 @@ class Reader:
             write_rdf_xml((quad.triple for quad in quads), writer)
             return
         snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
-
-
-def _bound_processor_time(seconds: float) -> None:
-    """Let the kernel end this process after so much processor time; 0 takes it back.
-
-    The server ends it earlier; this is for a server that was killed while a query runs away here.
-    """
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-def _bound_memory(more: int) -> None:
-    """Let this process have so many bytes more than it has now, counting what it can write to and no file (Linux).
-
-    What allocates beyond that aborts, and need not leave its memory on the disk.
-    """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as status:
-        has = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
-        resource.setrlimit(resource.RLIMIT_DATA, (has + more, has + more))
 
 
 def main() -> None:

@@ -6,12 +6,10 @@ process can be ended whatever it does. It is forked, so that another is there in
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
 import multiprocessing
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -24,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
@@ -179,19 +178,19 @@ def _serve(
     if lane is Lane.OWN:
         os.nice(_NICE)
     evaluator = make(layout.spill(_on_this_host(os.getpid())))
-    _bound_memory(budget.memory)
+    bound_memory(budget.memory + _PROCESS_MEMORY)
     while True:
         try:
             seconds, method, arguments = connection.recv()
         except EOFError:
             return
         # For where the parent's end is not noticed otherwise: the kernel ends what runs away.
-        signal.setitimer(signal.ITIMER_PROF, seconds + _GRACE_SECONDS if seconds < 1e6 else 0)
+        bound_processor_time(seconds + _GRACE_SECONDS if seconds < 1e6 else 0)
         try:
             answer = getattr(evaluator, method)(*arguments)
         except EvaluationError as error:
             answer = error
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        bound_processor_time(0)
         try:
             connection.send(answer)
         except MemoryError:
@@ -206,13 +205,4 @@ def _end_with_the_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
-        with contextlib.suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text("500")
-
-
-def _bound_memory(memory: int) -> None:
-    """Let what this process takes from here on fail beyond so many bytes; maps of files are not counted (Linux)."""
-    if sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text().split()[5])
-        limit = pages * os.sysconf("SC_PAGE_SIZE") + memory + _PROCESS_MEMORY
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        be_first_killed_for_memory()
