@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from endpoint.frames import Frame
+from endpoint.processes.frames import Frame
 
 
 @dataclass(frozen=True)

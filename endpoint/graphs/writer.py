@@ -1,7 +1,7 @@
 """The program of the process that owns the store, ``python -m endpoint.graphs.writer DIRECTORY DESCRIPTOR``.
 
 Oxigraph cannot be interrupted, but this process can be ended, and its transaction with it. Standard input is the socket
-for changes (``endpoint.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
+for changes (``endpoint.processes.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
 ``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and at the end
 ``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to the
 directory. The other socket is for snapshots, which do not wait for changes: ``QUESTION`` (a directory), ``LAST``.
@@ -22,10 +22,10 @@ from typing import ParamSpec
 
 import pyoxigraph as ox
 
-from endpoint.child_process import end_with_the_server
-from endpoint.frames import Connection, Frame, Kind, frame
+from endpoint.processes.child import end_with_the_server
+from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.graphs.change import Change
-from endpoint.relayed_error import problem_frame
+from endpoint.processes.relayed_error import problem_frame
 from protocol.child_bounds import be_first_killed_for_memory
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS

@@ -8,10 +8,10 @@ import subprocess
 import weakref
 from pathlib import Path
 
-from endpoint.child_process import how_it_ended, start_child
-from endpoint.frames import Connection, Frame, Kind, frame
+from endpoint.processes.child import how_it_ended, start_child
+from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.graphs.change import Change
-from endpoint.relayed_error import RelayedError
+from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import ProtocolError, StorageFull
 
 logger = logging.getLogger(__name__)

@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 
-from endpoint.frames import Frame, Kind
+from endpoint.processes.frames import Frame, Kind
 from endpoint.readers.errors import EvaluationFailed, QueryTimeout
 from endpoint.readers.exchange import Asked
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.process import ReaderProcess
-from endpoint.relayed_error import RelayedError
+from endpoint.processes.relayed_error import RelayedError
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from endpoint.frames import Frame, Kind
+from endpoint.processes.frames import Frame, Kind
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import Overloaded

@@ -9,8 +9,8 @@ import subprocess
 
 import psutil
 
-from endpoint.child_process import how_it_ended, start_child
-from endpoint.frames import Frame, FrameDecoder, Kind
+from endpoint.processes.child import how_it_ended, start_child
+from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.errors import QueryMemoryExceeded, ReaderEnded
 from endpoint.readers.exchange import Asked
 from endpoint.readers.snapshot import Snapshot

@@ -17,13 +17,13 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from endpoint.child_process import end_with_the_server
-from endpoint.frames import Connection, Kind, frame, json_frame
+from endpoint.processes.child import end_with_the_server
+from endpoint.processes.frames import Connection, Kind, frame, json_frame
 from endpoint.graphs.dataset import one_shot
 from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, QueryQuestion, Release
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
-from endpoint.relayed_error import problem_frame
+from endpoint.processes.relayed_error import problem_frame
 from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from endpoint.frames import Kind, frame
+from endpoint.processes.frames import Kind, frame
 from endpoint.readers.errors import ResultTooLarge, size_text
 
 FIRST_BYTES = 64 * 1024

@@ -16,7 +16,7 @@ import pytest
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore, UpdateTimeout
 from endpoint.graphs.writer_process import WriterEnded
-from endpoint.relayed_error import RelayedError
+from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import StorageFull
 from tests.endpoint.readers.asking import numbers, there
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from endpoint.relayed_error import RelayedError
+from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import QuerySyntaxError
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.frames import Frame, FrameDecoder, Kind, frame
+from endpoint.processes.frames import Frame, FrameDecoder, Kind, frame
 from endpoint.readers.exchange import Asked, GraphQuestion, QueryQuestion, Release
 
 frames = st.builds(Frame, st.sampled_from(Kind), st.binary(max_size=300))

@@ -15,7 +15,7 @@ from endpoint.readers.errors import Overloaded, QueryTimeout, ReaderEnded
 from endpoint.readers.exchange import Asked, Copy, GraphQuestion, QueryQuestion, Question
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.process import PROGRAM, ReaderProcess
-from endpoint.relayed_error import RelayedError
+from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import Unavailable
 from tests.endpoint.live.live_side import Clock, run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, Asking, asking, numbers, there

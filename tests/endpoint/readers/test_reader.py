@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.frames import Frame, FrameDecoder, Kind
+from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.graphs.store import GraphStore
 from endpoint.readers.exchange import Asked, QueryQuestion, Release
 from tests.endpoint.readers.asking import LONG, RUNAWAY, numbers

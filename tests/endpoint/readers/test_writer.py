@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.frames import Frame, FrameDecoder, Kind
+from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.errors import ResultTooLarge
 from endpoint.readers.writer import CHUNK_BYTES, FIRST_BYTES, FIRST_SECONDS, AnswerWriter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from endpoint.frames import Frame, Kind
+from endpoint.processes.frames import Frame, Kind
 from protocol.errors import ProtocolError
 
 
