@@ -1,7 +1,7 @@
-"""The program of the process that owns the store, ``python -m endpoint.graphs.writer DIRECTORY DESCRIPTOR``.
+"""The program of the process that owns the store (``endpoint.processes``).
 
-Oxigraph cannot be interrupted, but this process can be ended, and its transaction with it. Standard input is the socket
-for changes (``endpoint.processes.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
+Oxigraph cannot be interrupted, but this process can be ended, and its transaction with it. One socket is for changes
+(``endpoint.processes.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
 ``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and at the end
 ``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to the
 directory. The other socket is for snapshots, which do not wait for changes: ``QUESTION`` (a directory), ``LAST``.
@@ -11,9 +11,7 @@ Instead of ``READY`` or ``LAST`` it may be ``PROBLEM`` (JSON: a problem document
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
-import sys
 import threading
 import traceback
 import uuid
@@ -22,11 +20,9 @@ from typing import ParamSpec
 
 import pyoxigraph as ox
 
-from endpoint.processes.child import end_with_the_server
-from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.graphs.change import Change
+from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
-from protocol.child_bounds import be_first_killed_for_memory
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.sparql.lexemes import lexemes
@@ -130,17 +126,9 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
     return answer.kind not in (Kind.PROBLEM, Kind.FAILED)
 
 
-def main() -> None:
+def main(changes: socket.socket, snapshots: socket.socket, directory: str) -> None:
     """Serve both sockets until the server closes them."""
-    connection = socket.socket(fileno=os.dup(0))
-    be_first_killed_for_memory()
-    end_with_the_server(connection)
-    directory, descriptor = sys.argv[1:]
-    writer = Writer(directory, Connection(connection), Connection(socket.socket(fileno=int(descriptor))))
+    writer = Writer(directory, Connection(changes), Connection(snapshots))
     thread = threading.Thread(target=writer.serve_changes, name="changes")
     start_with_stack(thread)
     thread.join()
-
-
-if __name__ == "__main__":
-    main()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import socket
-import subprocess
 import weakref
 from pathlib import Path
 
-from endpoint.processes.child import how_it_ended, start_child
-from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.graphs.change import Change
+from endpoint.processes.child import ChildProcess
+from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import ProtocolError, StorageFull
 
@@ -39,9 +38,8 @@ class WriterProcess:
         self._changes, self._snapshots = Connection(changes), Connection(snapshots)
         try:
             with their_changes, their_snapshots:
-                self._process: subprocess.Popen[bytes] = start_child(
-                    _PROGRAM, their_changes, str(directory), their_snapshots
-                )  # fmt: skip
+                connections = [their_changes, their_snapshots]
+                self._process = ChildProcess(_PROGRAM, "sparql-writer", connections, str(directory))
         except BaseException:
             changes.close()
             snapshots.close()
@@ -108,12 +106,12 @@ class WriterProcess:
 
     def _ended(self) -> WriterEnded:
         return WriterEnded(
-            f"the process that changes the store {how_it_ended(self._process)}: the update may be nested too deeply, "
+            f"the process that changes the store {self._process.how_it_ended()}: the update may be nested too deeply, "
             "or need more memory than there is; others are not affected"
         )
 
 
-def _end(process: subprocess.Popen[bytes], *connections: Connection) -> None:
+def _end(process: ChildProcess, *connections: Connection) -> None:
     process.kill()
     process.wait()
     for connection in connections:

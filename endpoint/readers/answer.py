@@ -7,11 +7,11 @@ import logging
 from collections.abc import AsyncIterator
 
 from endpoint.processes.frames import Frame, Kind
+from endpoint.processes.relayed_error import RelayedError
 from endpoint.readers.errors import EvaluationFailed, QueryTimeout
 from endpoint.readers.exchange import Asked
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.process import ReaderProcess
-from endpoint.processes.relayed_error import RelayedError
 
 logger = logging.getLogger(__name__)
 

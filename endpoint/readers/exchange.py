@@ -1,8 +1,9 @@
-"""What the server and a reader say to each other (``endpoint.processes.frames``), one question at a time. The server sends
-``QUESTION``; the reader ``READY`` once, and for each question a ``HEADER`` (JSON: the media type), any number of
-``DATA``, and at the end exactly one of ``LAST`` (the last of the data), ``PROBLEM`` (JSON: a problem document) and
-``FAILED`` (text for the log; the reader then ends itself). An answer that is short, or quickly there, is a ``LAST``
-without ``DATA`` before it.
+"""What the server and a reader say to each other (``endpoint.processes.frames``), one question at a time.
+
+The server sends ``QUESTION``; the reader ``READY`` once, and for each question a ``HEADER`` (JSON: the media type), any
+number of ``DATA``, and at the end exactly one of ``LAST`` (the last of the data), ``PROBLEM`` (JSON: a problem
+document) and ``FAILED`` (text for the log; the reader then ends itself). An answer that is short, or quickly there, is
+a ``LAST`` without ``DATA`` before it.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from typing import Any
 
 import anyio.to_thread
 
-from endpoint.processes.frames import Frame, Kind
 from endpoint.graphs.store import GraphStore
+from endpoint.processes.frames import Frame, Kind
 from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Question, Release

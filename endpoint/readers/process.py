@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import subprocess
 
-import psutil
-
-from endpoint.processes.child import how_it_ended, start_child
+from endpoint.processes.child import ChildProcess
 from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.errors import QueryMemoryExceeded, ReaderEnded
 from endpoint.readers.exchange import Asked
@@ -37,13 +34,12 @@ class ReaderProcess:
             try:
                 ours.setblocking(False)
                 limits = () if memory is None else (str(memory),)
-                self._process: subprocess.Popen[bytes] = start_child(program, theirs, *limits)
+                self._process = ChildProcess(program, "sparql-reader", [theirs], *limits)
             except BaseException:
                 ours.close()
                 raise
         self._socket = ours
         self._memory = memory
-        self._pid: int = self._process.pid
         self._decoder = FrameDecoder()
         self._asked = True
         self._stood_still = False
@@ -52,7 +48,7 @@ class ReaderProcess:
 
     @property
     def pid(self) -> int:
-        return self._pid
+        return self._process.pid
 
     @property
     def idle(self) -> bool:
@@ -61,15 +57,12 @@ class ReaderProcess:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.alive
 
     @property
     def frozen(self) -> bool:
         """Whether it is stopped (SIGSTOP), which it never does by itself."""
-        try:
-            return bool(psutil.Process(self._pid).status() == psutil.STATUS_STOPPED)
-        except psutil.Error:
-            return False
+        return self._process.stopped
 
     async def ready(self) -> None:
         """Wait until it is there. Raises ReaderEnded if it ends instead."""
@@ -106,9 +99,9 @@ class ReaderProcess:
     def _ended(self) -> ProtocolError:
         if self._stood_still:
             return Unavailable("the process that evaluated the query stood still and is replaced: ask again")
-        how = how_it_ended(self._process)
+        how = self._process.how_it_ended()
         # What allocates in vain aborts: nothing else in a reader does.
-        if self._memory is not None and self._process.returncode == -signal.SIGABRT:
+        if self._memory is not None and self._process.exit_code == -signal.SIGABRT:
             return QueryMemoryExceeded.of(self._memory)
         return ReaderEnded(
             f"the process that evaluated the query {how}: the query may be nested too deeply, or need more memory "

@@ -1,4 +1,4 @@
-"""The program of a reader process, ``python -m endpoint.readers.reader``; standard input is the socket to the server.
+"""The program of a reader process (``endpoint.processes``).
 
 Answers one question after another from snapshots of the store, which it opens read-only. It is ended from outside, at
 any moment, when a query has had its time or nobody waits for the answer any more.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 import threading
 import traceback
 from contextlib import closing
@@ -17,14 +16,13 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from endpoint.processes.child import end_with_the_server
-from endpoint.processes.frames import Connection, Kind, frame, json_frame
 from endpoint.graphs.dataset import one_shot
+from endpoint.processes.frames import Connection, Kind, frame, json_frame
+from endpoint.processes.relayed_error import problem_frame
 from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, QueryQuestion, Release
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
-from endpoint.processes.relayed_error import problem_frame
-from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time
+from protocol.child_bounds import bound_memory, bound_processor_time
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
@@ -131,22 +129,14 @@ class Reader:
         snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
 
 
-def main() -> None:
-    """Serve the socket that is standard input until the server closes it; the argument bounds the memory of queries."""
-    connection = socket.socket(fileno=os.dup(0))
-    be_first_killed_for_memory()
-    end_with_the_server(connection)
-    memory = int(sys.argv[1]) if len(sys.argv) > 1 else None
+def main(connection: socket.socket, memory: str | None = None) -> None:
+    """Serve the socket until the server closes it; ``memory`` bounds what its queries take, in bytes."""
 
     def work() -> None:
         # The server having gone is the ordinary end.
         with contextlib.suppress(ConnectionError):
-            Reader(connection, memory).serve()
+            Reader(connection, None if memory is None else int(memory)).serve()
 
     thread = threading.Thread(target=work, name="reader")
     start_with_stack(thread)
     thread.join()
-
-
-if __name__ == "__main__":
-    main()

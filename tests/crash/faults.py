@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import psutil
 
-KINDS = ("server", "jvm", "source", "daemon", "worker", "evaluator", "reader")
+KINDS = ("server", "jvm", "source", "daemon", "worker", "evaluator", "template", "reader")
 """What is hit, in each round one of them."""
 
 
@@ -44,8 +44,9 @@ def faults(chance: random.Random, frozen_after: float, kinds: Sequence[str] = KI
                 yield Fault(kind, signal.SIGKILL, first=chance.choice((None, "jvm")))
             elif how == "kill":
                 yield Fault(kind, signal.SIGKILL)
-            # Nobody but who started it could end a server that is frozen: it always wakes.
-            elif how == "wake" or kind == "server":
+            # Nobody but who started it could end a server that is frozen, and a template is missed only when the next
+            # process is due: they always wake.
+            elif how == "wake" or kind in ("server", "template"):
                 yield Fault(kind, signal.SIGSTOP, wakes)
             else:
                 yield Fault(kind, signal.SIGSTOP)
@@ -68,12 +69,13 @@ def _session(pid: int) -> int | None:
 
 def _kind(process: psutil.Process) -> str:
     try:
-        command, group, parent = " ".join(process.cmdline()), os.getpgid(process.pid), process.ppid()
+        name, command = process.name(), " ".join(process.cmdline())
+        group, parent = os.getpgid(process.pid), process.ppid()
         leads, child_of_worker = group == process.pid, parent != group and os.getpgid(parent) == group
     except (OSError, psutil.Error):
         return "other"
-    if "endpoint.readers.reader" in command:
-        return "reader"
+    if name.startswith("sparql-"):
+        return str(name.removeprefix("sparql-"))
     if "org.apache.spark.deploy.SparkSubmit" in command:
         return "jvm"
     if "python_streaming_source_runner" in command:

@@ -46,11 +46,11 @@ def ask(server: Running, query: str, **parameters: Any) -> httpx.Response:
 
 
 def readers() -> set[int]:
-    """The process ids of the readers, which are this process's children as the server runs in it."""
+    """The process ids of the readers, which are this process's descendants as the server runs in it."""
     found = set()
-    for one in psutil.Process().children():
+    for one in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since
-            if one.status() != psutil.STATUS_ZOMBIE and "endpoint.readers.reader" in one.cmdline():
+            if one.status() != psutil.STATUS_ZOMBIE and one.name() == "sparql-reader":
                 found.add(one.pid)
     return found
 

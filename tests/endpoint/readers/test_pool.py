@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,11 +12,11 @@ import psutil
 import pytest
 
 from endpoint.graphs.store import GraphStore
+from endpoint.processes.relayed_error import RelayedError
 from endpoint.readers.errors import Overloaded, QueryTimeout, ReaderEnded
 from endpoint.readers.exchange import Asked, Copy, GraphQuestion, QueryQuestion, Question
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.process import PROGRAM, ReaderProcess
-from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import Unavailable
 from tests.endpoint.live.live_side import Clock, run, until
 from tests.endpoint.readers.asking import ENDLESS, LONG, RUNAWAY, Asking, asking, numbers, there
@@ -277,7 +278,7 @@ def test_an_idle_process_that_ends_fails_nobody(tmp_path: Path) -> None:
             await until(lambda: len(endpoint.readers.idle) == 2)
             for pid in endpoint.readers.idle:
                 os.kill(pid, signal.SIGKILL)
-                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            await until(lambda: endpoint.readers.processes == [])
             assert await endpoint.whole(ASK) == YES
 
     run(main())
@@ -390,8 +391,11 @@ class StillInACopy(ReaderProcess):
         if isinstance(one.question, Copy):
             os.kill(self.pid, signal.SIGSTOP)
             # One of its threads takes the signal, and the others go on until that one has had its turn.
-            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+            await until(lambda: all(stat.read_text().split()[2] == "T" for stat in self.threads()))
         await super().ask(one)
+
+    def threads(self) -> Iterator[Path]:
+        return Path(f"/proc/{self.pid}/task").glob("*/stat")
 
 
 async def stopped_in_a_copy(endpoint: Asking, clock: Clock) -> int:

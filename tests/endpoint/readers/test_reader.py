@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.graphs.store import GraphStore
+from endpoint.processes.child import ChildProcess
+from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.exchange import Asked, QueryQuestion, Release
+from endpoint.readers.process import PROGRAM
 from tests.endpoint.readers.asking import LONG, RUNAWAY, numbers
 
 
@@ -21,7 +24,7 @@ class Child:
         self.socket, theirs = socket.socketpair()
         self.socket.settimeout(20)
         with theirs:
-            self.process = subprocess.Popen([sys.executable, "-m", "endpoint.readers.reader"], stdin=theirs.fileno())
+            self.process = ChildProcess(PROGRAM, "sparql-reader", [theirs])
         self.decoder = FrameDecoder()
 
     def ask(self, snapshot: Path, text: str | None, seconds: float = 60) -> None:
@@ -38,7 +41,7 @@ class Child:
     def end(self) -> None:
         self.socket.close()
         self.process.kill()
-        self.process.wait()
+        self.process.wait(20)
 
 
 @pytest.fixture
@@ -63,7 +66,8 @@ def test_it_ends_with_the_server_whatever_it_is_doing(child: Child, snapshot: Pa
     if text is not None:
         child.ask(snapshot, text)
     child.socket.close()
-    child.process.wait(timeout=10)
+    child.process.wait(10)
+    assert child.process.exit_code == 0
 
 
 def test_it_ends_at_its_processor_time_when_nobody_ends_it(
@@ -71,7 +75,8 @@ def test_it_ends_at_its_processor_time_when_nobody_ends_it(
 ) -> None:
     # Some ten seconds of grace come on top; less than nothing is left of them here.
     child.ask(snapshot, RUNAWAY, -9.5)
-    assert child.process.wait(timeout=20) < 0
+    child.process.wait(20)
+    assert child.process.exit_code == -signal.SIGPROF
 
 
 def test_the_files_of_a_snapshot_are_closed_when_it_is_released(child: Child, snapshot: Path) -> None:
@@ -94,7 +99,8 @@ def test_a_snapshot_that_cannot_be_opened_fails_for_the_log_and_ends_it(child: C
     failed = child.receive()
     assert failed.kind is Kind.FAILED
     assert b"Traceback" in failed.content
-    child.process.wait(timeout=10)
+    child.process.wait(10)
+    assert child.process.exit_code == 0
 
 
 def test_it_loads_no_more_than_it_needs() -> None:
