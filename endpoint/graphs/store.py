@@ -11,15 +11,16 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TypeVar
 
 import pyoxigraph as ox
 
 from endpoint.graphs.change import Change
 from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.fetching import Fetching, documents
+from endpoint.graphs.pattern import QuadPattern, Terms, graph_names, terms
 from endpoint.graphs.processor import OxigraphResult
 from endpoint.graphs.writer_process import WriterEnded, WriterProcess
 from protocol.errors import ProtocolError, StorageFull, Unavailable
@@ -27,9 +28,10 @@ from protocol.sparql.dataset import with_using
 from protocol.sparql.guard import refuse_excess, refuse_services
 from protocol.sparql.load import loads, with_data
 from protocol.sparql.prologue import with_one_prologue
-from protocol.terms import parse_term
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 UPDATE_SECONDS = 60.0
 """So long an update is evaluated, where no other limit is given."""
@@ -49,20 +51,6 @@ class UpdateTimeout(ProtocolError):
     status = 504
     title = "The update took too long"
     refusal = "update_timeout"
-
-
-class AnyNamed:
-    """The kind of ``ANY_NAMED``."""
-
-    def __repr__(self) -> str:
-        return "ANY_NAMED"
-
-
-ANY_NAMED: Final = AnyNamed()
-"""Stands for every named graph in ``GraphStore.quads``."""
-
-
-Terms = tuple[str, str, str, str]
 
 
 class _View:
@@ -111,6 +99,7 @@ class GraphStore:
         self._changing = threading.Lock()
         self._state = threading.RLock()
         self._copying = threading.Lock()
+        self._matching = threading.Lock()
         self._writer: WriterProcess | None = None
         self._full: StorageFull | None = None
         self._closed = threading.Event()
@@ -338,7 +327,7 @@ class GraphStore:
                 self._former_view, self._view = self._view, _View(self.backup(directory), directory)
             return self._view
 
-    # Reads in this process: the compiler of continuous queries, the service description, rdflib's dataset
+    # Reads in this process: the service description, rdflib's dataset
 
     def query(
         self,
@@ -361,36 +350,41 @@ class GraphStore:
             allow_fetch=self.fetching.allowed,
         )
 
+    # Reads of whichever process has the store open, as it is now: nothing is copied or opened for them
+
     def named_graphs(self) -> list[str]:
         """IRIs of the named graphs, in order; those named by blank nodes as ``_:label``."""
-        return sorted(_graph_name(graph) for graph in self.oxigraph.named_graphs())
+        return self._asked(WriterProcess.named_graphs, graph_names)
 
     def quads(
         self,
         subject: str | None = None,
         predicate: str | None = None,
         object: str | None = None,
-        graph: str | AnyNamed | None = None,
-    ) -> Iterator[Terms]:
+        graphs: Sequence[str] | None = None,
+    ) -> list[Terms]:
         """The quads that match, as (g, s, p, o), from one state of the store.
 
-        Terms go in and come out as canonical N-Triples; None matches any. ``graph`` is None for the
-        default graph, an IRI without brackets, or ``ANY_NAMED``; g is "" for the default graph.
+        Terms go in and come out as canonical N-Triples; None matches any. ``graphs`` are names as ``named_graphs``
+        gives them, or None for the default graph, whose g is "".
         """
-        s, p, o = (None if text is None else parse_term(text) for text in (subject, predicate, object))
-        if not (s is None or isinstance(s, ox.NamedNode | ox.BlankNode)):
-            return
-        if not (p is None or isinstance(p, ox.NamedNode)):
-            return
-        if isinstance(graph, AnyNamed):
-            for quad in self.oxigraph.quads_for_pattern(s, p, o):
-                if not isinstance(quad.graph_name, ox.DefaultGraph):
-                    yield str(quad.graph_name), str(quad.subject), str(quad.predicate), str(quad.object)
-            return
-        name = ox.DefaultGraph() if graph is None else _graph(graph)
-        shown = "" if graph is None else str(name)
-        for quad in self.oxigraph.quads_for_pattern(s, p, o, name):
-            yield shown, str(quad.subject), str(quad.predicate), str(quad.object)
+        pattern = QuadPattern(subject, predicate, object, None if graphs is None else tuple(graphs))
+        return [
+            terms(quad)
+            for quad in self._asked(lambda writer: writer.quads(pattern), lambda store: list(pattern.quads(store)))
+        ]
+
+    def _asked(self, of_writer: Callable[[WriterProcess], T], of_view: Callable[[ox.Store], T]) -> T:
+        with self._state:
+            writer = self._writer
+        if writer is not None:
+            try:
+                with self._matching:
+                    return of_writer(writer)
+            except WriterEnded as error:
+                logger.warning("the graphs could not be asked of the process that changes them: %s", error)
+                self._replace(writer)
+        return of_view(self.oxigraph)
 
 
 def _own(directory: Path) -> int:
@@ -442,13 +436,3 @@ def _link(store: Path, snapshot: Path) -> None:
     for file in store.iterdir():
         if file.name != "LOCK" and not file.name.startswith("LOG"):
             os.link(file, snapshot / file.name)
-
-
-def _graph(name: str) -> ox.NamedNode | ox.BlankNode:
-    if name.startswith("_:"):
-        return ox.BlankNode(name[2:])
-    return ox.NamedNode(name.removeprefix("<").removesuffix(">"))
-
-
-def _graph_name(graph: ox.NamedNode | ox.BlankNode) -> str:
-    return graph.value if isinstance(graph, ox.NamedNode) else str(graph)

@@ -4,23 +4,30 @@ Oxigraph cannot be interrupted, but this process can be ended, and its transacti
 (``endpoint.processes.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
 ``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and at the end
 ``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to the
-directory. The other socket is for snapshots, which do not wait for changes: ``QUESTION`` (a directory), ``LAST``.
-Instead of ``READY`` or ``LAST`` it may be ``PROBLEM`` (JSON: a problem document) or ``FAILED`` (text for the log).
+directory.
+
+The others are for what does not wait for changes. One is for snapshots: ``QUESTION`` (a directory), ``LAST``. One is
+for what the graphs have: ``QUESTION`` (a ``QuadPattern``), ``DATA`` (N-Quads, some at once), ``LAST``; or ``NAMES``,
+``LAST`` (JSON: the names of the graphs). Instead of ``READY`` or ``LAST`` it may be ``PROBLEM`` (JSON: a problem
+document) or ``FAILED`` (text for the log).
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import threading
 import traceback
 import uuid
 from collections.abc import Callable
+from itertools import islice
 from typing import ParamSpec
 
 import pyoxigraph as ox
 
 from endpoint.graphs.change import Change
+from endpoint.graphs.pattern import QuadPattern, graph_names
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
@@ -33,15 +40,17 @@ from protocol.stack import start_with_stack
 P = ParamSpec("P")
 
 _TRUE = ox.Literal(True)
+_QUADS_AT_ONCE = 10_000
 
 
 class Writer:
-    """The store, changed by one thread, of which another makes snapshots."""
+    """The store, changed by one thread, of which another makes snapshots and a third finds quads."""
 
-    def __init__(self, directory: str, changes: Connection, snapshots: Connection) -> None:
+    def __init__(self, directory: str, changes: Connection, snapshots: Connection, quads: Connection) -> None:
         self._directory = directory
         self._changes = changes
         self._snapshots = snapshots
+        self._quads = quads
         # A name that no update knows, so that none can call the function before its end.
         self._last = ox.NamedNode(f"urn:uuid:{uuid.uuid4()}")
 
@@ -49,29 +58,29 @@ class Writer:
         """Open the store, then do what the server says until it closes the socket."""
         if not _answer(self._changes, self._open):
             return
-        snapshots = threading.Thread(target=self._serve_snapshots, name="snapshots", daemon=True)
-        start_with_stack(snapshots)
-        with contextlib.suppress(EOFError, ConnectionError):
-            while True:
-                asked = self._changes.receive()
-                _answer(self._changes, self._flush if asked.kind is Kind.CLOSE else self._change, asked)
-
-    def _serve_snapshots(self) -> None:
-        with contextlib.suppress(EOFError, ConnectionError):
-            while True:
-                asked = self._snapshots.receive()
-                _answer(self._snapshots, self._backup, asked)
+        for connection, work in ((self._snapshots, self._backup), (self._quads, self._asked)):
+            thread = threading.Thread(target=_serve, args=(connection, work), daemon=True)
+            start_with_stack(thread)
+        _serve(self._changes, lambda asked: self._flush() if asked.kind is Kind.CLOSE else self._change(asked))
 
     def _open(self) -> Frame:
         self._oxigraph = ox.Store(self._directory)
         return Frame(Kind.READY, b"")
 
-    def _flush(self, _: Frame) -> Frame:
+    def _flush(self) -> Frame:
         self._oxigraph.flush()
         return Frame(Kind.LAST, b"")
 
     def _backup(self, asked: Frame) -> Frame:
         self._oxigraph.backup(asked.content.decode())
+        return Frame(Kind.LAST, b"")
+
+    def _asked(self, asked: Frame) -> Frame:
+        if asked.kind is Kind.NAMES:
+            return Frame(Kind.LAST, json.dumps(graph_names(self._oxigraph)).encode("ascii"))
+        found = QuadPattern.decoded(asked).quads(self._oxigraph)
+        while some := list(islice(found, _QUADS_AT_ONCE)):
+            self._quads.send(frame(Kind.DATA, ox.serialize(some, format=ox.RdfFormat.N_QUADS) or b""))
         return Frame(Kind.LAST, b"")
 
     def _change(self, asked: Frame) -> Frame:
@@ -112,6 +121,13 @@ def _awaits_operation(update: str) -> bool:
     return last is None or last.text == ";" or after_prologue(update) >= last.end
 
 
+def _serve(connection: Connection, work: Callable[[Frame], Frame]) -> None:
+    """Do what the server asks for until it closes the socket."""
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            _answer(connection, work, connection.receive())
+
+
 def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **named: P.kwargs) -> bool:
     """Say what came of it; False if it was an error."""
     try:
@@ -126,9 +142,9 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
     return answer.kind not in (Kind.PROBLEM, Kind.FAILED)
 
 
-def main(changes: socket.socket, snapshots: socket.socket, directory: str) -> None:
-    """Serve both sockets until the server closes them."""
-    writer = Writer(directory, Connection(changes), Connection(snapshots))
+def main(changes: socket.socket, snapshots: socket.socket, quads: socket.socket, directory: str) -> None:
+    """Serve the sockets until the server closes them."""
+    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads))
     thread = threading.Thread(target=writer.serve_changes, name="changes")
     start_with_stack(thread)
     thread.join()

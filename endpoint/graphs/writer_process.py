@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import weakref
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pyoxigraph as ox
+
 from endpoint.graphs.change import Change
+from endpoint.graphs.pattern import QuadPattern
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import RelayedError
@@ -18,6 +23,7 @@ logger = logging.getLogger(__name__)
 _PROGRAM = "endpoint.graphs.writer"
 _START_SECONDS = 60.0
 _BACKUP_SECONDS = 60.0
+_QUADS_SECONDS = 60.0
 _COMMIT_SECONDS = 600.0
 """What takes longer than these stands still."""
 
@@ -30,22 +36,21 @@ class WriterEnded(ProtocolError):
 
 
 class WriterProcess:
-    """A running writer. Its methods block; changes are one thread's at a time, snapshots another's."""
+    """A running writer. Its methods block; changes are one thread's at a time, as are snapshots and questions."""
 
     def __init__(self, directory: Path) -> None:
         """Start the process and have it open the store. Raises StorageFull, or WriterEnded if that cannot be done."""
-        (changes, their_changes), (snapshots, their_snapshots) = socket.socketpair(), socket.socketpair()
-        self._changes, self._snapshots = Connection(changes), Connection(snapshots)
+        ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
+        self._changes, self._snapshots, self._questions = connections = [Connection(one) for one in ours]
         try:
-            with their_changes, their_snapshots:
-                connections = [their_changes, their_snapshots]
-                self._process = ChildProcess(_PROGRAM, "sparql-writer", connections, str(directory))
+            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory))
         except BaseException:
-            changes.close()
-            snapshots.close()
+            _close(connections)
             raise
+        finally:
+            _close(theirs)
         # Also when whoever owns it has forgotten it, and at the end of the interpreter.
-        self.end = weakref.finalize(self, _end, self._process, self._changes, self._snapshots)
+        self.end = weakref.finalize(self, _end, self._process, connections)
         """End the process, whatever it is doing, and wait for that."""
         try:
             self._expect_soon(self._changes, Kind.READY, _START_SECONDS)
@@ -72,6 +77,31 @@ class WriterProcess:
         self._say(self._snapshots, frame(Kind.QUESTION, str(directory).encode()))
         self._expect_soon(self._snapshots, Kind.LAST, _BACKUP_SECONDS)
 
+    def quads(self, pattern: QuadPattern) -> list[ox.Quad]:
+        """What matches, in one state of the store. Raises ProtocolError."""
+        found: list[ox.Quad] = []
+        for received in self._answer(frame(Kind.QUESTION, pattern.encoded())):
+            if received.kind is Kind.DATA:
+                found += ox.parse(received.content, ox.RdfFormat.N_QUADS, lenient=True)
+        return found
+
+    def named_graphs(self) -> list[str]:
+        """Names of the named graphs, in order. Raises ProtocolError."""
+        *_, last = self._answer(frame(Kind.NAMES))
+        names: list[str] = json.loads(last.content)
+        return names
+
+    def _answer(self, question: bytes) -> Iterator[Frame]:
+        self._say(self._questions, question)
+        kind = Kind.DATA
+        while kind is not Kind.LAST:
+            try:
+                received = self._received(self._questions, _QUADS_SECONDS)
+            except TimeoutError:
+                raise _stood_still(_QUADS_SECONDS) from None
+            kind = received.kind
+            yield received
+
     def flush(self) -> None:
         """Write what is in memory to the directory. Raises ProtocolError."""
         self._say(self._changes, frame(Kind.CLOSE))
@@ -83,26 +113,31 @@ class WriterProcess:
         except OSError:
             raise self._ended() from None
 
+    def _expect(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
+        received = self._received(connection, seconds)
+        assert received.kind is kind
+        return received
+
     def _expect_soon(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
         try:
             return self._expect(connection, kind, seconds)
         except TimeoutError:
-            raise WriterEnded(f"the process that changes the store stood still for {seconds:g} s") from None
+            raise _stood_still(seconds) from None
 
-    def _expect(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
+    def _received(self, connection: Connection, seconds: float) -> Frame:
         try:
             received = connection.receive(seconds)
         except TimeoutError:
             raise
         except (EOFError, OSError):  # it has ended, or was ended while somebody waited for it
             raise self._ended() from None
-        if received.kind is kind:
-            return received
         if received.kind is Kind.PROBLEM:
             problem = received.json()
             raise (StorageFull(problem["detail"]) if problem["status"] == StorageFull.status else RelayedError(problem))
-        logger.error("a change of the store failed:\n%s", received.content.decode("utf-8", "replace"))
-        raise WriterEnded("an unexpected error in the update; the server's log has more")
+        if received.kind is Kind.FAILED:
+            logger.error("a change of the store failed:\n%s", received.content.decode("utf-8", "replace"))
+            raise WriterEnded("an unexpected error in the update; the server's log has more")
+        return received
 
     def _ended(self) -> WriterEnded:
         return WriterEnded(
@@ -111,8 +146,16 @@ class WriterProcess:
         )
 
 
-def _end(process: ChildProcess, *connections: Connection) -> None:
+def _stood_still(seconds: float) -> WriterEnded:
+    return WriterEnded(f"the process that changes the store stood still for {seconds:g} s")
+
+
+def _end(process: ChildProcess, connections: Iterable[Connection]) -> None:
     process.kill()
     process.wait()
-    for connection in connections:
-        connection.close()
+    _close(connections)
+
+
+def _close(ends: Iterable[Connection | socket.socket]) -> None:
+    for end in ends:
+        end.close()

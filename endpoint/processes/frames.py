@@ -30,6 +30,7 @@ class Kind(IntEnum):
     EVALUATED = 8
     COMMIT = 9
     CLOSE = 10
+    NAMES = 11
 
 
 @dataclass(frozen=True)

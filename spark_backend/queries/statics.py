@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -40,9 +40,9 @@ class StaticGraphs(Protocol):
         """The IRIs of the named graphs; ``_:label`` for those named by blank nodes."""
 
     def quads(
-        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
-    ) -> Iterator[Quad]:
-        """(g, s, p, o) matching the given terms (None: any); ``graph`` is a name, or None for the default graph."""
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> Iterable[Quad]:
+        """(g, s, p, o) matching these terms (None: any) in the graphs of these names, or None for the default graph."""
 
 
 class StaticTables:
@@ -73,35 +73,17 @@ class StaticTables:
             return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
     def _rows(self, pattern: StaticPattern) -> Iterable[Quad]:
-        if pattern.scope == "names":
-            names = self._names(pattern)
-            return [(name, "", "", "") for name in names]
-        parts = (pattern.subject, pattern.predicate, pattern.object)
-        if pattern.scope == "default":
-            return (("", s, p, o) for _, s, p, o in self._graphs.quads(*parts, None))
-        if pattern.scope == "merged":
-            return (("", s, p, o) for name in self._names(pattern) for _, s, p, o in self._graphs.quads(*parts, name))
-        return ((name, s, p, o) for name in self._names(pattern) for _, s, p, o in self._graphs.quads(*parts, name))
-
-    def _names(self, pattern: StaticPattern) -> list[str]:
         graphs = self._graphs.named_graphs() if pattern.graphs is None else pattern.graphs
-        return [name if name.startswith("_:") else f"<{name}>" for name in graphs if name not in pattern.without]
+        names = [name for name in graphs if name not in pattern.without]
+        if pattern.scope == "names":
+            return [(name if name.startswith("_:") else f"<{name}>", "", "", "") for name in names]
+        parts = (pattern.subject, pattern.predicate, pattern.object)
+        found = self._graphs.quads(*parts, None if pattern.scope == "default" else names)
+        return found if pattern.scope == "named" else (("", s, p, o) for _, s, p, o in found)
 
     def _write(self, pattern: StaticPattern, rows: list[Quad]) -> str | None:
         if not rows:
             return None
-        objects = [facets(o) if o else (None, None) for _, _, _, o in rows]
-        table = pa.table(
-            [
-                [g for g, _, _, _ in rows],
-                [s for _, s, _, _ in rows],
-                [p for _, _, p, _ in rows],
-                [o for _, _, _, o in rows],
-                [None if kind is None else int(kind) for kind, _ in objects],
-                [number for _, number in objects],
-            ],
-            schema=SCHEMA,
-        )
         digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
         name = f"{pattern.table}-{digest}.arrow"
         target = self._directory / name
@@ -110,6 +92,21 @@ class StaticTables:
             self._written.add(name)
             temporary = target.with_suffix(".new")
             with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
-                writer.write_table(table)
+                writer.write_table(_table(rows))
             os.replace(temporary, target)
         return name
+
+
+def _table(rows: list[Quad]) -> pa.Table:
+    objects = [facets(o) if o else (None, None) for _, _, _, o in rows]
+    return pa.table(
+        [
+            [g for g, _, _, _ in rows],
+            [s for _, s, _, _ in rows],
+            [p for _, _, p, _ in rows],
+            [o for _, _, _, o in rows],
+            [None if kind is None else int(kind) for kind, _ in objects],
+            [number for _, number in objects],
+        ],
+        schema=SCHEMA,
+    )

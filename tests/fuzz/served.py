@@ -129,9 +129,9 @@ class _Graphs:
         return self._store.named_graphs()
 
     def quads(
-        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
-    ) -> Iterator[tuple[str, str, str, str]]:
-        return self._store.quads(subject, predicate, object, graph)
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> list[tuple[str, str, str, str]]:
+        return self._store.quads(subject, predicate, object, graphs)
 
 
 def _application(kind: str, data: Path, settings: Settings) -> Starlette:

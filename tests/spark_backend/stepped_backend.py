@@ -102,10 +102,14 @@ class Graphs:
         return sorted({g[1:-1] for g, *_ in self._quads if g})
 
     def quads(
-        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
     ) -> Iterator[Quad]:
-        wanted = (graph or "", subject, predicate, object)
-        return (q for q in self._quads if all(w in (None, part) for w, part in zip(wanted, q, strict=True)))
+        wanted, names = (subject, predicate, object), [""] if graphs is None else [f"<{name}>" for name in graphs]
+        return (
+            q
+            for q in self._quads
+            if q[0] in names and all(w in (None, part) for w, part in zip(wanted, q[1:], strict=True))
+        )
 
 
 class SteppedBackend:

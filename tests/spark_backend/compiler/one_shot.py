@@ -59,17 +59,18 @@ class Graphs:
     version = 1
 
     def __init__(self, graphs: Mapping[str | None, str]) -> None:
-        self._graphs = {None if name is None else f"<{name}>": turtle(text) for name, text in graphs.items()}
+        self._graphs = {name: turtle(text) for name, text in graphs.items()}
 
     def named_graphs(self) -> list[str]:
-        return [name[1:-1] for name in self._graphs if name is not None]
+        return [name for name in self._graphs if name is not None]
 
     def quads(
-        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
     ) -> Iterator[tuple[str, str, str, str]]:
-        for s, p, o in self._graphs.get(graph, []):
-            if subject in (None, s) and predicate in (None, p) and object in (None, o):
-                yield graph or "", s, p, o
+        for graph in [None] if graphs is None else graphs:
+            for s, p, o in self._graphs.get(graph, []):
+                if subject in (None, s) and predicate in (None, p) and object in (None, o):
+                    yield f"<{graph}>" if graph else "", s, p, o
 
 
 _installed: set[str] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,11 +26,12 @@ class Graphs:
         return sorted({g if g.startswith("_:") else g[1:-1] for g, *_ in self.all if g})
 
     def quads(
-        self, subject: str | None, predicate: str | None, object: str | None, graph: str | None
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
     ) -> Iterator[tuple[str, str, str, str]]:
         self.asked += 1
+        names = [""] if graphs is None else [name if name.startswith("_:") else f"<{name}>" for name in graphs]
         for g, s, p, o in self.all:
-            if g == (graph or "") and subject in (None, s) and predicate in (None, p) and object in (None, o):
+            if g in names and subject in (None, s) and predicate in (None, p) and object in (None, o):
                 yield g, s, p, o
 
 
