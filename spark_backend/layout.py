@@ -48,6 +48,11 @@ class Layout:
         return self.spark / "cores.json"
 
     @property
+    def source_turns(self) -> Path:
+        """Whether the source of instants is in the middle of an answer."""
+        return self.spark / "source.turns"
+
+    @property
     def catalogue(self) -> Path:
         """The streams and standing queries that outlive a restart."""
         return self.root / "catalogue.json"

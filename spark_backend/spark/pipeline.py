@@ -206,7 +206,7 @@ class Pipeline:
     def _processes(self) -> Sequence[Watched]:
         from spark_backend.spark.session import spark_processes
 
-        return spark_processes(self._layout.spark)
+        return spark_processes(self._layout.spark, self._layout.source_turns)
 
     def _has_spark(self) -> bool:
         from spark_backend.spark.session import is_alive

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from spark_backend.spark.turns import answering
+
 log = logging.getLogger(__name__)
 
 _TRACE = "-Dderby.system.home="
@@ -70,11 +72,15 @@ class Pulse:
 
 @dataclass(frozen=True)
 class SparkProcess:
-    """One of Spark's processes, as ``watchdog.Watched``. ``pulse``: that of the JVM, once it answers."""
+    """One of Spark's processes, as ``watchdog.Watched``.
+
+    ``pulse``: that of the JVM, once it answers. ``turns``: where the source of instants says that it is answering.
+    """
 
     process: psutil.Process
     leader: psutil.Process
     pulse: Pulse | None = None
+    turns: Path | None = None
 
     @property
     def name(self) -> str:
@@ -90,7 +96,9 @@ class SparkProcess:
 
     @property
     def signs(self) -> int | None:
-        return None if self.pulse is None or self.process != self.leader else self.pulse.signs
+        if self.process == self.leader:
+            return None if self.pulse is None else self.pulse.signs
+        return None if self.turns is None else answering(self.turns, self.process.pid)
 
     def kill(self) -> None:
         """End it, and with the JVM all that it has started."""

@@ -60,14 +60,17 @@ _lock = threading.RLock()
 _running: _RunningSession | None = None
 
 
-def spark_processes(directory: Path) -> list[SparkProcess]:
-    """Every process of the Spark that runs or is being started over ``directory``, dead ones' children too."""
+def spark_processes(directory: Path, turns: Path) -> list[SparkProcess]:
+    """Every process of the Spark that runs or is being started over ``directory``, dead ones' children too.
+
+    ``turns`` is the file of the source's.
+    """
     running = _running
     if running is not None:
-        return [SparkProcess(one, running.jvm, running.pulse) for one in in_session(running.jvm)]
+        return [SparkProcess(one, running.jvm, running.pulse, turns) for one in in_session(running.jvm)]
     # While it starts, nobody has told its number yet.
     jvm = find_jvm(_scratch(directory), psutil.Process().children())
-    return [] if jvm is None else [SparkProcess(one, jvm) for one in in_session(jvm)]
+    return [] if jvm is None else [SparkProcess(one, jvm, turns=turns) for one in in_session(jvm)]
 
 
 def is_alive(session: SparkSession) -> bool:

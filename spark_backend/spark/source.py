@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class EvaluationInstantsReader(DataSourceStreamReader):
     def __init__(self, root: str) -> None:
         self._root = root
         self._clock: Any = None
+        self._turns: Any = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         from spark_backend.layout import Layout
@@ -73,11 +75,13 @@ class EvaluationInstantsReader(DataSourceStreamReader):
         return dict(read_progress(Layout(Path(self._root)).progress) or {})
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802
-        offset: dict[str, Any] = self._evaluation_clock().advance(start)
+        with self._turn():
+            offset: dict[str, Any] = self._evaluation_clock().advance(start)
         return offset
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        due = self._evaluation_clock().due(start, end)
+        with self._turn():
+            due = self._evaluation_clock().due(start, end)
         # Those of a cluster come and go. One batch may be split otherwise when it is planned again.
         cores = read_cores(Layout(Path(self._root)))
         if start.get(_WARM_UP) != end.get(_WARM_UP):
@@ -94,8 +98,16 @@ class EvaluationInstantsReader(DataSourceStreamReader):
             self._clock = EvaluationClock(Path(self._root))
         return self._clock
 
+    def _turn(self) -> AbstractContextManager[None]:
+        from spark_backend.spark.turns import Turns
+
+        if self._turns is None:
+            self._turns = Turns(Layout(Path(self._root)).source_turns)
+        turn: AbstractContextManager[None] = self._turns.turn()
+        return turn
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_clock": None}
+        return {**self.__dict__, "_clock": None, "_turns": None}
 
 
 def spread(due: list[Due], count: int) -> list[list[Due]]:

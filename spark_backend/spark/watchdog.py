@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 _SAID = 0.3
 """After this part of the time that a process is given, health says that it stands still."""
 SILENT_SECONDS = 60.0
-"""After so long, a JVM that runs and gives no sign of life is ended: collecting garbage, it is silent for seconds."""
+"""After so long, a process that runs and gives no sign of life is ended. Collecting garbage, the JVM is silent for
+seconds; what takes the source of instants milliseconds may take it seconds where very much is due."""
 
 
 class Watched(Hashable, Protocol):
@@ -34,7 +35,7 @@ class Watched(Hashable, Protocol):
 
     @property
     def signs(self) -> int | None:
-        """How many signs of life it has given; None for one that is asked for none."""
+        """How many signs of life it has given; None for one that owes none now."""
 
     def kill(self) -> None:
         """End it, at once."""

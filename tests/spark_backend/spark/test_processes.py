@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill, trace_option
+from spark_backend.spark.watchdog import Watchdog
 
 PROGRAM = """
 import subprocess, sys
@@ -52,6 +53,68 @@ def test_a_session_s_processes_are_found_when_its_leader_has_ended(tmp_path: Pat
         leader.kill()
         leader.wait()
         assert in_session(leader) == [child]
+
+
+SOURCE = """
+import sys
+from pathlib import Path
+from spark_backend.spark.turns import Turns
+turns = Turns(Path(sys.argv[1]))
+print("none", flush=True)
+for line in sys.stdin:
+    with turns.turn():
+        print("begun", flush=True)
+        sys.stdin.readline()
+    print("none", flush=True)
+"""
+
+
+def test_a_source_that_is_in_the_middle_of_one_answer_for_long_is_ended_and_one_that_answers_often_is_not(
+    tmp_path: Path,
+) -> None:
+    turns = tmp_path / "source.turns"
+    command = [sys.executable, "-c", SOURCE, str(turns)]
+    now = 0.0
+    with (
+        like_a_jvm(tmp_path) as (leader, worker),
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as started,
+    ):
+        source = psutil.Process(started.pid)
+        processes = [SparkProcess(one, leader, turns=turns) for one in (source, worker)]
+        watchdog = Watchdog(lambda: processes, 10, clock=lambda: now)
+
+        def said() -> str:
+            assert started.stdout is not None
+            return started.stdout.readline().strip()
+
+        def look() -> None:
+            nonlocal now
+            now += 1
+            watchdog.look()
+
+        def go_on() -> str:
+            assert started.stdin is not None
+            started.stdin.write("\n")
+            return said()
+
+        assert said() == "none"
+        for _ in range(200):
+            look()
+        for _ in range(50):
+            assert go_on() == "begun"
+            look()
+            look()
+            assert go_on() == "none"
+            look()
+        assert go_on() == "begun"
+        for _ in range(30):
+            look()
+        assert f"(process {source.pid}) has stood still for" in (watchdog.said or "")
+        assert source.is_running()
+        for _ in range(40):
+            look()
+        assert not source.is_running()
+        assert worker.is_running()
 
 
 def test_the_jvm_alone_is_asked_for_signs_of_life_and_its_end_is_that_of_all(tmp_path: Path) -> None:
