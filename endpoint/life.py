@@ -111,6 +111,7 @@ class Life:
                 self._settings.load,
                 fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
                 update_seconds=self._settings.update_timeout,
+                update_memory=self._settings.update_memory,
             )
             try:
                 # Beside the store, because snapshots are hard links into it.

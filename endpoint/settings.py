@@ -42,6 +42,11 @@ def _default_query_memory() -> int:
     return max(_LEAST_QUERY_MEMORY, min(2**30, memory_of_machine() // _default_max_readers()))
 
 
+def _default_update_memory() -> int:
+    """Four GiB (a body of 64 MiB may take three), or half of what there is: one update is evaluated at a time."""
+    return max(_LEAST_QUERY_MEMORY, min(2**32, memory_of_machine() // 2))
+
+
 def memory_of_machine() -> int:
     """In bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -62,7 +67,8 @@ class Settings:
     fewer than ``readers``). A store with at most ``memory_quads`` is copied into each reader's memory, some 0.4 KB a
     quad, when it has not changed for a second (0: never). ``query_timeout`` (seconds of evaluation), ``query_memory``
     (bytes, also as ``1GB``, in its process, besides what it has open) and ``max_result_bytes`` bound one query;
-    ``update_timeout`` one update; ``evaluation_seconds`` and ``evaluation_memory`` an evaluation of a continuous query.
+    ``update_timeout`` and ``update_memory`` (besides what is open) one update; ``evaluation_seconds`` and
+    ``evaluation_memory`` an evaluation of a continuous query.
 
     A process of the endpoint's that has stood still for ``frozen_after`` seconds is ended and started anew.
 
@@ -91,6 +97,7 @@ class Settings:
     query_timeout: float = 60.0
     query_memory: int = field(default_factory=_default_query_memory)
     update_timeout: float = 60.0
+    update_memory: int = field(default_factory=_default_update_memory)
     evaluation_seconds: float = 30.0
     evaluation_memory: int = 2**31
     max_result_bytes: int = 2**30
@@ -310,6 +317,7 @@ _READERS: dict[str, Any] = {
     "query_timeout": lambda value: _seconds("query_timeout", value),
     "query_memory": lambda value: _bytes("query_memory", value, _LEAST_QUERY_MEMORY, 2**53),
     "update_timeout": lambda value: _seconds("update_timeout", value),
+    "update_memory": lambda value: _bytes("update_memory", value, _LEAST_QUERY_MEMORY, 2**53),
     "evaluation_seconds": lambda value: _seconds("evaluation_seconds", value),
     "evaluation_memory": lambda value: _bytes("evaluation_memory", value, 2**26, 2**53),
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),

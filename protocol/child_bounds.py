@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
+from collections.abc import Callable
 
 
 def be_first_killed_for_memory() -> None:
@@ -29,4 +30,12 @@ def bound_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as status:
         has = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
-        resource.setrlimit(resource.RLIMIT_DATA, (has + more, has + more))
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (has + more, most))
+
+
+def lift_memory_bound() -> Callable[[], None]:
+    """Let this process have as much as it wants, until what this returns is called: then the bound is as before."""
+    bound, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (bound, most))

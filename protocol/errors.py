@@ -18,6 +18,11 @@ def shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_DETAIL else f"{text[:half]} […] {text[-half:]}"
 
 
+def size_text(size: int) -> str:
+    """A number of bytes, for a person."""
+    return f"{size // 2**20} MiB" if size >= 2**20 and size % 2**20 == 0 else f"{size} bytes"
+
+
 class ProtocolError(Exception):
     """An error a client can act on; rendered as ``application/problem+json``.
 

@@ -68,6 +68,7 @@ def settings_options(command: Command) -> Command:
             setting("--query-timeout", metavar="SECONDS", help="How long a one-shot query is evaluated (60)."),
             setting("--query-memory", metavar="SIZE", help="How much memory one may take (1GB, or less)."),
             setting("--update-timeout", metavar="SECONDS", help="How long an update is evaluated (60)."),
+            setting("--update-memory", metavar="SIZE", help="How much memory one may take (4GB, or less)."),
             setting("--evaluation-seconds", metavar="SECONDS", help="How long one evaluation may take (30)."),
             setting("--evaluation-memory", metavar="SIZE", help="How much memory it may take (2GB)."),
             setting("--max-result-bytes", metavar="N", help="How long the answer of one may be (1073741824)."),

@@ -22,7 +22,7 @@ from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.fetching import Fetching, documents
 from endpoint.graphs.pattern import QuadPattern, Terms, graph_names, terms
 from endpoint.graphs.processor import OxigraphResult
-from endpoint.graphs.writer_process import WriterEnded, WriterProcess
+from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, WriterGone, WriterProcess
 from protocol.errors import ProtocolError, StorageFull, Unavailable
 from protocol.sparql.dataset import with_using
 from protocol.sparql.guard import refuse_excess, refuse_services
@@ -77,10 +77,12 @@ class GraphStore:
         *,
         fetching: Fetching | None = None,
         update_seconds: float = UPDATE_SECONDS,
+        update_memory: int | None = None,
     ) -> None:
         """Open the store in the directory (None: a temporary one, removed at the end) and read the files into it.
 
-        ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated.
+        ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated,
+        and ``update_memory`` how many bytes that may take (None: any number).
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened.
         """
         if directory is None:
@@ -94,6 +96,7 @@ class GraphStore:
         self.fetching = fetching if fetching is not None else Fetching()
         self._directory = directory
         self._update_seconds = update_seconds
+        self._update_memory = update_memory
         self._version = 0
         # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
         self._changing = threading.Lock()
@@ -121,14 +124,14 @@ class GraphStore:
 
     def close(self) -> None:
         """Write what is in memory to the directory and let go of it, or remove it; the store is of no use then."""
+        closed = self._closed.is_set()
+        self._closed.set()
         if not self._changing.acquire(timeout=_CLOSE_SECONDS):
             # What is still evaluated is given up: it has changed nothing.
             with self._state:
                 self._end_writer()
             self._changing.acquire()
         with self._state:
-            closed = self._closed.is_set()
-            self._closed.set()
             if self._writer is not None:
                 try:
                     self._writer.flush()
@@ -181,31 +184,47 @@ class GraphStore:
     def change(self, change: Change) -> bool:
         """Make a change; whether the graph that it names was there before. Waits for its turn.
 
-        Raises ProtocolError, and then nothing has changed: UpdateTimeout, StorageFull, NotFound, or what is wrong with
-        the text; WriterEnded for what nobody foresaw, after which it may have.
+        Raises ProtocolError, and then nothing has changed: UpdateTimeout, UpdateMemoryExceeded, StorageFull,
+        Unavailable, NotFound, or what is wrong with the text; WriterEnded for what nobody foresaw, after which it may
+        have.
         """
         with self._changing:
-            with self._state:
-                writer = self._started_writer()
-            try:
-                there = writer.change(change, self._update_seconds)
-            except TimeoutError:
-                self._replace(writer)
-                raise UpdateTimeout(
-                    f"the update was stopped after {self._update_seconds:g} s, and has changed nothing: bind more of "
-                    "its patterns, or do it in smaller steps, or, if you run this endpoint, allow more with "
-                    "--update-timeout",
-                    extra={"limit": self._update_seconds},
-                ) from None
-            except StorageFull as error:
-                self._replace(writer, error)
-                raise
-            except WriterEnded:
-                self._replace(writer)
-                self._version += 1
-                raise
-            self._version += 1
-            return there
+            seconds = self._update_seconds
+            while True:
+                with self._state:
+                    writer = self._started_writer()
+                used, began = writer.used, time.monotonic()
+                try:
+                    there = writer.change(change, seconds)
+                except TimeoutError:
+                    self._replace(writer)
+                    raise UpdateTimeout(
+                        f"the update was stopped after {self._update_seconds:g} s, and has changed nothing: bind more "
+                        "of its patterns, or do it in smaller steps, or, if you run this endpoint, allow more with "
+                        "--update-timeout",
+                        extra={"limit": self._update_seconds},
+                    ) from None
+                except StorageFull as error:
+                    self._replace(writer, error)
+                    raise
+                except (WriterGone, UpdateMemoryExceeded):
+                    self._replace(writer)
+                    # An end while nobody asked, or what it had in memory of changes before, is no fault of this one.
+                    if not used:
+                        raise
+                    seconds -= time.monotonic() - began
+                except Unavailable:
+                    self._replace(writer)
+                    if self._closed.is_set():
+                        raise _stopping() from None
+                    raise
+                except WriterEnded:
+                    self._replace(writer)
+                    self._version += 1
+                    raise
+                else:
+                    self._version += 1
+                    return there
 
     @property
     def writer(self) -> int | None:
@@ -230,12 +249,12 @@ class GraphStore:
 
     def _started_writer(self) -> WriterProcess:
         if self._closed.is_set():
-            raise Unavailable("the endpoint is being stopped: ask again when it is back")
+            raise _stopping()
         if self._writer is None:
             try:
                 if self._full is not None:
                     self._require_room()
-                self._writer = WriterProcess(self._directory)
+                self._writer = WriterProcess(self._directory, self._update_memory)
             except StorageFull as error:
                 self._be_full(error)
                 raise
@@ -385,6 +404,10 @@ class GraphStore:
                 logger.warning("the graphs could not be asked of the process that changes them: %s", error)
                 self._replace(writer)
         return of_view(self.oxigraph)
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("the endpoint is being stopped, nothing was changed: send it again when it is back")
 
 
 def _own(directory: Path) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
 import traceback
@@ -30,6 +31,7 @@ from endpoint.graphs.change import Change
 from endpoint.graphs.pattern import QuadPattern, graph_names
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
+from protocol.child_bounds import bound_memory, lift_memory_bound
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.sparql.lexemes import lexemes
@@ -46,11 +48,16 @@ _QUADS_AT_ONCE = 10_000
 class Writer:
     """The store, changed by one thread, of which another makes snapshots and a third finds quads."""
 
-    def __init__(self, directory: str, changes: Connection, snapshots: Connection, quads: Connection) -> None:
+    def __init__(
+        self, directory: str, changes: Connection, snapshots: Connection, quads: Connection, memory: int | None
+    ) -> None:
+        """``memory`` bounds what this process takes for changes until they are committed, in bytes."""
         self._directory = directory
+        self._memory = memory
         self._changes = changes
         self._snapshots = snapshots
         self._quads = quads
+        self._bound_again: Callable[[], None] | None = None
         # A name that no update knows, so that none can call the function before its end.
         self._last = ox.NamedNode(f"urn:uuid:{uuid.uuid4()}")
 
@@ -61,6 +68,9 @@ class Writer:
         for connection, work in ((self._snapshots, self._backup), (self._quads, self._asked)):
             thread = threading.Thread(target=_serve, args=(connection, work), daemon=True)
             start_with_stack(thread)
+        if self._memory is not None:
+            # Not before: the stacks of the store's threads and ours are hardly used.
+            bound_memory(self._memory)
         _serve(self._changes, lambda asked: self._flush() if asked.kind is Kind.CLOSE else self._change(asked))
 
     def _open(self) -> Frame:
@@ -104,12 +114,19 @@ class Writer:
 
     def _update(self, text: str, base: str | None) -> None:
         functions = {**CUSTOM_FUNCTIONS, self._last: self._evaluated}
-        self._oxigraph.update(text, base_iri=base, custom_functions=functions)
+        try:
+            self._oxigraph.update(text, base_iri=base, custom_functions=functions)
+        finally:
+            if self._bound_again is not None:
+                self._bound_again()
+                self._bound_again = None
 
     def _evaluated(self, *_: object) -> ox.Literal:
         """Called by the last operation: what follows is the commit."""
         self._changes.send(frame(Kind.EVALUATED))
         self._changes.receive()
+        # Ended in a commit, nobody would know whether it was done; and that takes no more than the change has already.
+        self._bound_again = lift_memory_bound()
         return _TRUE
 
 
@@ -134,6 +151,9 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
         answer = work(*asked, **named)
     except ProtocolError as error:
         answer = problem_frame(error)
+    except MemoryError:
+        # As Oxigraph does where it allocates in vain: by this the server knows what it was.
+        os.abort()
     except BaseException as error:  # a panic in Oxigraph is no Exception
         full = StorageFull.of(error, "the store") if isinstance(error, OSError) else None
         failed = Frame(Kind.FAILED, traceback.format_exc().encode("utf-8", "backslashreplace"))
@@ -142,9 +162,12 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
     return answer.kind not in (Kind.PROBLEM, Kind.FAILED)
 
 
-def main(changes: socket.socket, snapshots: socket.socket, quads: socket.socket, directory: str) -> None:
-    """Serve the sockets until the server closes them."""
-    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads))
+def main(
+    changes: socket.socket, snapshots: socket.socket, quads: socket.socket, directory: str, memory: str | None = None
+) -> None:
+    """Serve the sockets until the server closes them; ``memory`` bounds what changes take, in bytes."""
+    limit = None if memory is None else int(memory)
+    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads), limit)
     thread = threading.Thread(target=writer.serve_changes, name="changes")
     start_with_stack(thread)
     thread.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import socket
 import weakref
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from endpoint.graphs.pattern import QuadPattern
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import RelayedError
-from protocol.errors import ProtocolError, StorageFull
+from protocol.errors import ProtocolError, StorageFull, Unavailable, size_text
 
 logger = logging.getLogger(__name__)
 
@@ -35,15 +36,33 @@ class WriterEnded(ProtocolError):
     title = "The update could not be done"
 
 
+class WriterGone(Unavailable):
+    """The process that changes the store ended before it was asked: nothing has changed."""
+
+
+class UpdateMemoryExceeded(ProtocolError):
+    """The update needs more memory than the endpoint gives one; it has changed nothing."""
+
+    status = 422
+    title = "The update needs too much memory"
+    refusal = "update_memory"
+
+
 class WriterProcess:
     """A running writer. Its methods block; changes are one thread's at a time, as are snapshots and questions."""
 
-    def __init__(self, directory: Path) -> None:
-        """Start the process and have it open the store. Raises StorageFull, or WriterEnded if that cannot be done."""
+    def __init__(self, directory: Path, memory: int | None = None) -> None:
+        """Start the process and have it open the store, with so many bytes of memory for changes (None: any number).
+
+        ``used`` says whether it was asked for one. Raises StorageFull, or WriterEnded if that cannot be done.
+        """
+        self._memory = memory
+        self.used = False
         ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         self._changes, self._snapshots, self._questions = connections = [Connection(one) for one in ours]
+        limits = () if memory is None else (str(memory),)
         try:
-            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory))
+            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), *limits)
         except BaseException:
             _close(connections)
             raise
@@ -63,12 +82,20 @@ class WriterProcess:
         return self._process.pid
 
     def change(self, change: Change, seconds: float) -> bool:
-        """Do it; whether the graph it names was there before. Raises ProtocolError; TimeoutError, with nothing changed.
+        """Do it; whether the graph it names was there before. TimeoutError, and those that say so: nothing has changed.
 
-        ``seconds`` bound the evaluation: what has been evaluated is committed.
+        ``seconds`` bound the evaluation: what has been evaluated is committed. Raises ProtocolError: WriterGone,
+        UpdateMemoryExceeded, Unavailable if somebody else ended the process; WriterEnded for what nobody foresaw.
         """
-        self._say(self._changes, frame(Kind.QUESTION, change.encoded()))
-        self._expect(self._changes, Kind.EVALUATED, seconds)
+        self.used = True
+        try:
+            self._changes.send(frame(Kind.QUESTION, change.encoded()))
+        except OSError:
+            raise WriterGone(f"{self._ended().detail}; nothing was changed: send it again") from None
+        try:
+            self._expect(self._changes, Kind.EVALUATED, seconds)
+        except WriterEnded as ended:
+            raise self._unchanged(ended) from None
         self._say(self._changes, frame(Kind.COMMIT))
         return bool(self._expect_soon(self._changes, Kind.LAST, _COMMIT_SECONDS).json())
 
@@ -138,6 +165,23 @@ class WriterProcess:
             logger.error("a change of the store failed:\n%s", received.content.decode("utf-8", "replace"))
             raise WriterEnded("an unexpected error in the update; the server's log has more")
         return received
+
+    def _unchanged(self, ended: WriterEnded) -> ProtocolError:
+        """What the end of a process is to whoever waited for an evaluation there."""
+        # What allocates in vain aborts: nothing else does.
+        if self._memory is not None and self._process.exit_code == -signal.SIGABRT:
+            return UpdateMemoryExceeded(
+                f"the update was stopped because it needs more than {size_text(self._memory)} of memory, and has "
+                "changed nothing: do it in smaller steps, or, if you run this endpoint, allow more with "
+                "--update-memory",
+                extra={"limit": self._memory},
+            )
+        if self._process.exit_code == -signal.SIGKILL:
+            return Unavailable(
+                "the process that changes the store was ended from outside (SIGKILL), as the system does where memory "
+                "runs out: nothing was changed; send it again"
+            )
+        return ended
 
     def _ended(self) -> WriterEnded:
         return WriterEnded(

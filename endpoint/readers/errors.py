@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.errors import ProtocolError, Unavailable
+from protocol.errors import ProtocolError, Unavailable, size_text
 
 
 class QueryTimeout(ProtocolError):
@@ -64,8 +64,3 @@ class Overloaded(Unavailable):
 
     title = "Too many queries"
     refusal = "readers"
-
-
-def size_text(size: int) -> str:
-    """A number of bytes, for a person."""
-    return f"{size // 2**20} MiB" if size >= 2**20 and size % 2**20 == 0 else f"{size} bytes"

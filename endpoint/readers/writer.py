@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from endpoint.processes.frames import Kind, frame
-from endpoint.readers.errors import ResultTooLarge, size_text
+from endpoint.readers.errors import ResultTooLarge
+from protocol.errors import size_text
 
 FIRST_BYTES = 64 * 1024
 FIRST_SECONDS = 0.1

@@ -6,18 +6,20 @@ import gc
 import os
 import resource
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore, UpdateTimeout
-from endpoint.graphs.writer_process import WriterEnded
+from endpoint.graphs.writer_process import UpdateMemoryExceeded
 from endpoint.processes.relayed_error import RelayedError
-from protocol.errors import StorageFull
+from protocol.errors import StorageFull, Unavailable
 from tests.endpoint.readers.asking import numbers, there
 
 RUNAWAY = """
@@ -25,6 +27,12 @@ INSERT { <http://ex/a> <http://ex/b> ?n } WHERE { SELECT (COUNT(*) AS ?n) {
   ?a <http://ex/n> ?x . ?b <http://ex/n> ?y . ?c <http://ex/n> ?z . ?d <http://ex/n> ?w
   FILTER(?x + ?y + ?z + ?w < 0) } }
 """
+HUGE = """
+INSERT { ?a ?x ?b } WHERE { ?a <http://ex/n> ?n . ?b <http://ex/n> ?m . ?c <http://ex/n> ?o
+  BIND(IRI(CONCAT("http://ex/", STR(?c))) AS ?x) }
+"""
+"""64 million triples."""
+LIMIT = 64 * 2**20
 SMALL = "INSERT DATA { <http://ex/s> <http://ex/p> 1 }"
 
 
@@ -64,13 +72,56 @@ def test_a_writer_that_ends_is_replaced(tmp_path: Path) -> None:
     writer = pid_of_writer(store)
     killer = threading.Timer(0.3, os.kill, (writer, signal.SIGKILL))
     killer.start()
-    with pytest.raises(WriterEnded, match="SIGKILL"):
+    version = store.version
+    with pytest.raises(Unavailable, match=r"SIGKILL.*nothing was changed"):
         store.update(RUNAWAY)
     assert len(set(store.quads())) == 400
+    assert store.version == version
     store.update(SMALL)
     assert len(set(store.quads())) == 401
     store.close()
     assert store.writer is None
+
+
+def test_an_update_is_not_told_that_the_writer_ended_before_it(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(numbers())
+    writer = psutil.Process(pid_of_writer(store))
+    writer.kill()
+    psutil.wait_procs([writer])
+    store.update(SMALL)
+    assert len(set(store.quads())) == 401
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold a process to RLIMIT_DATA")
+@pytest.mark.parametrize("used", [False, True])
+def test_an_update_that_needs_more_memory_is_stopped_and_nothing_of_its_request_is_done(
+    used: bool, tmp_path: Path
+) -> None:
+    with closing(GraphStore(tmp_path / "store")) as store:
+        store.update(numbers())
+    with closing(GraphStore(tmp_path / "store", update_memory=LIMIT)) as store:
+        if used:
+            store.update("CREATE GRAPH <http://ex/g>")
+        before = (store.version, set(store.quads()))
+        with pytest.raises(UpdateMemoryExceeded, match=r"64 MiB of memory.*--update-memory") as raised:
+            store.update(f"{SMALL} ; {HUGE}")
+        assert (raised.value.status, raised.value.problem()["limit"]) == (422, LIMIT)
+        assert (store.version, set(store.quads())) == before
+        store.update(SMALL)
+        assert len(set(store.quads())) == 401
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold a process to RLIMIT_DATA")
+def test_what_updates_before_have_left_in_memory_is_no_fault_of_the_next(tmp_path: Path) -> None:
+    with closing(GraphStore(tmp_path / "store", update_memory=LIMIT)) as store:
+        writers = set()
+        for block in range(10):
+            store.change(Change(_large(4 * 2**20, f"{block}-")))
+            writers.add(store.writer)
+        assert len(writers) > 1
+        assert len(set(store.quads())) == 10 * (4 * 2**20 // 1000)
 
 
 def test_reads_and_snapshots_do_not_wait_for_an_update(tmp_path: Path) -> None:
@@ -93,7 +144,7 @@ def test_reads_and_snapshots_do_not_wait_for_an_update(tmp_path: Path) -> None:
     # Nor does the end of the store.
     store.close()
     running.join()
-    assert isinstance(failed[0], WriterEnded)
+    assert "the endpoint is being stopped, nothing was changed" in str(failed[0])
     assert not there(writer)
 
 
@@ -140,8 +191,8 @@ def test_a_store_that_is_forgotten_leaves_no_process() -> None:
     assert not there(writer)
 
 
-def _large(size: int) -> str:
-    triples = (f'<http://ex/{n}> <http://ex/p> "{"x" * 1000}" .' for n in range(size // 1000))
+def _large(size: int, block: str = "") -> str:
+    triples = (f'<http://ex/{block}{n}> <http://ex/p> "{"x" * 1000}" .' for n in range(size // 1000))
     return f"INSERT DATA {{ {' '.join(triples)} }}"
 
 
