@@ -15,10 +15,7 @@ def be_first_killed_for_memory() -> None:
 
 
 def bound_processor_time(seconds: float) -> None:
-    """Let the kernel end this process after so much processor time; 0 takes it back.
-
-    Its parent ends it earlier; this is for a parent that was killed while the work runs away here.
-    """
+    """Let the kernel end this process (SIGPROF) after so many seconds of processor time; 0 takes it back."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 

@@ -35,7 +35,7 @@ _SHARED_SECONDS = 1.0
 _TOGETHER = 4
 """In the common lane several evaluations may take so many times as long as one."""
 _BUSY = 4
-"""In the common lane time is the process's own: on a busy machine it may take so many times as long, and no longer."""
+"""In the common lane time is the processor's: on a busy machine it may take so many times as long, and no longer."""
 _NICE = 10
 _PROCESS_MEMORY = 2**28
 """Bytes of a process beside its budget: what it has when it starts, and does not touch."""
@@ -93,44 +93,40 @@ class EvaluatorProcess:
         if self._process is None:
             self._start()
         try:
-            self._connection.send((seconds, method, arguments))
-            if not self._answers_within(seconds):
-                raise Stopped(f"it was stopped after {self.budget.seconds:g} s, the time that one evaluation has")
-            answer = self._connection.recv()
+            # In the common lane time is the process's own, and the kernel ends it then: others wait.
+            processor = seconds if self._lane is Lane.COMMON else seconds + _GRACE_SECONDS
+            self._connection.send((processor, method, arguments))
+            there = self._connection.poll(seconds * _BUSY if self._lane is Lane.COMMON else seconds)
+            answer = self._connection.recv() if there else Stopped(self._out_of_time)
         except (EOFError, ConnectionError):
             self._process.join()
             ended = self._process.exitcode
             how = signal.Signals(-ended).name if ended < 0 else f"code {ended}"
-            self.close()
+            self._renew()
+            if ended == -signal.SIGPROF:
+                raise Stopped(self._out_of_time) from None
             raise Stopped(
                 f"its process ended ({how}): it needs more memory than its budget of {self.budget.memory} bytes, "
                 "or is nested too deeply"
             ) from None
         except BaseException:
-            # Over its time, or whoever asked was interrupted: there is an answer on its way that nobody waits for.
+            # Whoever asked was interrupted: there is an answer on its way that nobody waits for.
             self.close()
             raise
+        if not there:
+            self._renew()
         if isinstance(answer, EvaluationError):
             raise answer
         return answer
 
-    def _answers_within(self, seconds: float) -> bool:
-        if self._lane is Lane.OWN:
-            return self._connection.poll(seconds)
-        began = self._processor_seconds()
-        for _ in range(_BUSY):
-            if self._connection.poll(seconds):
-                return True
-            if self._processor_seconds() - began >= seconds:
-                return False
-        return False
+    def _renew(self) -> None:
+        """End the process and have another one get ready while nobody waits for it."""
+        self.close()
+        self._start()
 
-    def _processor_seconds(self) -> float:
-        try:
-            times = psutil.Process(self._process.pid).cpu_times()
-        except psutil.NoSuchProcess:
-            return 0.0
-        return float(times.user + times.system)
+    @property
+    def _out_of_time(self) -> str:
+        return f"it was stopped after {self.budget.seconds:g} s, the time that one evaluation has"
 
     def _start(self) -> None:
         remove_orphaned_spill(self._layout)
@@ -181,11 +177,10 @@ def _serve(
     bound_memory(budget.memory + _PROCESS_MEMORY)
     while True:
         try:
-            seconds, method, arguments = connection.recv()
+            processor_seconds, method, arguments = connection.recv()
         except EOFError:
             return
-        # For where the parent's end is not noticed otherwise: the kernel ends what runs away.
-        bound_processor_time(seconds + _GRACE_SECONDS if seconds < 1e6 else 0)
+        bound_processor_time(processor_seconds if processor_seconds < 1e6 else 0)
         try:
             answer = getattr(evaluator, method)(*arguments)
         except EvaluationError as error:

@@ -17,7 +17,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.process import EvaluatorProcess, remove_orphaned_spill
-from spark_backend.evaluation.step import evaluate
+from spark_backend.evaluation.step import Step, Stopped, evaluate
 from tests.spark_backend.evaluation.evaluated_log import Site
 
 WINDOW = TimeWindow(10, 10, 0)
@@ -89,6 +89,23 @@ def test_in_the_common_lane_what_is_stopped_is_deferred_with_all_that_follows_of
     assert all(answer.error is None for _, answer in answers)
 
 
+def test_in_the_common_lane_an_evaluation_has_its_processor_time_and_no_more(
+    site: Site, common: EvaluatorProcess
+) -> None:
+    step = Step((("heavy", site.prepare("heavy", CROSS_JOIN, WINDOW)),), (10,))
+    common._ask(20, "prepare", step)
+    ended, before = _seconds_of_ended_children(), psutil.Process(common._process.pid).cpu_times()
+    with pytest.raises(Stopped, match=r"after 0\.3 s"):
+        common.run(step)
+    taken = _seconds_of_ended_children() - ended - before.user - before.system
+    assert 0.25 < taken < 0.4
+
+
+def _seconds_of_ended_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def test_one_heavy_query_among_many_of_its_shape_is_found(site: Site, common: EvaluatorProcess) -> None:
     text = CROSS_JOIN.replace("BIND", "FILTER(STR(?b) > 'BOUND') BIND")
     bounds = ["999998"] * 5 + ["0"] + ["999999"] * 5
@@ -103,14 +120,18 @@ def test_one_heavy_query_among_many_of_its_shape_is_found(site: Site, common: Ev
 def test_a_process_that_ends_by_itself_fails_the_evaluation_it_was_at(
     site: Site, own: EvaluatorProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ended(self: Evaluator, step: object) -> list[tuple[str, Answer]]:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return []
+    answers, ends = Evaluator.answers, site.layout.root / "ends"
 
+    def ended(self: Evaluator, step: Step) -> list[tuple[str, Answer]]:
+        if ends.exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answers(self, step)
+
+    monkeypatch.setattr(Evaluator, "answers", ended)
     light = site.prepare("light", LIGHT, WINDOW)
-    with monkeypatch.context() as patched:
-        patched.setattr(Evaluator, "answers", ended)
-        (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
+    ends.touch()
+    (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
+    ends.unlink()
     assert answer.error is not None
     assert "SIGKILL" in answer.error
     (again,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
