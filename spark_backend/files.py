@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from itertools import count
 from pathlib import Path
@@ -15,9 +16,11 @@ class DamagedDocument(ValueError):
     """A file that is not as it was written."""
 
 
-def write_document(path: Path, content: Any, *, durable: bool = False) -> None:
-    """Replace a file by a JSON document with this content and its checksum, as ``write_atomically`` does."""
-    text = _text(content)
+_DOCUMENT = re.compile(r'\{"sha256": "(?P<digest>[0-9a-f]{64})", "content": (?P<content>.*)\}', re.DOTALL)
+
+
+def write_document(path: Path, text: str, *, durable: bool = False) -> None:
+    """Replace a file by a document with this content (JSON text) and its checksum, as ``write_atomically`` does."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     write_atomically(path, f'{{"sha256": "{digest}", "content": {text}}}', durable=durable)
 
@@ -27,13 +30,14 @@ def read_document(path: Path) -> Any:
     checksum.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        content, digest = document["content"], document["sha256"]
-    except (ValueError, KeyError, TypeError) as error:
+        found = _DOCUMENT.fullmatch(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise DamagedDocument(f"{path.name} is no document with a checksum: {error}") from error
-    if hashlib.sha256(_text(content).encode()).hexdigest() != digest:
+    if found is None:
+        raise DamagedDocument(f"{path.name} is no document with a checksum")
+    if hashlib.sha256(found["content"].encode()).hexdigest() != found["digest"]:
         raise DamagedDocument(f"{path.name} does not match its checksum")
-    return content
+    return json.loads(found["content"])
 
 
 def link_or_copy(source: Path, target: Path) -> None:
@@ -52,10 +56,6 @@ def set_aside(path: Path) -> Path:
             break
     os.rename(path, aside)
     return aside
-
-
-def _text(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, indent=1)
 
 
 def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:

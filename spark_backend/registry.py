@@ -221,7 +221,7 @@ class Registry:
 
 def write_progress(path: Path, progress: Mapping[str, Instant]) -> None:
     """Write how far registrations are: the latest instant that is out, by key."""
-    write_document(path, progress)
+    write_document(path, json.dumps(dict(progress)))
 
 
 def read_progress(path: Path) -> dict[str, Instant] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ class StreamEntry:
     settings: StreamSettings
     query: str | None = None
 
+    @cached_property
+    def document(self) -> str:
+        """The entry as JSON, written once however often the catalogue is."""
+        return _document(self)
+
 
 @dataclass(frozen=True)
 class QueryEntry:
@@ -40,6 +46,11 @@ class QueryEntry:
     start: Instant | None
     streams: list[str]
     budget: tuple[float | None, int | None] = (None, None)
+
+    @cached_property
+    def document(self) -> str:
+        """The entry as JSON, written once however often the catalogue is."""
+        return _document(self)
 
 
 @dataclass
@@ -89,13 +100,13 @@ class Catalogue:
 
     def save(self) -> None:
         """Write the file, durably, and its copy."""
-        document = {
-            "serial": self.serial,
-            "streams": [asdict(entry) for entry in self.streams.values()],
-            "queries": [asdict(entry) for entry in self.queries.values()],
-        }
-        write_document(self.path, document, durable=True)
-        write_document(copy_of(self.path), document)
+        streams, queries = (
+            ",\n".join(entry.document for entry in entries)
+            for entries in (self.streams.values(), self.queries.values())
+        )
+        text = f'{{"serial": {self.serial},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
+        write_document(self.path, text, durable=True)
+        write_document(copy_of(self.path), text)
 
 
 def read_catalogue(path: Path) -> Catalogue:
@@ -118,6 +129,10 @@ def read_catalogue(path: Path) -> Catalogue:
 def copy_of(path: Path) -> Path:
     """Where the copy of a catalogue is."""
     return path.with_name(f"{path.stem}.copy{path.suffix}")
+
+
+def _document(entry: StreamEntry | QueryEntry) -> str:
+    return json.dumps(asdict(entry), ensure_ascii=False)
 
 
 def _stream(document: dict[str, Any]) -> StreamEntry:
