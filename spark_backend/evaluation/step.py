@@ -49,6 +49,13 @@ class Step:
         return None
 
 
+    def suspects(self) -> list[Step]:
+        """The same evaluations in steps that tell soon whose fault it is: each query's, or the first of one's."""
+        if len(self.members) > 1:
+            return [Step((member,), self.instants) for member in self.members]
+        return [Step(self.members, some) for some in (self.instants[:1], self.instants[1:])]
+
+
 @dataclass(frozen=True)
 class Planned:
     """What is due as steps, and the answers that need none: errors, and what is for Spark SQL."""
@@ -105,10 +112,11 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
             answers = evaluator.run(step)
         except EvaluationError as error:
             stopped += isinstance(error, Stopped)
+            costly = lane is Lane.COMMON and isinstance(error, Stopped)
             if halves is not None and (lane is Lane.OWN or stopped <= _PATIENCE):
-                waiting += reversed(halves)
+                waiting += reversed(step.suspects() if costly else halves)
                 continue
-            if lane is Lane.COMMON and isinstance(error, Stopped):
+            if costly:
                 left |= {key for key, _ in step.members}
             yield from _given_up(step, error, lane, (time.monotonic() - began) / step.size)
         else:

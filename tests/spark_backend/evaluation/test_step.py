@@ -1,0 +1,51 @@
+"""Steps that are stopped: who is at fault is found with few further ones, and the others have their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from spark_backend.answers.answer import Answer
+from spark_backend.budget import Lane
+from spark_backend.evaluation.step import Due, Planned, Step, Stopped, evaluate
+
+
+class Evaluations:
+    """Evaluates nothing: the evaluations of some queries are too much, and what is run is remembered."""
+
+    at_once = 1000.0
+
+    def __init__(self, heavy: set[str]) -> None:
+        self._heavy = heavy
+        self.run_sizes: list[int] = []
+
+    def refresh(self) -> None:
+        """There is nothing to see."""
+
+    def plan(self, due: Sequence[Due]) -> Planned:
+        members = tuple((key, prepared) for key, prepared, _ in due)
+        return Planned([Step(members, tuple(due[0][2]))], [])
+
+    def run(self, step: Step) -> list[tuple[str, Answer]]:
+        self.run_sizes.append(step.size)
+        if any(key in self._heavy for key, _ in step.members):
+            raise Stopped("it was stopped after 0.3 s")
+        return [(key, Answer(instant, [], [])) for key, _ in step.members for instant in step.instants]
+
+
+@pytest.mark.parametrize(
+    ("queries", "heavy", "instants", "runs"),
+    [(1, {"q0"}, 14, [14, 1]), (20, {"q7"}, 1, [20] + [1] * 20), (3, {"q1"}, 8, [24, 8, 8, 1, 8])],
+)
+def test_in_the_common_lane_the_query_at_fault_is_found_by_its_first_evaluation(
+    queries: int, heavy: set[str], instants: int, runs: list[int]
+) -> None:
+    evaluations = Evaluations(heavy)
+    due = [(f"q{n}", f"q{n}.json", range(instants)) for n in range(queries)]
+    answers = list(evaluate(evaluations, due, Lane.COMMON))
+    assert evaluations.run_sizes == runs
+    assert sorted((key, answer.instant) for key, answer in answers) == sorted(
+        (key, instant) for key, _, some in due for instant in some
+    )
+    assert {key for key, answer in answers if answer.deferred} == heavy
