@@ -38,5 +38,7 @@ class Budget:
         return replace(self, seconds=min(self.seconds, COMMON_SECONDS), answer=min(self.answer, COMMON_ANSWER))
 
 
+OWN_AT_ONCE = 2
+"""So many evaluations are made at once in lanes of their own; the others wait for their turns."""
 COMMON_SECONDS = 0.3
 COMMON_ANSWER = 2**24

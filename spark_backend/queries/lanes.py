@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
-from spark_backend.budget import COMMON_SECONDS, Lane
+from spark_backend.budget import COMMON_SECONDS, OWN_AT_ONCE, Lane
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 2
-"""So many queries are evaluated at once in lanes of their own; the others wait for their turns."""
 _TURN_SECONDS = 1.0
 """A turn is to be about as many instants as take so long; one at first."""
 _MOST_INSTANTS = 64
@@ -47,7 +45,7 @@ class OwnLanes:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        self._threads = [threading.Thread(target=self._run, name=f"lane-{n}", daemon=True) for n in range(AT_ONCE)]
+        self._threads = [threading.Thread(target=self._run, name=f"lane-{n}", daemon=True) for n in range(OWN_AT_ONCE)]
         for thread in self._threads:
             thread.start()
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
-from spark_backend.budget import Budget, Lane
+from spark_backend.budget import OWN_AT_ONCE, Budget, Lane
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.hosts import HostRequirements, Task, WorkerHosts, on_fit_hosts, write_cores
@@ -255,8 +255,17 @@ class Pipeline:
             # long, as that of a failed job is; its thread ends then, and whoever waits for it waits for ever.
             raise RuntimeError(first_line(error)) from None
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
-        if not self._stopping.is_set():
+        if not self._stopping.is_set() and self._state != "running":
             self._state, self._detail = "running", "Spark is running"
+            for _ in range(OWN_AT_ONCE):
+                threading.Thread(target=self._warm_up_own_lane, name="warm-up", daemon=True).start()
+
+    def _warm_up_own_lane(self) -> None:
+        """Evaluate nothing there: to start its workers and load its classes would hold up the light queries later."""
+        try:
+            list(self.answers("", "", [], self._budget))
+        except Unavailable as error:
+            log.info("the own lane is not warm: %s", error.detail)
 
 
 class _SparkSql:

@@ -17,6 +17,8 @@ from spark_backend.spark.turns import answering
 
 log = logging.getLogger(__name__)
 
+DAEMON_MODULE = "spark_backend.spark.daemon"
+"""The program that Spark's workers are forked from on this machine; those of a cluster have Spark's own."""
 _TRACE = "-Dderby.system.home="
 """An option of the JVM that names its scratch directory: that it is ours can be seen in its command line."""
 
@@ -113,7 +115,7 @@ def _role(process: psutil.Process) -> str:
             return "Spark's JVM"
         if "pyspark.sql.streaming.python_streaming_source_runner" in command:
             return "the source of instants"
-        if "pyspark.daemon" in command:
+        if "pyspark.daemon" in command or DAEMON_MODULE in command:
             # It leads the process group of its workers, which its children are.
             group, parent = os.getpgid(process.pid), process.ppid()
             if group == process.pid:

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from spark_backend.spark.processes import trace_option
+from spark_backend.spark.processes import DAEMON_MODULE, trace_option
 
 LOG4J = """\
 rootLogger.level = error
@@ -71,6 +71,8 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
     if cores is None:
         return settings | _CLUSTER
     return settings | {
+        # On a cluster, the daemon runs before our code is there.
+        "spark.python.daemon.module": DAEMON_MODULE,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.default.parallelism": str(cores),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import psutil
 
+from spark_backend.spark.processes import DAEMON_MODULE
+
 KINDS = ("server", "jvm", "source", "daemon", "worker", "evaluator", "template", "reader")
 """What is hit, in each round one of them."""
 
@@ -80,6 +82,6 @@ def _kind(process: psutil.Process) -> str:
         return "jvm"
     if "python_streaming_source_runner" in command:
         return "source"
-    if command.endswith("pyspark.daemon pyspark.worker"):
+    if command.endswith(f"{DAEMON_MODULE} pyspark.worker"):
         return "daemon" if leads else "evaluator" if child_of_worker else "worker"
     return "other"
