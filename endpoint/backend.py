@@ -6,10 +6,11 @@ from worker threads. Errors a client can act on are ``protocol.errors.ProtocolEr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamSettings
@@ -82,13 +83,13 @@ class Backend(Protocol):
         *,
         standing: bool,
         since: Instant | None = None,
-        seconds: float | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         """Start evaluating the query under this name; True if it is new, False if it replaced another.
 
         ``standing`` queries are kept across restarts. ``since`` moves the start back; None starts at
-        the watermark its streams have now. One evaluation may take so many ``seconds``, or what the settings say if
-        that is less. Raises for an unknown stream (QuerySemanticError) and for
+        the watermark its streams have now. One evaluation may take what the ``limits`` say, or the settings if that
+        is less. Raises for an unknown stream (QuerySemanticError) and for
         whatever cannot be compiled (UnsupportedFeature), with nothing changed.
         """
 
@@ -96,6 +97,9 @@ class Backend(Protocol):
         """Stop evaluating and forget the query. NotFound."""
 
     def queries(self) -> list[QueryDescription]: ...
+
+    def overdue(self) -> Mapping[str, Sequence[float]]:
+        """Of each lane ("common", "own"), for how many seconds the oldest evaluation of each query has been due."""
 
     def query(self, name: str) -> QueryDescription:
         """NotFound if there is none."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription, StreamFollower
 from protocol.errors import Unavailable
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
@@ -130,12 +131,15 @@ class LateBackend:
         *,
         standing: bool,
         since: Instant | None = None,
-        seconds: float | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
-        return self._there().register(name, query, standing=standing, since=since, seconds=seconds)
+        return self._there().register(name, query, standing=standing, since=since, limits=limits)
 
     def remove(self, name: str) -> None:
         self._there().remove(name)
+
+    def overdue(self) -> Mapping[str, Sequence[float]]:
+        return self._there().overdue()
 
     def queries(self) -> list[QueryDescription]:
         return self._there().queries()

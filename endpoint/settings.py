@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from protocol.access import EVERYTHING_OPEN, Tokens, parse_tokens
+from protocol.evaluation_limits import LEAST_EVALUATION_MEMORY
 from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.sizes import parse_size
 
 PREFIX = "SPARQL_STREAMS_"
 ANY_HOST = "*"
@@ -180,15 +183,12 @@ def _number(name: str, value: object, least: int, most: int) -> int:
     return number
 
 
-_SIZE = re.compile(r"(?P<number>\d+)\s*(?P<unit>[KMGT]?)i?B?", re.IGNORECASE)
-
-
 def _bytes(name: str, value: object, least: int, most: int) -> int:
-    """A number of bytes, also with a unit: ``1GB`` and ``1GiB`` are 2^30."""
-    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        return _number(name, value, least, most)
-    return _number(name, int(match["number"]) << (10 * " KMGT".index(match["unit"].upper() or " ")), least, most)
+    """A number of bytes, also with a unit."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):  # what is no size is no number either, which is said then
+            value = parse_size(value)
+    return _number(name, value, least, most)
 
 
 def _seconds(name: str, value: object) -> float:
@@ -319,7 +319,7 @@ _READERS: dict[str, Any] = {
     "update_timeout": lambda value: _seconds("update_timeout", value),
     "update_memory": lambda value: _bytes("update_memory", value, _LEAST_QUERY_MEMORY, 2**53),
     "evaluation_seconds": lambda value: _seconds("evaluation_seconds", value),
-    "evaluation_memory": lambda value: _bytes("evaluation_memory", value, 2**26, 2**53),
+    "evaluation_memory": lambda value: _bytes("evaluation_memory", value, LEAST_EVALUATION_MEMORY, 2**53),
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),
     "allow_fetch": _allow_list,
     "tokens": _tokens,

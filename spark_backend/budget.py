@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from protocol.evaluation_limits import EvaluationLimits
+
 
 class Lane(StrEnum):
     """``common``: the streaming query, in which light queries are evaluated together. ``own``: jobs of one query."""
@@ -24,12 +26,12 @@ class Budget:
     memory: int = 2**31
     answer: int = 2**27
 
-    def asked(self, seconds: float | None, memory: int | None) -> Budget:
+    def asked(self, limits: EvaluationLimits) -> Budget:
         """This budget with what a client asks for, which can only be less."""
         return replace(
             self,
-            seconds=self.seconds if seconds is None else min(self.seconds, seconds),
-            memory=self.memory if memory is None else min(self.memory, memory),
+            seconds=self.seconds if limits.seconds is None else min(self.seconds, limits.seconds),
+            memory=self.memory if limits.memory is None else min(self.memory, limits.memory),
         )
 
     @property

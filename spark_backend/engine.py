@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from protocol.errors import Conflict, NotFound, ProtocolError
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
@@ -144,8 +145,7 @@ class SparkBackend:
         *,
         standing: bool,
         since: Instant | None = None,
-        seconds: float | None = None,
-        memory: int | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         windows = self._streams.bound(query.windows)
         plan = self._compile(query, windows)
@@ -166,16 +166,14 @@ class SparkBackend:
                     # All streams have ended, and with them ET: the query starts after the last of it.
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
-            running = self._running_query(
-                name, key, query, windows, plan, standing, start, self._budget.asked(seconds, memory)
-            )
+            running = self._running_query(name, key, query, windows, plan, standing, start, self._budget.asked(limits))
             if standing:
                 running.output = self._outputs.open(name, query)
             kept = self._catalogue.queries.pop(name, None)
             if standing:
-                self._catalogue.queries[name] = QueryEntry(
-                    name, key, query.text, start, [member.stream for member in query.windows], (seconds, memory)
-                )
+                streams = [member.stream for member in query.windows]
+                entry = QueryEntry(name, key, query.text, start, streams, (limits.seconds, limits.memory))
+                self._catalogue.queries[name] = entry
             if standing or kept is not None:
                 try:
                     self._catalogue.save()
@@ -214,6 +212,14 @@ class SparkBackend:
     def query(self, name: str) -> QueryDescription:
         with self._lock:
             return self._describe(self._running.named(name))
+
+    def overdue(self) -> dict[str, list[float]]:
+        now, found = time.monotonic(), {lane.value: list[float]() for lane in Lane}
+        with self._lock:
+            for running in self._running:
+                if running.evaluable:
+                    found[running.registered.lane.value].append(running.behind(now))
+        return found
 
     def plan(self, name: str) -> str:
         with self._lock:
@@ -343,9 +349,10 @@ class SparkBackend:
             except ProtocolError as error:
                 self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
+            budget = self._budget.asked(EvaluationLimits(*entry.budget))
             running = self._running_query(
-                entry.name, entry.key, query, windows, plan, True, entry.start, self._budget.asked(*entry.budget)
-            )
+                entry.name, entry.key, query, windows, plan, True, entry.start, budget
+            )  # fmt: skip
             running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
             if entry.key in before:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from endpoint.backend import StreamFollower
 from protocol.errors import NotFound, Unavailable
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Health, Listener, QueryDescription
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -54,7 +55,7 @@ class NoStreams:
         *,
         standing: bool,
         since: Instant | None = None,
-        seconds: float | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         _refuse()
 
@@ -63,6 +64,9 @@ class NoStreams:
 
     def queries(self) -> list[QueryDescription]:
         return []
+
+    def overdue(self) -> Mapping[str, Sequence[float]]:
+        return {"common": [], "own": []}
 
     def query(self, name: str) -> QueryDescription:
         raise NotFound(f"there is no query {name}")

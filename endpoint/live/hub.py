@@ -15,6 +15,7 @@ from endpoint.live.channel import Bounds, Channel
 from endpoint.live.replay import History
 from endpoint.live.server_stop import forget_former_server, server_stops
 from endpoint.live.subscription import StartingPoint, Subscription
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
 
@@ -136,7 +137,7 @@ class Hub:
         since: Instant | None,
         previous: QueryDescription | None,
         same: bool = False,
-        seconds: float | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
     ) -> None:
         """Register the query in the backend in place of ``previous``. Raises what the backend raises.
 
@@ -150,7 +151,7 @@ class Hub:
         self._registering.add(name)
         try:
             await self.threads.run(
-                lambda: self.backend.register(name, query, standing=standing, since=since, seconds=seconds)
+                lambda: self.backend.register(name, query, standing=standing, since=since, limits=limits)
             )
             start = (await self.threads.run(self.backend.query, name)).start
         except BaseException:

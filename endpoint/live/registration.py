@@ -11,10 +11,13 @@ from dataclasses import replace
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
 from protocol.errors import Conflict, NotFound
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
 from protocol.time import FIRST_INSTANT, Instant
 
+OVERDUE_SECONDS = 10.0
+"""While evaluations have been due for longer, whoever registers a query is warned."""
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
 
 
@@ -34,11 +37,11 @@ async def located(hub: Hub, query: ContinuousQuery, base_urls: Iterable[str]) ->
 
 
 async def put_query(
-    hub: Hub, name: str, query: ContinuousQuery, since: Instant | None, seconds: float | None = None
+    hub: Hub, name: str, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS
 ) -> bool:
     """Create the standing query, or replace the one of this name; True if it is new.
 
-    One evaluation may take so many ``seconds``, or what the settings say if that is less.
+    One evaluation may take what the ``limits`` say, or the settings if that is less.
     The very query that runs already goes on running; one that has failed is started again.
     Raises what registering it raises, with nothing changed.
     """
@@ -46,15 +49,15 @@ async def put_query(
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
-            await _register(hub, name, query, since, seconds, None)
+            await _register(hub, name, query, since, limits, None)
             return True
         if since is not None or not _same(existing, query) or existing.state not in ("waiting", "running"):
-            await _register(hub, name, query, since, seconds, existing)
+            await _register(hub, name, query, since, limits, existing)
         return False
 
 
 async def register_query(
-    hub: Hub, query: ContinuousQuery, since: Instant | None, seconds: float | None = None
+    hub: Hub, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS
 ) -> tuple[str, bool]:
     """REGISTER: the query's name, and whether it is new. One that has failed is started again.
 
@@ -66,12 +69,12 @@ async def register_query(
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
-            await _register(hub, name, query, since, seconds, None)
+            await _register(hub, name, query, since, limits, None)
             return name, True
         if not _same(existing, query):
             raise Conflict(f"there is another query {name!r}: replace it with PUT /queries/{name}, or delete it first")
         if existing.state == "failed":
-            await _register(hub, name, query, since, seconds, existing)
+            await _register(hub, name, query, since, limits, existing)
         return name, False
 
 
@@ -81,6 +84,23 @@ async def remove_query(hub: Hub, name: str) -> None:
         await standing_query(hub, name)
         await hub.threads.run(hub.backend.remove, name)
         hub.end(name, "the query was removed")
+
+
+async def late_warning(hub: Hub) -> str | None:
+    """That a query registered now may be late, since those there are have been for some seconds; None otherwise."""
+    overdue = await hub.threads.run(hub.backend.overdue)
+    late, heavy = ([seconds for seconds in overdue[lane] if seconds > OVERDUE_SECONDS] for lane in ("common", "own"))
+    if late:
+        return (
+            f"the machine does not keep up: {len(late)} queries have evaluations that have been due for up to "
+            f"{max(late):.0f} s; this one will be late as well"
+        )
+    if heavy:
+        return (
+            f"{len(heavy)} heavy queries have evaluations that have been due for up to {max(heavy):.0f} s: "
+            "this one will be late as well if it is heavy"
+        )
+    return None
 
 
 async def standing_query(hub: Hub, name: str) -> QueryDescription:
@@ -104,11 +124,11 @@ async def _register(
     name: str,
     query: ContinuousQuery,
     since: Instant | None,
-    seconds: float | None,
+    limits: EvaluationLimits,
     previous: QueryDescription | None,
 ) -> None:
     start = None if since is None else max(since, FIRST_INSTANT)
-    await hub.register(name, query, standing=True, since=start, previous=previous, seconds=seconds)
+    await hub.register(name, query, standing=True, since=start, previous=previous, limits=limits)
 
 
 def query_identity(query: ContinuousQuery) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from endpoint.live.hub import Hub
 from endpoint.live.registration import query_identity
 from endpoint.live.subscription import BEGINNING, NOW, RequestedStart, StartingPoint, Subscription
 from protocol.errors import NotFound, Unavailable
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import FIRST_INSTANT, Instant
 
@@ -73,12 +74,14 @@ class UnregisteredQueries:
         self._sweeps: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def listening(self, query: ContinuousQuery, asked: RequestedStart) -> AsyncGenerator[Subscription, None]:
-        """A subscription to the query, which runs at least as long.
+    async def listening(
+        self, query: ContinuousQuery, asked: RequestedStart, limits: EvaluationLimits = NO_LIMITS
+    ) -> AsyncGenerator[Subscription, None]:
+        """A subscription to the query, which runs at least as long; one evaluation may take what the ``limits`` say.
 
         Raises TooManyUnregistered, and what registering it raises.
         """
-        name = unregistered_name(query, asked.since)
+        name = unregistered_name(query, asked.since, limits)
         while name not in self._held and len(self._held) >= self._maximum:
             await self._make_room()
         # Counted first: whatever happens from here on, the query is removed some time after it.
@@ -86,7 +89,7 @@ class UnregisteredQueries:
         held.users += 1
         held.idle_since = None
         try:
-            started = await self._ensure_running(name, query, _wanted_start(asked), held)
+            started = await self._ensure_running(name, query, _wanted_start(asked), limits, held)
             # The first answer of a query may be out before its first listener is there.
             start = started if started is not None and asked.point == NOW else asked.point
             yield await self._hub.subscribe(name, start)
@@ -125,17 +128,19 @@ class UnregisteredQueries:
         return held.idle_since is not None and self._clock() - held.idle_since >= self._window
 
     async def _ensure_running(
-        self, name: str, query: ContinuousQuery, since: Instant | None, held: _Held
+        self, name: str, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits, held: _Held
     ) -> StartingPoint | None:
         """Register the query where it does not run, or not from ``since`` on; its start if it did not run."""
         async with self._hub.lock(name):
             running = await self._described(name)
             if running is not None and running.state not in ("ended", "failed"):
                 if since is not None and running.start is not None and since < _asked_start(held, running.start):
-                    await self._hub.register(name, query, standing=False, since=since, previous=running, same=True)
+                    await self._hub.register(
+                        name, query, standing=False, since=since, previous=running, same=True, limits=limits
+                    )
                     held.since = since
                 return None
-            await self._hub.register(name, query, standing=False, since=since, previous=running)
+            await self._hub.register(name, query, standing=False, since=since, previous=running, limits=limits)
             held.since = since
             now = await self._described(name)
             return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
@@ -168,13 +173,13 @@ class UnregisteredQueries:
             logger.error("queries nobody listens to could not be removed", exc_info=error)
 
 
-def unregistered_name(query: ContinuousQuery, since: Instant | None) -> str:
+def unregistered_name(query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS) -> str:
     """The name of a query that nobody named: the same for the same text, read against the same base IRI.
 
     Who asks for the past gets a query of its own, so that nobody waits while it catches up; among those who ask for
-    the same past it is shared as well.
+    the same past, and the same limits, it is shared as well.
     """
-    identity = (*query_identity(query), since)
+    identity = (*query_identity(query), since, limits)
     return "live-" + hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
 
 

@@ -14,7 +14,7 @@ from endpoint.access import require
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
-from endpoint.live.registration import located, register_query, standing_query
+from endpoint.live.registration import late_warning, located, register_query, standing_query
 from endpoint.live.result_stream import result_stream
 from endpoint.live.subscription import RequestedStart, Subscription
 from endpoint.readers.response import disconnected
@@ -24,6 +24,7 @@ from endpoint.resources.query_document import query_document
 from endpoint.services import Services
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError, Unavailable
+from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.request import MethodNotAllowed, QueryRequest
@@ -49,37 +50,43 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     hub = services.hub
     require(request, operation_scope(registration=query.registration is not None))
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
+    limits = EvaluationLimits(sent.timeout, sent.memory)
     if query.registration is not None:
-        return await _register(request, hub, query, read_since(sent.since), sent.timeout)
+        return await _register(request, hub, query, read_since(sent.since), limits)
     media_type = answer_type(request, query.form)
     start = read_requested_start(request, last_event_id=sent.last_event_id, since=sent.since)
     if media_type == EVENT_STREAM:
-        return result_stream(services.listeners, lambda: services.unregistered.listening(query, start))
+        return result_stream(services.listeners, lambda: services.unregistered.listening(query, start, limits))
     timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
     with services.listeners.one_more():
-        evaluation = await _next_answer(request, services, query, start, timeout)
+        evaluation = await _next_answer(request, services, query, start, limits, timeout)
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
 
 
 async def _register(
-    request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None, seconds: float | None
+    request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits
 ) -> Response:
     if request.method != "POST":
         raise MethodNotAllowed("REGISTER changes the endpoint: send it with POST", ["POST"])
-    name, new = await register_query(hub, query, since, seconds)
+    name, new = await register_query(hub, query, since, limits)
     root = mounted_at(request)
-    document = query_document(await standing_query(hub, name), root)
+    document = query_document(await standing_query(hub, name), root, warning=await late_warning(hub))
     return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{name}"})
 
 
 async def _next_answer(
-    request: Request, services: Services, query: ContinuousQuery, start: RequestedStart, timeout: float
-) -> Evaluation | None:  # fmt: skip
+    request: Request,
+    services: Services,
+    query: ContinuousQuery,
+    start: RequestedStart,
+    limits: EvaluationLimits,
+    timeout: float,
+) -> Evaluation | None:
     """The next evaluation; None if the client left first. The query is let go of in any case.
 
     Raises NoAnswerInTime after ``timeout`` seconds.
     """
-    async with services.unregistered.listening(query, start) as subscription:
+    async with services.unregistered.listening(query, start, limits) as subscription:
         answered = asyncio.ensure_future(_first(subscription))
         left = asyncio.ensure_future(disconnected(request.receive))
         waiting = (answered, left)

@@ -8,7 +8,9 @@ from starlette.requests import Request
 
 from endpoint.live.subscription import RequestedStart
 from protocol.errors import ProtocolError
+from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats import sse
+from protocol.sparql.request import read_limits
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
 _LONGEST_KEY = 255
@@ -94,6 +96,11 @@ def since_parameter(request: Request) -> Instant | None:
 def read_since(text: str) -> Instant | None:
     """Where to start: ``beginning`` is before all instants; None if ``text`` is empty. Raises InvalidTime."""
     return BEFORE_ALL if text.strip().lower() == _BEGINNING else _instant_or_none(text, "since", also=_BEGINNING)
+
+
+def limits_parameters(request: Request) -> EvaluationLimits:
+    """``?timeout=`` and ``?memory=`` of the URL. Raises MalformedRequest."""
+    return read_limits(*(request.query_params.getlist(name) for name in ("timeout", "memory")))
 
 
 def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:

@@ -9,11 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from endpoint.live.hub import Hub
-from endpoint.live.registration import located, put_query, remove_query, standing_query
+from endpoint.live.registration import late_warning, located, put_query, remove_query, standing_query
 from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.accept import answer_response, answer_type
-from endpoint.resources.parameters import mounted_at, requested_start, since_parameter
+from endpoint.resources.parameters import limits_parameters, mounted_at, requested_start, since_parameter
 from endpoint.resources.query_document import query_document
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
@@ -23,13 +22,9 @@ from protocol.formats.negotiation import UnsupportedMediaType, media_type_of
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import checked_name
-from protocol.sparql.request import read_timeout
 
 MAXIMUM_TEXT = 4 * 1024 * 1024
 """Bytes of a query's text."""
-
-OVERDUE_SECONDS = 10.0
-"""While an evaluation has been due for longer, whoever registers a query is warned."""
 
 _UNCACHED = {"Cache-Control": "no-store"}
 
@@ -62,11 +57,11 @@ class QueryResource(HTTPEndpoint):
     async def put(self, request: Request) -> Response:
         """Create (201) or replace (200) a standing query; ``?since=`` moves its start back.
 
-        ``?timeout=`` is how many seconds one evaluation may take, where the settings say more.
+        ``?timeout=`` and ``?memory=`` are what one evaluation may take, where the settings say more.
         """
         services, name = services_of(request.app), checked_name(request.path_params["name"])
         hub, settings = services.hub, services.settings
-        since, seconds = since_parameter(request), read_timeout(request.query_params.getlist("timeout"))
+        since, limits = since_parameter(request), limits_parameters(request)
         body = await read_body(request, min(MAXIMUM_TEXT, settings.max_request_bytes))
         text = _text(request.headers.get("content-type", ""), body)
         # The same base as at /sparql: the same text is the same query.
@@ -77,8 +72,8 @@ class QueryResource(HTTPEndpoint):
                 "add FROM NAMED WINDOW or FROM STREAM, or ask it once at /sparql"
             )
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
-        new = await put_query(hub, name, query, since, seconds)
-        response = await _described(request, name, status=201 if new else 200, warning=await _warning(hub))
+        new = await put_query(hub, name, query, since, limits)
+        response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))
         response.headers["Location"] = f"{mounted_at(request)}/queries/{name}"
         return response
 
@@ -114,24 +109,14 @@ async def show_plan(request: Request) -> Response:
     return PlainTextResponse(await hub.threads.run(hub.backend.plan, name), headers=_UNCACHED)
 
 
-async def _warning(hub: Hub) -> str | None:
-    """That the machine does not keep up with the queries there are, where that is so."""
-    overdue = [one.overdue for one in await hub.threads.run(hub.backend.queries) if one.overdue > OVERDUE_SECONDS]
-    if not overdue:
-        return None
-    return (
-        f"the machine does not keep up: {len(overdue)} queries have evaluations that have been due for up to "
-        f"{max(overdue):.0f} s; this one may be late as well"
-    )
-
-
 async def _described(request: Request, name: str, *, status: int = 200, warning: str | None = None) -> Response:
     hub = services_of(request.app).hub
     document = query_document(
-        await standing_query(hub, name), mounted_at(request), listeners=hub.listeners().get(name, 0)
-    )  # fmt: skip
-    if warning is not None:
-        document["warning"] = warning
+        await standing_query(hub, name),
+        mounted_at(request),
+        listeners=hub.listeners().get(name, 0),
+        warning=warning,
+    )
     return JSONResponse(document, status_code=status, headers=_UNCACHED)
 
 

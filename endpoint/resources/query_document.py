@@ -9,8 +9,13 @@ from protocol.formats.sse import show_instant
 from protocol.time import Instant, format_duration
 
 
-def query_document(description: QueryDescription, root: str, *, listeners: int = 0) -> dict[str, Any]:
-    """The description, with links below ``root``, the path the application is mounted at."""
+def query_document(
+    description: QueryDescription, root: str, *, listeners: int = 0, warning: str | None = None
+) -> dict[str, Any]:
+    """The description, with links below ``root``, the path the application is mounted at.
+
+    ``warning``: what whoever has just registered it is to know.
+    """
     query = description.query
     url = f"{root}/queries/{description.name}"
     document: dict[str, Any] = {
@@ -35,6 +40,8 @@ def query_document(description: QueryDescription, root: str, *, listeners: int =
     }
     if query.registration is not None:
         document["registered"] = {"kind": query.registration.kind, "name": query.registration.name}
+    if warning is not None:
+        document["warning"] = warning
     return document
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from protocol.errors import ProtocolError
+from protocol.evaluation_limits import LEAST_EVALUATION_MEMORY, EvaluationLimits
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
+from protocol.sizes import parse_size
 from protocol.sparql.dataset import DatasetConflict, require_absolute
 
 
@@ -34,7 +36,8 @@ class MethodNotAllowed(ProtocolError):
 class QueryRequest:
     """A query. ``default_graphs`` and ``named_graphs``, if any is there, are the dataset instead of FROM's.
 
-    ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know. ``since`` and
+    ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know; ``memory``, in bytes, is
+    of continuous queries. ``since`` and
     ``last_event_id`` (the parameter ``lastEventId``) say where the result stream of a continuous query begins;
     they are as they were sent, and empty if they were not.
     """
@@ -45,6 +48,7 @@ class QueryRequest:
     timeout: float | None = None
     since: str = ""
     last_event_id: str = ""
+    memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,26 @@ def _query(text: str, parameters: Parameters) -> QueryRequest:
     since, last_event_id = (
         _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId")
     )  # fmt: skip
-    return QueryRequest(text, default, named, read_timeout(parameters.get("timeout", ())), since, last_event_id)
+    limits = read_limits(parameters.get("timeout", ()), parameters.get("memory", ()))
+    return QueryRequest(text, default, named, limits.seconds, since, last_event_id, limits.memory)
+
+
+def read_limits(timeout: Sequence[str], memory: Sequence[str]) -> EvaluationLimits:
+    """What the parameters ``timeout`` and ``memory`` ask for. Raises MalformedRequest."""
+    return EvaluationLimits(read_timeout(timeout), _read_memory(memory))
+
+
+def _read_memory(values: Sequence[str]) -> int | None:
+    if not values:
+        return None
+    try:
+        size = parse_size(values[0]) if len(values) == 1 else 0
+    except ValueError:
+        size = 0
+    if size < LEAST_EVALUATION_MEMORY:
+        shown = ", ".join(values)[:40]
+        raise MalformedRequest(f"memory={shown} is not a size: write one of at least 64MB, such as 512MB")
+    return size
 
 
 def read_timeout(values: Sequence[str]) -> float | None:

@@ -48,7 +48,6 @@ class Step:
             return Step(self.members, self.instants[:half]), Step(self.members, self.instants[half:])
         return None
 
-
     def suspects(self) -> list[Step]:
         """The same evaluations in steps that tell soon whose fault it is: each query's, or the first of one's."""
         if len(self.members) > 1:

@@ -7,7 +7,7 @@ so that ``replay`` gives back what ``push`` gave out, less what ``forget_before`
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from endpoint.backend import (
     QueryDescription,
 )
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamItem, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
@@ -75,7 +76,7 @@ class FakeBackend:
     retained: dict[str, Instant] = field(default_factory=dict)
     since: dict[str, Instant | None] = field(default_factory=dict)
     followed: list[StreamItem] = field(default_factory=list)
-    budgets: dict[str, float | None] = field(default_factory=dict)
+    limits: dict[str, EvaluationLimits] = field(default_factory=dict)
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
@@ -220,7 +221,7 @@ class FakeBackend:
         *,
         standing: bool,
         since: Instant | None = None,
-        seconds: float | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         self._enter("register")
         with self._lock:
@@ -232,7 +233,7 @@ class FakeBackend:
                     )
             new = name not in self._queries
             self.since[name] = since
-            self.budgets[name] = seconds
+            self.limits[name] = limits
             self.history[name] = []
             self._queries[name] = QueryDescription(
                 name, query, standing, "waiting", since, None, None, 0, 0, None
@@ -245,6 +246,17 @@ class FakeBackend:
             self.query(name)
             del self._queries[name]
         self.push(Ended(name, "the query was removed"))
+
+    def fall_behind(self, name: str, lane: str, seconds: float) -> None:
+        """Have an evaluation of the query be due for so long."""
+        with self._lock:
+            self._queries[name] = replace(self._queries[name], lane=lane, overdue=seconds)
+
+    def overdue(self) -> Mapping[str, Sequence[float]]:
+        with self._lock:
+            return {
+                lane: [one.overdue for one in self._queries.values() if one.lane == lane] for lane in ("common", "own")
+            }
 
     def queries(self) -> list[QueryDescription]:
         self._enter("queries")

@@ -14,6 +14,7 @@ from endpoint.live.channel import Bounds, Entry
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, StartingPoint, SubscriptionItem
 from protocol.errors import NotFound, QuerySemanticError, Unavailable
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL
@@ -469,10 +470,10 @@ def test_moving_the_start_back_ends_nobody_s_stream_and_repeats_nothing() -> Non
             *,
             standing: bool,
             since: int | None = None,
-            seconds: float | None = None,
+            limits: EvaluationLimits = NO_LIMITS,
         ) -> bool:
             backend.push(Ended(name, "the query was replaced"))  # as a backend tells of the one before
-            new = register(name, query, standing=standing, since=since, seconds=seconds)
+            new = register(name, query, standing=standing, since=since, limits=limits)
             backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(1, 4)))
             return new
 

@@ -11,6 +11,7 @@ from endpoint.live.hub import Hub
 from endpoint.live.subscription import RequestedStart
 from endpoint.live.unregistered_queries import TooManyUnregistered, UnregisteredQueries, unregistered_name
 from protocol.errors import QuerySemanticError, Unavailable
+from protocol.evaluation_limits import EvaluationLimits
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Clock, answer, continuous, run, settle, until
@@ -188,13 +189,15 @@ def test_refused_queries_do_not_use_up_the_places() -> None:
     run(check())
 
 
-def test_names_depend_on_the_text_and_the_start_alone() -> None:
+def test_names_depend_on_the_text_the_start_and_the_limits_alone() -> None:
     assert unregistered_name(continuous("a"), None) == unregistered_name(continuous(" a\n"), None)
     names = {
         unregistered_name(continuous("a"), None),
         unregistered_name(continuous("b"), None),
         unregistered_name(continuous("a"), 0),
+        unregistered_name(continuous("a"), None, EvaluationLimits(1)),
+        unregistered_name(continuous("a"), None, EvaluationLimits(memory=2**27)),
         unregistered_name(continuous("a", stream="http://e/other"), None),
     }
-    assert len(names) == 4
+    assert len(names) == 6
     assert all(name.startswith("live-") for name in names)

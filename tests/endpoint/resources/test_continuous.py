@@ -15,6 +15,7 @@ from endpoint.live.channel import encode
 from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.errors import UnsupportedFeature
+from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats.sse import resume_token
 from protocol.time import FIRST_INSTANT
 from tests.endpoint.asgi_client import TestClient
@@ -266,6 +267,17 @@ def test_who_waits_says_how_long(backend: FakeBackend) -> None:
         await asked.task
         assert asked.status == 504
         assert "within 0.01 s" in asked.json["detail"]
+
+    served(backend, check)
+
+
+@pytest.mark.parametrize("accept", [EVENTS, "text/csv"])
+def test_who_asks_says_what_an_evaluation_may_take(backend: FakeBackend, accept: str) -> None:
+    async def check(app: Starlette) -> None:
+        asked = Exchange(app, ASKED + "&timeout=0.3&memory=128MB", accept=accept)
+        await until(lambda: backend.limits)
+        assert list(backend.limits.values()) == [EvaluationLimits(0.3, 2**27)]
+        await asked.leave()
 
     served(backend, check)
 

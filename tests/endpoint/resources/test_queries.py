@@ -6,6 +6,7 @@ from starlette.applications import Starlette
 from endpoint.backend import Ended
 from endpoint.live.unregistered_queries import unregistered_name
 from protocol.errors import Conflict, UnsupportedFeature
+from protocol.evaluation_limits import EvaluationLimits
 from protocol.streams import StreamSettings
 from protocol.time import FIRST_INSTANT
 from tests.endpoint.asgi_client import TestClient
@@ -45,6 +46,42 @@ def test_another_text_replaces_the_query_and_the_same_leaves_it_running(
     assert client.put("/queries/q", content=CONSTRUCT, headers=SPARQL).status_code == 200
     assert backend.calls.count("register") == 2
     assert client.get("/queries/q").json()["form"] == "CONSTRUCT"
+
+
+LIMITS = "timeout=2.5&memory=128MB"
+
+
+def test_a_registration_says_what_one_evaluation_may_take(client: TestClient, backend: FakeBackend) -> None:
+    assert client.put(f"/queries/q?{LIMITS}", content=QUERY, headers=SPARQL).status_code == 201
+    register = QUERY.replace("SELECT", "REGISTER QUERY r AS SELECT")
+    assert client.post(f"/sparql?{LIMITS}", content=register, headers=SPARQL).status_code == 201
+    assert backend.limits == {"q": EvaluationLimits(2.5, 2**27), "r": EvaluationLimits(2.5, 2**27)}
+
+
+@pytest.mark.parametrize("memory", ["63MB", "1", "much", "-1", "", "1GB&memory=2GB"])
+def test_a_memory_that_is_none_is_refused_with_what_would_be_right(client: TestClient, memory: str) -> None:
+    answer = client.put(f"/queries/q?memory={memory}", content=QUERY, headers=SPARQL)
+    assert answer.status_code == 400
+    assert "at least 64MB" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("lane", "overdue", "said"),
+    [("common", 12.0, "will be late as well"), ("own", 12.0, "if it is heavy"), ("own", 9.0, None)],
+)
+def test_whoever_registers_a_query_is_warned_while_others_are_late(
+    client: TestClient, backend: FakeBackend, lane: str, overdue: float, said: str | None
+) -> None:
+    client.put("/queries/late", content=QUERY, headers=SPARQL)
+    backend.fall_behind("late", lane, overdue)
+    register = QUERY.replace("SELECT", "REGISTER QUERY r AS SELECT")
+    for registered in (
+        client.put("/queries/q", content=QUERY, headers=SPARQL),
+        client.post("/sparql", content=register, headers=SPARQL),
+    ):
+        assert registered.status_code == 201
+        warning = registered.json().get("warning")
+        assert warning is None if said is None else "1 " in warning and said in warning
 
 
 def test_a_query_that_has_ended_starts_again_when_it_is_put_again(client: TestClient, backend: FakeBackend) -> None:
