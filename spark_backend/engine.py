@@ -169,25 +169,20 @@ class SparkBackend:
             running = self._running_query(name, key, query, windows, plan, standing, start, self._budget.asked(limits))
             if standing:
                 running.output = self._outputs.open(name, query)
-            kept = self._catalogue.queries.pop(name, None)
-            if standing:
-                streams = [member.stream for member in query.windows]
-                entry = QueryEntry(name, key, query.text, start, streams, (limits.seconds, limits.memory))
-                self._catalogue.queries[name] = entry
-            if standing or kept is not None:
-                try:
-                    self._catalogue.save()
-                except OSError:
-                    self._catalogue.queries.pop(name, None)
-                    if kept is not None:
-                        self._catalogue.queries[name] = kept
-                    raise
+            streams = [member.stream for member in query.windows]
+            entry = QueryEntry(name, key, query.text, start, streams, (limits.seconds, limits.memory))
+            try:
+                self._save(name, entry if standing else None, running)
+            except OSError:
+                if running.output not in (None, known and known.output):
+                    self._drop_output(running.output)
+                raise
             self._running.put(running)
-            self._publish()
+            self._follow()
             if known is not None:
                 self._pipeline.cancel(known.registered.key)
                 if known.output not in (None, running.output):
-                    self._drop_stream(known.output)
+                    self._drop_output(known.output)
                 self._running.tell([Ended(name, "the query was replaced")])
         return known is None
 
@@ -195,14 +190,13 @@ class SparkBackend:
         with self._telling, self._lock:
             running = self._running.named(name)
             self._outputs.require_unread(name)
+            self._save(name, None, None)
             self._running.remove(name)
-            if self._catalogue.queries.pop(name, None) is not None:
-                self._catalogue.save()
-            self._publish()
+            self._follow()
             self._pipeline.cancel(running.registered.key)
             self._registry.remove_prepared(running.registered.prepared)
             if running.output is not None:
-                self._drop_stream(running.output)
+                self._drop_output(running.output)
             self._running.tell([Ended(name, "the query was removed")])
 
     def queries(self) -> list[QueryDescription]:
@@ -435,8 +429,37 @@ class SparkBackend:
         prepared = PreparedQuery(plan, windows, {table: file for table, file in files.items() if file is not None})
         return self._registry.write_prepared(key, prepared)
 
+    def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
+        """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
+        others = [one.registered for one in self._running if one.evaluable and one.name != name]
+        registered = [*others, running.registered] if running is not None else others
+        kept, queries = self._catalogue.queries, {**self._catalogue.queries}
+        queries.pop(name, None)
+        if entry is not None:
+            queries[name] = entry
+        if queries == kept:
+            self._registry.write(registered)
+            return
+        self._catalogue.queries = queries
+        try:
+            self._catalogue.save(self._registry.content(registered))
+        except OSError:
+            self._catalogue.queries = kept
+            raise
+
+    def _drop_output(self, name: str) -> None:
+        """Drop what a query published that is there no more; where that cannot be, the next start does it."""
+        try:
+            self._drop_stream(name)
+        except OSError as error:
+            log.warning("the stream %s, which no query publishes any more, stays until the next start: %s", name, error)
+
     def _publish(self, *, durable: bool = False) -> None:
         self._registry.write([one.registered for one in self._running if one.evaluable], durable=durable)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Read for the queries that run now, and keep what they need."""
         self._timelines.follow((), self._running.windows)
         # Said at once: what comes before the next tick must not drop what a query has still to read.
         self._progress.retain()

@@ -9,7 +9,7 @@ import re
 import shutil
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class DamagedDocument(ValueError):
@@ -19,10 +19,18 @@ class DamagedDocument(ValueError):
 _DOCUMENT = re.compile(r'\{"sha256": "(?P<digest>[0-9a-f]{64})", "content": (?P<content>.*)\}', re.DOTALL)
 
 
-def write_document(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace a file by a document with this content (JSON text) and its checksum, as ``write_atomically`` does."""
+class Content(NamedTuple):
+    """What a file is to have. ``durable``: it is on the disk when it was written."""
+
+    path: Path
+    text: str
+    durable: bool = False
+
+
+def document(path: Path, text: str, *, durable: bool = False) -> Content:
+    """A file that is a document with this content (JSON text) and its checksum."""
     digest = hashlib.sha256(text.encode()).hexdigest()
-    write_atomically(path, f'{{"sha256": "{digest}", "content": {text}}}', durable=durable)
+    return Content(path, f'{{"sha256": "{digest}", "content": {text}}}', durable)
 
 
 def read_document(path: Path) -> Any:
@@ -58,25 +66,30 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
-def write_atomically(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace a file's content so that a reader sees the old or the new, never a part.
+def write_atomically(*contents: Content) -> None:
+    """Replace what files have so that a reader sees the old or the new, never a part.
 
-    ``durable``: the new content is on the disk on return. Raises OSError.
+    All or none of them: what needs room is done before the first is replaced. Raises OSError.
     """
-    temporary = path.with_name(f".{path.name}.new")
+    written: list[Path] = []
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(temporary, path)
+        for path, text, durable in contents:
+            temporary = path.with_name(f".{path.name}.new")
+            with open(temporary, "w", encoding="utf-8") as file:
+                written.append(temporary)
+                file.write(text)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
     except OSError:
         # On a full disk, what there was of it would be in the way.
-        temporary.unlink(missing_ok=True)
+        for temporary in written:
+            temporary.unlink(missing_ok=True)
         raise
-    if durable:
-        sync_directory(path.parent)
+    for temporary, content in zip(written, contents, strict=True):
+        os.replace(temporary, content.path)
+    for directory in {content.path.parent for content in contents if content.durable}:
+        sync_directory(directory)
 
 
 def sync_directory(directory: Path) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from protocol.windows.spec import (
 )
 from spark_backend.budget import Lane
 from spark_backend.compiler.plan import Plan
-from spark_backend.files import DamagedDocument, read_document, write_atomically, write_document
+from spark_backend.files import Content, DamagedDocument, document, read_document, write_atomically
 
 _LOGGER = logging.getLogger(__name__)
 _KINDS: dict[str, type[WindowSpec]] = {
@@ -160,9 +160,13 @@ class Registry:
         self._written: set[str] = set()
         directory.mkdir(parents=True, exist_ok=True)
 
-    def write(self, queries: list[RegisteredQuery], *, durable: bool = False) -> None:
+    def write(self, queries: Iterable[RegisteredQuery], *, durable: bool = False) -> None:
         """Publish the whole registry."""
-        write_atomically(self._index, f"[{', '.join(query.document for query in queries)}]", durable=durable)
+        write_atomically(self.content(queries, durable=durable))
+
+    def content(self, queries: Iterable[RegisteredQuery], *, durable: bool = False) -> Content:
+        """What publishes it, for writing it together with others."""
+        return Content(self._index, f"[{', '.join(query.document for query in queries)}]", durable)
 
     def has_changed(self) -> bool:
         """Whether the registry is another one than at the last ``read`` of this object."""
@@ -201,7 +205,7 @@ class Registry:
         path = self._directory / name
         # What a name says of a file is not believed of one that was there before: it may be damaged.
         if name not in self._written or not path.exists():
-            write_atomically(path, text)
+            write_atomically(Content(path, text))
             self._written.add(name)
         return name
 
@@ -221,7 +225,7 @@ class Registry:
 
 def write_progress(path: Path, progress: Mapping[str, Instant]) -> None:
     """Write how far registrations are: the latest instant that is out, by key."""
-    write_document(path, json.dumps(dict(progress)))
+    write_atomically(document(path, json.dumps(dict(progress))))
 
 
 def read_progress(path: Path) -> dict[str, Instant] | None:

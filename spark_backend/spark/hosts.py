@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.errors import Unavailable
-from spark_backend.files import write_atomically
+from spark_backend.files import Content, write_atomically
 from spark_backend.layout import Layout
 
 log = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ class WorkerHosts:
 
 def write_cores(layout: Layout, cores: int) -> None:
     """Let whoever plans evaluations know how many can run at once."""
-    write_atomically(layout.cores, json.dumps(cores))
+    write_atomically(Content(layout.cores, json.dumps(cores)))
 
 
 def read_cores(layout: Layout) -> int:

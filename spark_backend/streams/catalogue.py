@@ -5,6 +5,7 @@ of it.
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.files import DamagedDocument, read_document, set_aside, write_document
+from spark_backend.files import Content, DamagedDocument, document, read_document, set_aside, write_atomically
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Catalogue:
     queries: dict[str, QueryEntry] = field(default_factory=dict)
     serial: int = 0
     warnings: list[str] = field(default_factory=list)
+    _saving: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, path: Path) -> Catalogue:
@@ -98,30 +100,30 @@ class Catalogue:
         self.serial += 1
         return self.serial
 
-    def save(self) -> None:
-        """Write the file, durably, and its copy."""
+    def save(self, *others: Content) -> None:
+        """Write the file, durably, its copy, and others with them: all or none. Raises OSError."""
         streams, queries = (
             ",\n".join(entry.document for entry in entries)
             for entries in (self.streams.values(), self.queries.values())
         )
         text = f'{{"serial": {self.serial},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
-        write_document(self.path, text, durable=True)
-        write_document(copy_of(self.path), text)
+        with self._saving:
+            write_atomically(document(self.path, text, durable=True), document(copy_of(self.path), text), *others)
 
 
 def read_catalogue(path: Path) -> Catalogue:
     """The catalogue in a file. Raises FileNotFoundError, or ValueError for a file that is not as it was written."""
     try:
-        document = read_document(path)
+        content = read_document(path)
     except DamagedDocument:
         # The version before wrote no checksum.
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(document, dict) or "sha256" in document:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or "sha256" in content:
             raise
     try:
-        streams = {entry["name"]: _stream(entry) for entry in document["streams"]}
-        queries = {entry["name"]: QueryEntry(**entry) for entry in document["queries"]}
-        return Catalogue(path, streams, queries, document["serial"])
+        streams = {entry["name"]: _stream(entry) for entry in content["streams"]}
+        queries = {entry["name"]: QueryEntry(**entry) for entry in content["queries"]}
+        return Catalogue(path, streams, queries, content["serial"])
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDocument(f"it is not a catalogue of streams and queries: {error!r}") from error
 

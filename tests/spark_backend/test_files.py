@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_backend.files import DamagedDocument, read_document, write_document
+from spark_backend.files import DamagedDocument, document, read_document, write_atomically
 
 _CONTENT: dict[str, Any] = {"serial": 1, "queries": [{"text": 'ASK { ?s ?p "}" }', "name": "é"}]}
 
@@ -18,7 +18,7 @@ _CONTENT: dict[str, Any] = {"serial": 1, "queries": [{"text": 'ASK { ?s ?p "}" }
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_document_is_read_as_it_was_written_whatever_its_layout(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "document.json"
-    write_document(path, json.dumps(_CONTENT, indent=indent, ensure_ascii=False))
+    write_atomically(document(path, json.dumps(_CONTENT, indent=indent, ensure_ascii=False)))
     assert read_document(path) == _CONTENT
     assert json.loads(path.read_text(encoding="utf-8"))["content"] == _CONTENT
 
@@ -26,7 +26,7 @@ def test_a_document_is_read_as_it_was_written_whatever_its_layout(tmp_path: Path
 @given(st.data())
 def test_a_document_with_another_byte_is_damaged(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("files") / "document.json"
-    write_document(path, json.dumps(_CONTENT))
+    write_atomically(document(path, json.dumps(_CONTENT)))
     written = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(written) - 1))
     written[place] ^= data.draw(st.integers(1, 255))

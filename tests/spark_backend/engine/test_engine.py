@@ -15,6 +15,7 @@ from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
 from spark_backend.log.writer import StreamLog
+from spark_backend.streams.catalogue import read_catalogue
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
 EX = "http://ex/"
@@ -605,3 +606,41 @@ def test_a_named_window_keeps_its_name_in_documents_whatever_stands_before_it(st
         EX + "s": ["1970-01-01T00:00:00.006Z", "1970-01-01T00:00:00.008Z"],
         EX + "s##": ["1970-01-01T00:00:00.004Z", "1970-01-01T00:00:00.008Z"],
     }
+
+
+PUBLISHES = f"REGISTER STREAM out AS CONSTRUCT {{ ?s a <{EX}U> }} FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s ?p ?o }}"
+
+
+@pytest.mark.parametrize(
+    "unwritable", ["queries/.registry.json.new", ".catalogue.json.new", ".catalogue.copy.json.new"]
+)
+def test_a_query_that_could_not_be_written_down_is_not_there_and_one_that_could_not_be_removed_is(
+    unwritable: str, opened: Callable[..., SteppedBackend], stepped: SteppedBackend, tmp_path: Path
+) -> None:
+    stepped.register("kept", EVERY_2)
+    stepped.register("replaced", EVERY_2)
+
+    def kept() -> tuple[object, ...]:
+        catalogue = read_catalogue(tmp_path / "catalogue.json")
+        return catalogue.streams, catalogue.queries, (tmp_path / "queries" / "registry.json").read_bytes()
+
+    before = kept()
+    # It cannot be written to.
+    (tmp_path / unwritable).mkdir()
+    for name, text in (("new", EVERY_3), ("replaced", EVERY_3), ("out", PUBLISHES)):
+        with pytest.raises(OSError, match="directory"):
+            stepped.register(name, text)
+    with pytest.raises(OSError, match="directory"):
+        stepped.backend.remove("kept")
+    described = {query.name: query.query.text for query in stepped.backend.queries()}
+    assert described == {"kept": EVERY_2, "replaced": EVERY_2}
+    assert kept() == before
+    (tmp_path / unwritable).rmdir()
+    post(stepped, 1, 3, 5)
+    stepped.run()
+    assert set(stepped.answers("replaced")) == set(stepped.answers("kept")) == {2, 4}
+    stepped = opened()
+    assert {query.name: query.query.text for query in stepped.backend.queries()} == described
+    stepped.register("out", PUBLISHES)
+    stepped.backend.remove("kept")
+    assert {query.name for query in stepped.backend.queries()} == {"out", "replaced"}
