@@ -47,10 +47,10 @@ class RequestCounter:
 
 
 _REASONS = (
-    "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
+    "connections", "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
     "malformed_credentials", "no_token",
-    "query_memory", "query_timeout", "readers", "result_too_large", "storage_full", "too_complex", "too_large",
-    "unknown_host", "update_memory", "update_timeout", "updates",
+    "query_memory", "query_timeout", "readers", "result_too_large", "slow_request", "storage_full", "too_complex",
+    "too_large", "unknown_host", "update_memory", "update_timeout", "updates",
 )  # fmt: skip
 """Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -29,11 +30,13 @@ _COMING = (h11.IDLE, h11.SEND_BODY)
 class Connections:
     """The limits of the connections of one server, and which of them wait for a request, or the rest of one.
 
-    ``waiting`` has the one that has waited longest first.
+    ``waiting`` has the one that has waited longest first. ``refused`` is told the reason of each request that is not
+    answered for these limits, as refusals are counted by.
     """
 
     request_seconds: float
     most: int
+    refused: Callable[[str], None]
     waiting: dict[Connection, None] = field(default_factory=dict)
 
     def protocol(self) -> Any:
@@ -65,8 +68,10 @@ class Connection(H11Protocol):
         if len(self.connections) > self._limits.most:
             oldest = next(iter(self._limits.waiting), None)
             if oldest is None:
+                self._limits.refused("connections")
                 self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"there are {self._limits.most} connections already")
                 return
+            self._limits.refused("connections")
             oldest.end("a newer connection needs the place of this one, whose request had not come whole")
         self._watch()
 
@@ -113,6 +118,8 @@ class Connection(H11Protocol):
         if left > 0:
             self._timer = self.loop.call_later(left, self._check)
         else:
+            if self._received or self._state is not h11.IDLE:
+                self._limits.refused("slow_request")
             self.end(
                 f"the request did not come whole within {self._limits.request_seconds:g} s, and a second more for each "
                 f"{LEAST_PACE} bytes of it"

@@ -9,16 +9,20 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Generator
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import click
 import psutil
 import uvicorn
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint.server.connection import Connections
 from endpoint.server.sockets import connections_possible
+from endpoint.server.targets import AbsoluteTargets
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.errors import ProtocolError
 
@@ -49,10 +53,15 @@ class Server(uvicorn.Server):
         on_stop: Callable[[], None] | None = None,
     ) -> None:
         self._failure: BaseException | None = None
+        connections = Connections(
+            settings.request_timeout,
+            connections_possible(settings.max_connections),
+            refused=partial(_count_refusal, app),
+        )
         super().__init__(
             uvicorn.Config(
-                self._watching_start(app),
-                http=Connections(settings.request_timeout, connections_possible(settings.max_connections)).protocol(),
+                AbsoluteTargets(self._watching_start(app)),
+                http=connections.protocol(),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -120,6 +129,12 @@ class Server(uvicorn.Server):
         finally:
             for sig, handler in handlers.items():
                 signal.signal(sig, handler)
+
+
+def _count_refusal(app: ASGIApp, reason: str) -> None:
+    # What is around one of ours has metrics of its own.
+    if isinstance(app, Starlette):
+        services_of(app).refusals[reason] += 1
 
 
 def end_now(code: int) -> None:

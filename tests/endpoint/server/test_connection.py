@@ -80,7 +80,8 @@ class Door:
         self.left = 0
         self.read = asyncio.Event()
         self.read.set()
-        self.limits = Connections(SECONDS, most)
+        self.refused: list[str] = []
+        self.limits = Connections(SECONDS, most, self.refused.append)
         self.state = ServerState()
         self.config = uvicorn.Config(self.app, log_config=None, lifespan="off", ws="none", interface="asgi3")
         self.config.load()
@@ -144,6 +145,7 @@ def test_a_request_that_stops_is_ended_after_its_time(sent: bytes) -> None:
         assert transport.is_closing()
         status, detail = problem(transport)
         assert (status, "20 s" in detail) == (408, True)
+        assert door.refused == ["slow_request"]
         assert door.left == (HEAD + b"\r\n" in sent)
         assert transport.written.count(b"HTTP/1.1") == 1
         assert not door.limits.waiting
@@ -156,7 +158,7 @@ def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
         door = Door()
         _, transport = door.connect()
         door.clock.pass_by(SECONDS + 1)
-        assert (transport.is_closing(), transport.written) == (True, b"")
+        assert (transport.is_closing(), transport.written, door.refused) == (True, b"", [])
 
     run(check)
 
