@@ -6,6 +6,8 @@ import fcntl
 import os
 import sys
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,16 +39,21 @@ def doctor(data: Path, repair: bool) -> None:
     """
     if not data.is_dir():
         raise click.ClickException(f"{data} is no directory")
-    in_use = _in_use(data)
-    if repair and in_use:
-        raise click.ClickException(f"a server is using {data}: stop it first, or look without --repair")
     # Importing it takes a while; wrong options need not wait for that.
     from spark_backend.doctor import look, mend
 
     if repair:
-        mend(data)
-    findings = [*look(data), *([] if in_use else _store(data / "store"))]
-    if in_use:
+        (data / "store").mkdir(exist_ok=True)
+        with _alone(data) as alone:
+            if not alone:
+                raise click.ClickException(f"a server is using {data}: stop it first, or look without --repair")
+            mend(data)
+            findings = [*look(data), *_store(data / "store")]
+    else:
+        with _alone(data) as alone:
+            pass  # let go at once: a server may be started meanwhile
+        findings = [*look(data), *(_store(data / "store") if alone else [])]
+    if not alone:
         click.echo("a server is using the directory: its store was not looked at", err=True)
     if for_a_person():
         console().print(_table(findings) if findings else "nothing is wrong")
@@ -107,19 +114,23 @@ def restore(source: Path, data: Path) -> None:
         raise click.ClickException(f"{source} was restored, but is not whole")
 
 
-def _in_use(data: Path) -> bool:
-    """Whether a server has the data directory: then it holds the directory of the store."""
+@contextmanager
+def _alone(data: Path) -> Iterator[bool]:
+    """Have the data directory as a server has it, by the directory of its store; False if one has it already."""
     try:
         store = os.open(data / "store", os.O_RDONLY)
     except FileNotFoundError:
-        return False
+        yield True
+        return
     try:
-        fcntl.flock(store, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        try:
+            fcntl.flock(store, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(store)
-    return False
 
 
 def _store(directory: Path) -> list[Finding]:

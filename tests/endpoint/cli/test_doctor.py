@@ -70,6 +70,29 @@ def test_a_whole_directory_has_nothing_wrong(data: Path) -> None:
     assert run("doctor", "--data", data / "nowhere").exit_code == 1
 
 
+def test_while_it_mends_no_server_gets_the_directory_and_it_gets_none_that_a_server_has(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def mend(root: Path) -> None:
+        with pytest.raises(OSError, match="another server, or a doctor that repairs") as refused:
+            GraphStore(root / "store")
+        said.append(str(refused.value))
+
+    monkeypatch.setattr("spark_backend.doctor.mend", mend)
+    assert run("doctor", "--data", data, "--repair").exit_code == 0
+    assert len(said) == 1
+    store = GraphStore(data / "store")
+    assert "a server is using" in run("doctor", "--data", data, "--repair").output
+    assert len(said) == 1
+    store.close()
+    # Also where there is no store yet.
+    shutil.rmtree(data / "store")
+    assert run("doctor", "--data", data, "--repair").exit_code == 0
+    assert len(said) == 2
+
+
 def test_each_damage_is_named_and_what_can_be_mended_is(data: Path) -> None:
     log = data / "streams" / "s.1"
     path = segment_path(log, 1)
