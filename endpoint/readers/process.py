@@ -42,7 +42,7 @@ class ReaderProcess:
         self._memory = memory
         self._decoder = FrameDecoder()
         self._asked = True
-        self._stood_still = False
+        self._stood_still = self._killed = False
         self.snapshots: list[Snapshot] = []
         self.copied: Snapshot | None = None
 
@@ -71,7 +71,7 @@ class ReaderProcess:
         self._asked = False
 
     async def ask(self, asked: Asked) -> None:
-        """Put a question; its answer comes by ``receive``. Raises ReaderEnded or QueryMemoryExceeded."""
+        """Put a question; its answer comes by ``receive``. Raises ReaderEnded, QueryMemoryExceeded or Unavailable."""
         self._asked = True
         try:
             await asyncio.get_running_loop().sock_sendall(self._socket, asked.encoded())
@@ -81,7 +81,7 @@ class ReaderProcess:
     async def receive(self) -> Frame:
         """The next frame. Cancelled, it may lose one.
 
-        Raises ReaderEnded or QueryMemoryExceeded when the process has ended.
+        Raises ReaderEnded, QueryMemoryExceeded or Unavailable when the process has ended.
         """
         loop = asyncio.get_running_loop()
         while (received := self._decoder.next()) is None:
@@ -99,10 +99,17 @@ class ReaderProcess:
     def _ended(self) -> ProtocolError:
         if self._stood_still:
             return Unavailable("the process that evaluated the query stood still and is replaced: ask again")
+        if self._killed:
+            return Unavailable("the endpoint is being stopped: ask again when it is back")
         how = self._process.how_it_ended()
         # What allocates in vain aborts: nothing else in a reader does.
         if self._memory is not None and self._process.exit_code == -signal.SIGABRT:
             return QueryMemoryExceeded.of(self._memory)
+        if self._process.exit_code == -signal.SIGKILL:
+            return Unavailable(
+                "the process that evaluated the query was ended from outside (SIGKILL), as the system does where "
+                "memory runs out: ask again"
+            )
         return ReaderEnded(
             f"the process that evaluated the query {how}: the query may be nested too deeply, or need more memory "
             "than there is; others are not affected"
@@ -118,8 +125,8 @@ class ReaderProcess:
             self._socket.close()
 
     def kill(self, *, frozen: bool = False) -> None:
-        """End the process at once; whoever waits for its answer gets ReaderEnded (``frozen``: Unavailable)."""
-        self._stood_still = self._stood_still or frozen
+        """End the process at once; whoever waits for its answer gets Unavailable."""
+        self._stood_still, self._killed = self._stood_still or frozen, True
         self._process.kill()
 
     def reap(self) -> None:

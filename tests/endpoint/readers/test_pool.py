@@ -271,6 +271,19 @@ def test_a_process_that_ends_fails_its_own_query_and_no_other(tmp_path: Path) ->
     run(main())
 
 
+def test_whose_process_is_killed_from_outside_may_ask_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path, 2) as endpoint:
+            endpoint.store.update(numbers())
+            failing = asyncio.ensure_future(endpoint.whole(RUNAWAY))
+            await until(lambda: endpoint.readers.answering)
+            os.kill(endpoint.readers.answering[0], signal.SIGKILL)
+            with pytest.raises(Unavailable, match=r"SIGKILL.*ask again"):
+                await failing
+
+    run(main())
+
+
 def test_an_idle_process_that_ends_fails_nobody(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 1) as endpoint:
@@ -524,7 +537,7 @@ def test_at_the_end_no_process_is_left_and_whoever_waits_is_told(tmp_path: Path)
             await endpoint.readers.stop()
             assert not any(map(there, pids))
             ended, told = await asyncio.gather(*asked, return_exceptions=True)
-            assert isinstance(ended, ReaderEnded)
+            assert isinstance(ended, Unavailable)
             assert isinstance(told, Unavailable)
             with pytest.raises(Unavailable):
                 await endpoint.whole(ASK)
