@@ -13,12 +13,14 @@ class Change:
     """An update, all of it or nothing; it loads nothing and asks no service.
 
     ``graph``: whether this named graph was there before is part of the answer; ``required``: if not, nothing is done.
+    ``there``: nothing is done either unless it was, or (False) if it was.
     """
 
     text: str
     base: str | None = None
     graph: str | None = None
     required: bool = False
+    there: bool | None = None
 
     def encoded(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")

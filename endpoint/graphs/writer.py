@@ -34,6 +34,7 @@ from endpoint.processes.relayed_error import problem_frame
 from protocol.child_bounds import bound_memory, lift_memory_bound
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.preconditions import Precondition
 from protocol.sparql.lexemes import lexemes
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.syntax import update_error
@@ -96,6 +97,7 @@ class Writer:
     def _change(self, asked: Frame) -> Frame:
         change = Change.decoded(asked)
         there = change.graph is None or self._oxigraph.contains_named_graph(ox.NamedNode(change.graph))
+        Precondition(change.there).require(there, f"the graph <{change.graph}>")
         if change.required and not there:
             raise NotFound(f"there is no graph <{change.graph}>")
         last = f"INSERT {{}} WHERE {{ FILTER({self._last}()) }}"

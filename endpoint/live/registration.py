@@ -14,11 +14,13 @@ from protocol.errors import Conflict, NotFound
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
+from protocol.preconditions import Precondition
 from protocol.time import FIRST_INSTANT, Instant
 
 OVERDUE_SECONDS = 10.0
 """While evaluations have been due for longer, whoever registers a query is warned."""
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
+_ANY = Precondition()
 
 
 async def located(hub: Hub, query: ContinuousQuery, base_urls: Iterable[str]) -> ContinuousQuery:
@@ -37,17 +39,23 @@ async def located(hub: Hub, query: ContinuousQuery, base_urls: Iterable[str]) ->
 
 
 async def put_query(
-    hub: Hub, name: str, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS
+    hub: Hub,
+    name: str,
+    query: ContinuousQuery,
+    since: Instant | None,
+    limits: EvaluationLimits = NO_LIMITS,
+    condition: Precondition = _ANY,
 ) -> bool:
     """Create the standing query, or replace the one of this name; True if it is new.
 
     One evaluation may take what the ``limits`` say, or the settings if that is less.
     The very query that runs already goes on running; one that has failed is started again.
-    Raises what registering it raises, with nothing changed.
+    Raises what registering it raises, and PreconditionFailed, with nothing changed.
     """
     _refuse_reserved(name)
     async with hub.lock(name):
         existing = await _standing(hub, name)
+        condition.require(existing is not None, f"the query {name}")
         if existing is None:
             await _register(hub, name, query, since, limits, None)
             return True
@@ -78,9 +86,10 @@ async def register_query(
         return name, False
 
 
-async def remove_query(hub: Hub, name: str) -> None:
-    """End the standing query; its listeners are told. Raises NotFound."""
+async def remove_query(hub: Hub, name: str, condition: Precondition = _ANY) -> None:
+    """End the standing query; its listeners are told. Raises NotFound, PreconditionFailed."""
     async with hub.lock(name):
+        condition.require(await _standing(hub, name) is not None, f"the query {name}")
         await standing_query(hub, name)
         await hub.threads.run(hub.backend.remove, name)
         hub.end(name, "the query was removed")

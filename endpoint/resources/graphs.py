@@ -23,6 +23,7 @@ from protocol.formats.document_checks import check_document
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
+from protocol.preconditions import Precondition
 from protocol.sparql.dataset import require_absolute
 from protocol.sparql.request import decode_form
 
@@ -61,8 +62,11 @@ async def graphs(request: Request) -> Response:
     if request.method in ("GET", "HEAD"):
         question = GraphQuestion(_required(graph).iri, chosen_type(request, GRAPH_OFFERS))
         return AnswerResponse(services.readers, question, services.query_limits)
+    condition = Precondition.of(request.headers)
+    if graph is not None and graph.iri is None:
+        condition.require(True, "the default graph")
     if request.method == "DELETE":
-        await services.changes.make(_removal(_required(graph)))
+        await services.changes.make(_removal(_required(graph), condition))
         return Response(status_code=204)
     put = request.method == "PUT"
     content_type = request.headers.get("content-type")
@@ -72,7 +76,7 @@ async def graphs(request: Request) -> Response:
     if graph is None and request.method == "POST":
         graph = GraphName(f"{url}/{uuid.uuid4()}")
     graph = _required(graph)
-    change = await services.threads.run(_written, graph, content_type, body, put, url)
+    change = await services.threads.run(_written, graph, content_type, body, put, url, condition)
     if await services.changes.make(change):
         return Response(status_code=204)
     return Response(status_code=201, headers={"Location": _location(graph, url)})
@@ -123,13 +127,15 @@ def _syntax(header: str | None, of: str = "the request") -> RdfSyntax:
     return GRAPH_BODY_TYPES[media_type]
 
 
-def _removal(graph: GraphName) -> Change:
+def _removal(graph: GraphName, condition: Precondition) -> Change:
     if graph.iri is None:
         return Change("CLEAR DEFAULT")
-    return Change(f"DROP SILENT GRAPH {graph.oxigraph}", graph=graph.iri, required=True)
+    return Change(f"DROP SILENT GRAPH {graph.oxigraph}", graph=graph.iri, required=True, there=condition.there)
 
 
-def _written(graph: GraphName, content_type: str | None, body: bytes, put: bool, graphs_url: str) -> Change:
+def _written(
+    graph: GraphName, content_type: str | None, body: bytes, put: bool, graphs_url: str, condition: Precondition
+) -> Change:
     """One update, which is one transaction: nobody sees the graph emptied and not yet filled."""
     triples = [
         triple
@@ -141,7 +147,7 @@ def _written(graph: GraphName, content_type: str | None, body: bytes, put: bool,
         return Change(f"{'CLEAR DEFAULT ; ' if put else ''}INSERT DATA {{\n{data}}}")
     name = graph.oxigraph
     before = f"DROP SILENT GRAPH {name} ; CREATE GRAPH {name}" if put else f"CREATE SILENT GRAPH {name}"
-    return Change(f"{before} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}", graph=graph.iri)
+    return Change(f"{before} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}", graph=graph.iri, there=condition.there)
 
 
 def _location(graph: GraphName, graphs_url: str) -> str:

@@ -22,6 +22,7 @@ from protocol.formats.negotiation import UnsupportedMediaType, media_type_of
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import checked_name
+from protocol.preconditions import Precondition
 
 MAXIMUM_TEXT = 4 * 1024 * 1024
 """Bytes of a query's text."""
@@ -61,6 +62,7 @@ class QueryResource(HTTPEndpoint):
         """
         services, name = services_of(request.app), checked_name(request.path_params["name"])
         hub, settings = services.hub, services.settings
+        condition = Precondition.of(request.headers)
         since, limits = since_parameter(request), limits_parameters(request)
         body = await read_body(request, min(MAXIMUM_TEXT, settings.max_request_bytes))
         text = _text(request.headers.get("content-type", ""), body)
@@ -72,14 +74,15 @@ class QueryResource(HTTPEndpoint):
                 "add FROM NAMED WINDOW or FROM STREAM, or ask it once at /sparql"
             )
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
-        new = await put_query(hub, name, query, since, limits)
+        new = await put_query(hub, name, query, since, limits, condition)
         response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))
         response.headers["Location"] = f"{mounted_at(request)}/queries/{name}"
         return response
 
     async def delete(self, request: Request) -> Response:
         """End a standing query."""
-        await remove_query(services_of(request.app).hub, checked_name(request.path_params["name"]))
+        name, condition = checked_name(request.path_params["name"]), Precondition.of(request.headers)
+        await remove_query(services_of(request.app).hub, name, condition)
         return Response(status_code=204)
 
 

@@ -21,6 +21,7 @@ from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
 from protocol.names import checked_name
+from protocol.preconditions import Precondition
 from protocol.streams import StreamDamage, StreamDescription
 
 _MAXIMUM_SETTINGS = 64 * 1024
@@ -85,6 +86,7 @@ class StreamResource(HTTPEndpoint):
         hub = services.hub
         body = await read_body(request, _MAXIMUM_SETTINGS)
         existing = await _existing(hub, name)
+        Precondition.of(request.headers).require(existing is not None, f"the stream {name}")
         # Without an IRI in the body an existing stream keeps its own, whatever it is.
         default = f"{services.settings.base_url}/streams/{name}" if existing is None else existing.settings.iri
         settings = parse_stream_settings(body, default_iri=default)
@@ -96,6 +98,9 @@ class StreamResource(HTTPEndpoint):
     async def delete(self, request: Request) -> Response:
         """End the stream, and drop what is in it."""
         hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
+        condition = Precondition.of(request.headers)
+        if condition != Precondition():
+            condition.require(await _existing(hub, name) is not None, f"the stream {name}")
         await hub.threads.run(hub.backend.delete_stream, name)
         return Response(status_code=204)
 

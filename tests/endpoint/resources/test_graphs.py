@@ -59,6 +59,25 @@ def test_put_creates_then_replaces(client: TestClient, backend: FakeBackend) -> 
     assert backend.calls == ["store_changed", "store_changed"]
 
 
+def test_a_graph_that_was_to_be_there_or_not_is_left_alone_where_that_is_not_so(client: TestClient) -> None:
+    there, absent = {"If-Match": "*", **TURTLE}, {"If-None-Match": "*", **TURTLE}
+    for refused in (
+        client.put("/graphs", params=ONE, content=TRIPLE, headers=there),
+        client.post("/graphs", params=ONE, content=TRIPLE, headers=there),
+        client.delete("/graphs", params=ONE, headers=there),
+        client.put("/graphs", params=DEFAULT, content=TRIPLE, headers=absent),
+        client.put("/graphs", params=ONE, content=TRIPLE, headers={"If-Match": '"tag"', **TURTLE}),
+    ):
+        assert "nothing was changed" in assert_problem(refused, 412)["detail"] or "entity tags" in refused.text
+    assert client.put("/graphs", params=ONE, content=TRIPLE, headers=absent).status_code == 201
+    assert_problem(client.put("/graphs", params=ONE, content="", headers=absent), 412)
+    assert_problem(client.delete("/graphs", params=ONE, headers={"If-Unmodified-Since": "now"}), 501)
+    assert len(lines(client, ONE)) == 1
+    assert client.post("/graphs", params=ONE, content=TRIPLE + "<a:a> <a:b> 1 .", headers=there).status_code == 204
+    assert len(lines(client, ONE)) == 2
+    assert client.delete("/graphs", params=ONE, headers=there).status_code == 204
+
+
 def test_post_merges_and_keeps_blank_nodes_apart(client: TestClient) -> None:
     for expected in (201, 204):
         response = client.post("/graphs", params=ONE, content=TRIPLE + "_:b <http://ex/p> 1 .", headers=TURTLE)

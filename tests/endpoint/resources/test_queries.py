@@ -84,6 +84,21 @@ def test_whoever_registers_a_query_is_warned_while_others_are_late(
         assert warning is None if said is None else "1 " in warning and said in warning
 
 
+def test_a_query_that_was_to_be_there_or_not_is_left_alone_where_that_is_not_so(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    there, absent = {"If-Match": "*", **SPARQL}, {"If-None-Match": "*", **SPARQL}
+    assert client.put("/queries/q", content=QUERY, headers=there).status_code == 412
+    assert client.delete("/queries/q", headers=there).status_code == 412
+    assert client.put("/queries/q", content=QUERY, headers=absent).status_code == 201
+    refused = client.put("/queries/q", content=CONSTRUCT, headers=absent)
+    assert (refused.status_code, "the query q is there already" in refused.json()["detail"]) == (412, True)
+    assert client.delete("/queries/q", headers=absent).status_code == 412
+    assert backend.calls.count("register") == 1
+    assert client.put("/queries/q", content=CONSTRUCT, headers=there).status_code == 200
+    assert client.delete("/queries/q", headers=there).status_code == 204
+
+
 def test_a_query_that_has_ended_starts_again_when_it_is_put_again(client: TestClient, backend: FakeBackend) -> None:
     client.put("/queries/q", content=QUERY, headers=SPARQL)
     backend.push(Ended("q", "over"))

@@ -31,6 +31,18 @@ def test_a_stream_is_created_once_and_found_again(client: TestClient) -> None:
     assert client.get("/streams/s").json() == created.json()
 
 
+def test_a_stream_that_was_to_be_there_or_not_is_left_alone_where_that_is_not_so(client: TestClient) -> None:
+    there, absent = {"If-Match": "*"}, {"If-None-Match": "*"}
+    assert client.put("/streams/s", headers=there).status_code == 412
+    assert client.get("/streams/s").status_code == 404
+    assert client.delete("/streams/s", headers=there).status_code == 412
+    assert client.put("/streams/s", headers=absent).status_code == 201
+    assert client.put("/streams/s", headers=absent).status_code == 412
+    assert client.delete("/streams/s", headers={"If-Match": '"tag"'}).status_code == 412
+    assert client.put("/streams/s", headers=there).status_code == 200
+    assert client.delete("/streams/s", headers=there).status_code == 204
+
+
 def test_other_settings_for_an_existing_stream_are_a_conflict_that_changes_nothing(client: TestClient) -> None:
     client.put("/streams/s", json={"time": "event", "allowedLateness": "PT5S"})
     before = client.get("/streams/s").json()
