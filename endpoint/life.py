@@ -89,6 +89,7 @@ class Life:
                 raise
             set_services(app, services)
             self._ready = True
+        services.store.watch()
         atexit.register(self._take_down)
 
     async def ensure_started(self, app: Starlette) -> None:

@@ -83,7 +83,8 @@ class GraphStore:
 
         ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated,
         and ``update_memory`` how many bytes that may take (None: any number).
-        ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened.
+        ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened; StorageFull
+        says how much room there is and has to be.
         """
         if directory is None:
             temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-store-"))
@@ -105,14 +106,17 @@ class GraphStore:
         self._matching = threading.Lock()
         self._writer: WriterProcess | None = None
         self._full: StorageFull | None = None
+        self._lost: str | None = None
         self._closed = threading.Event()
         self._viewing = threading.Lock()
         self._view: _View | None = None
         self._former_view: _View | None = None
         self._views = directory.with_name(f"{directory.name}-views")
-        self._let_go = weakref.finalize(self, os.close, _own(directory))
+        self._owned = _own(directory)
+        self._let_go = weakref.finalize(self, os.close, self._owned)
         try:
             shutil.rmtree(self._views, ignore_errors=True)
+            _require_space(directory)
             oxigraph = _opened(directory)
             for path in load:
                 _load(oxigraph, path)
@@ -238,6 +242,32 @@ class GraphStore:
         full = self._full
         return None if full is None else full.detail
 
+    @property
+    def lost(self) -> str | None:
+        """That somebody has removed or replaced the directory, and what to do, as ``watch`` or a change has seen it."""
+        return self._lost
+
+    def watch(self) -> None:
+        """See every second, until the end, to the directory being there."""
+        threading.Thread(target=self._watch, name="store-watch", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(_RETRY_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            there = os.path.samestat(os.fstat(self._owned), os.stat(self._directory))
+            there = there and (self._directory / "CURRENT").exists()
+        except OSError:
+            there = False
+        if not there and self._lost is None and not self._closed.is_set():
+            self._lost = (
+                f"the directory {self._directory} was removed or replaced while the server runs: the graphs cannot be "
+                "changed any more; stop the server, and restore them from a backup"
+            )
+            logger.error("%s", self._lost)
+
     def recover(self) -> bool:
         """Go on if there is room again; False while there is not. It is done by itself, every second."""
         with self._state:
@@ -250,6 +280,11 @@ class GraphStore:
     def _started_writer(self) -> WriterProcess:
         if self._closed.is_set():
             raise _stopping()
+        self._look()
+        if self._lost is not None:
+            # A writer would make an empty store there, or write to files that nobody will find again.
+            self._end_writer()
+            raise Unavailable(self._lost)
         if self._writer is None:
             try:
                 if self._full is not None:
@@ -263,7 +298,7 @@ class GraphStore:
 
     def _require_room(self) -> None:
         """Raises StorageFull unless there is room for what opening the store writes, and some more."""
-        needed = _SPARE_BYTES + 2 * sum(log.stat().st_size for log in self._directory.glob("*.log"))
+        needed = _needed(self._directory)
         probe = self._directory.with_name(f"{self._directory.name}-room")
         try:
             if shutil.disk_usage(self._directory).free < needed:
@@ -422,9 +457,25 @@ def _own(directory: Path) -> int:
     except OSError as error:
         os.close(owned)
         raise OSError(
-            f"the store in {directory} cannot be opened (another server is using this data directory): {error}"
+            f"the store in {directory} cannot be opened (another server, or a doctor that repairs, is using this data "
+            f"directory): {error}"
         ) from error
     return owned
+
+
+def _require_space(directory: Path) -> None:
+    """Raises StorageFull unless there is space for what opening the store, and what else a start does, will write."""
+    free, needed = shutil.disk_usage(directory).free, _needed(directory)
+    if free < needed:
+        raise StorageFull(
+            f"the disk of {directory} has {free / 2**20:.1f} MiB left, and a start needs {needed / 2**20:.1f} MiB "
+            "there: make room, then start again"
+        )
+
+
+def _needed(directory: Path) -> int:
+    """Bytes that opening the store may write, and some more."""
+    return _SPARE_BYTES + 2 * sum(log.stat().st_size for log in directory.glob("*.log"))
 
 
 def _opened(directory: Path) -> ox.Store:

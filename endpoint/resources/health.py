@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from endpoint.graphs.store import GraphStore
 from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.limits import QueryLimits
@@ -32,15 +33,12 @@ class UnknownPart(ProtocolError):
 async def health(request: Request) -> Response:
     """200 while the process can serve, 503 once the backend has failed; ``ready`` once queries are evaluated."""
     services = services_of(request.app)
-    reported, full = services.backend.health(), services.store.full
+    reported = services.backend.health()
     document = {
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",
         "backend": {"state": reported.state, "detail": reported.detail},
-        "store": {
-            "state": "ok" if full is None else "full",
-            "detail": "the graphs can be changed" if full is None else full,
-        },
+        "store": _store(services.store),
         **({"warnings": list(reported.warnings)} if reported.warnings else {}),
     }
     return _response(document, 503 if reported.state == "failed" else 200)
@@ -87,6 +85,14 @@ async def _one_shot(services: Services) -> dict[str, Any]:
     except (ProtocolError, OSError) as error:
         return {"ready": False, "detail": str(error)}
     return {"ready": True, "detail": "queries are answered"}
+
+
+def _store(store: GraphStore) -> dict[str, str]:
+    """Whether the graphs can be changed."""
+    for state, detail in (("lost", store.lost), ("full", store.full)):
+        if detail is not None:
+            return {"state": state, "detail": detail}
+    return {"state": "ok", "detail": "the graphs can be changed"}
 
 
 def _response(document: Mapping[str, Any], status: int) -> Response:

@@ -46,6 +46,21 @@ def fill(file: Path) -> None:
             other.write(bytes(4096))
 
 
+def test_a_server_does_not_start_on_a_full_disk_and_says_what_it_needs(disk: Path) -> None:
+    with running_server(data=disk / "data"):
+        pass
+    with pytest.raises(OSError, match="No space left"):
+        fill(disk / "other")
+    serve = [sys.executable, "-m", "endpoint.cli", "serve", "--port", "0", "--data", str(disk / "data")]
+    ended = subprocess.run(serve, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert f"the disk of {disk}/data/store has 0.0 MiB left, and a start needs 16." in ended.stderr
+    assert "Traceback" not in ended.stderr
+    (disk / "other").unlink()
+    with running_server(data=disk / "data") as running:
+        assert httpx.post(f"{running.url}/sparql", data={"update": SMALL}).status_code == 204
+
+
 def test_a_full_disk_is_507_and_all_goes_on_when_there_is_room(disk: Path) -> None:
     with running_server(data=disk / "data") as running, httpx.Client(base_url=running.url, timeout=60) as client:
 

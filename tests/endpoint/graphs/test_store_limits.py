@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -169,6 +172,56 @@ def test_a_full_disk_changes_nothing_is_said_and_ends(tmp_path: Path) -> None:
     assert (store.version, len(set(store.quads()))) == (before[0] + 1, 2)
     store.close()
     assert len(set(GraphStore(tmp_path / "store").quads())) == 2
+
+
+@pytest.mark.parametrize("what", ["removed", "emptied", "replaced"])
+def test_a_store_whose_directory_is_lost_is_changed_no_more_and_says_so(what: str, tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(numbers())
+    writer, version = pid_of_writer(store), store.version
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    if what != "removed":
+        (tmp_path / "store").mkdir()
+    if what == "replaced":
+        GraphStore(tmp_path / "store").close()
+    if what == "emptied":
+        (tmp_path / "store").rmdir()
+        (tmp_path / "elsewhere").rename(tmp_path / "store")
+        for file in (tmp_path / "store").iterdir():
+            file.unlink()
+    before = sorted((tmp_path / "store").glob("*"))
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"removed or replaced while the server runs.*backup"):
+            store.update(SMALL)
+    assert "restore them from a backup" in (store.lost or "")
+    assert not there(writer)
+    assert store.version == version
+    store.close()
+    assert sorted((tmp_path / "store").glob("*")) == before
+
+
+def test_a_store_that_is_watched_says_that_it_is_lost_without_being_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("endpoint.graphs.store._RETRY_SECONDS", 0.01)
+    store = GraphStore(tmp_path / "store")
+    store.watch()
+    shutil.rmtree(tmp_path / "store")
+    deadline = time.monotonic() + 10
+    while store.lost is None:
+        assert time.monotonic() < deadline
+    store.close()
+
+
+def test_a_start_without_room_ends_with_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    GraphStore(tmp_path / "store").close()
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=3 * 2**20))
+    with pytest.raises(
+        StorageFull, match=rf"the disk of {tmp_path}/store has 3.0 MiB left, and a start needs 16.\d MiB"
+    ):
+        GraphStore(tmp_path / "store")
+    monkeypatch.undo()
+    GraphStore(tmp_path / "store").close()
 
 
 def test_what_was_changed_before_the_disk_was_full_can_be_read(tmp_path: Path) -> None:
