@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from protocol.language.model import Form
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
-from spark_backend.answers.solutions import BindingWriter, descriptions, instantiate
+from spark_backend.answers.solutions import bindings, descriptions, instantiate
 from spark_backend.answers.sums import Row
 from spark_backend.compiler.plan import Plan
 
 
-def answers_of_rows(
-    writer: BindingWriter, plans: Sequence[Plan], instants: Sequence[Instant], rows: Sequence[Row]
-) -> list[list[Answer]]:
+def answers_of_rows(plans: Sequence[Plan], instants: Sequence[Instant], rows: Sequence[Row]) -> list[list[Answer]]:
     """For each of the plans, which have one shape, its answers in order of the instants.
 
     ``rows`` are ``(instant, place of the plan, term or None, …)``, those of an answer together and in order.
@@ -27,7 +25,7 @@ def answers_of_rows(
     sizes = Counter((row[0], row[1]) for row in rows)
     columns = list(zip(*rows, strict=True))[2:] if rows else []
     names = [json.dumps(variable, ensure_ascii=False) for variable in plans[0].variables]
-    solutions = writer.bindings(names, columns, len(rows)) if rows else []
+    solutions = bindings(names, columns, len(rows)) if rows else []
     answers, first = {}, 0
     for (instant, member), size in sizes.items():
         answers[instant, member] = Answer(

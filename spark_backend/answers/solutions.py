@@ -12,52 +12,37 @@ from collections.abc import Sequence
 from protocol.terms import term_to_json
 from protocol.time import Instant
 
-_REMEMBERED = 200_000
 
+def bindings(keys: Sequence[str], columns: Sequence[Sequence[str | None]], count: int) -> list[str]:
+    """Solution mappings as JSON objects (SPARQL 1.1 Query Results JSON Format, 3.2): ``count`` of them, by column.
 
-class BindingWriter:
-    """Writes solution mappings as JSON objects (SPARQL 1.1 Query Results JSON Format, 3.2)."""
-
-    def __init__(self) -> None:
-        self._terms: dict[str, str] = {}
-
-    def bindings(self, keys: Sequence[str], columns: Sequence[Sequence[str | None]], count: int) -> list[str]:
-        """Binding objects of ``count`` solutions, given by column.
-
-        ``keys`` are the variables' names as JSON strings; unbound ones are left out of their objects.
-        """
-        written = [self._members(key, column) for key, column in zip(keys, columns, strict=True)]
-        if not written:
-            return ["{}"] * count
-        if any("" in column for column in written):
-            return ["{" + ",".join(filter(None, row)) + "}" for row in zip(*written, strict=True)]
-        return ["{" + ",".join(row) + "}" for row in zip(*written, strict=True)]
-
-    def _members(self, key: str, column: Sequence[str | None]) -> list[str]:
-        """The member of each object, "" where the variable is unbound."""
-        known, members = self._terms, []
-        for term in column:
-            if term is None:
-                members.append("")
-                continue
-            text = known.get(term)
-            if text is None:
-                text = _write(term)
-                if len(known) >= _REMEMBERED:
-                    known.clear()
-                if len(term) < 1000:  # a long literal is hardly the same one twice
-                    known[term] = text
-            members.append(f"{key}:{text}")
-        return members
+    ``keys`` are the variables' names as JSON strings; unbound ones are left out of their objects.
+    """
+    written = [
+        ["" if term is None else f"{key}:{_write(term)}" for term in column]
+        for key, column in zip(keys, columns, strict=True)
+    ]
+    if not written:
+        return ["{}"] * count
+    if any("" in column for column in written):
+        return ["{" + ",".join(filter(None, row)) + "}" for row in zip(*written, strict=True)]
+    return ["{" + ",".join(row) + "}" for row in zip(*written, strict=True)]
 
 
 def _write(term: str) -> str:
     if "\\" not in term and term.isprintable():  # nothing to escape, in either format
         if term[0] == "<":
             return f'{{"type":"uri","value":"{term[1:-1]}"}}'
-        lexical, typed, datatype = term[1:-1].rpartition('"^^<')
-        if typed and term[0] == '"':
-            return f'{{"type":"literal","value":"{lexical}","datatype":"{datatype}"}}'
+        if term[0] == "_":
+            return f'{{"type":"bnode","value":"{term[2:]}"}}'
+        if term[0] == '"':
+            lexical, typed, datatype = term[1:-1].rpartition('"^^<')
+            if typed:
+                return f'{{"type":"literal","value":"{lexical}","datatype":"{datatype}"}}'
+            lexical, _, language = term[1:].rpartition('"')
+            if not language:
+                return f'{{"type":"literal","value":"{lexical}"}}'
+            return f'{{"type":"literal","value":"{lexical}","xml:lang":"{language[1:]}"}}'
     return json.dumps(term_to_json(term), ensure_ascii=False, separators=(",", ":"))
 
 

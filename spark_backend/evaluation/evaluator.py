@@ -20,10 +20,10 @@ from protocol.errors import ProtocolError
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
-from spark_backend.answers.solutions import BindingWriter
 from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
-from spark_backend.evaluation.prelude import install, install_function
+from spark_backend.evaluation.database import connect, is_worn
+from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
@@ -60,28 +60,19 @@ class Evaluator:
         self._budget = budget
         self.at_once = math.inf
         self._registry = Registry(layout.queries)
-        self._connection = duckdb.connect(
-            config={
-                "threads": 1,
-                "memory_limit": f"{budget.memory}B",
-                "temp_directory": str(spill or layout.spill("here")),
-                "max_temp_directory_size": f"{budget.memory}B",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-            }
-        )
-        self._connection.execute("SET ieee_floating_point_ops = true")
-        install(self._connection)
+        self._spill = spill or layout.spill("here")
+        self._connection = connect(budget.memory, self._spill)
         self._sites = sites
         self._has_translation = has_translation
         self._functions: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics)
         self._prepared: dict[str, PreparedQuery] = {}
-        self._writer = BindingWriter()
 
     def refresh(self) -> None:
         """See what has been appended to the logs since."""
         self._tables.refresh()
+        if is_worn(self._connection, self._tables.static_rows):
+            self._renew()
 
     def evaluate(self, due: Iterable[Due]) -> Iterator[tuple[str, Answer]]:
         """The answers that are due, (key, answer), those of a query in order of their instants.
@@ -160,6 +151,14 @@ class Evaluator:
             self._prepared[name] = query
         return query
 
+    def _renew(self) -> None:
+        """Go on with a new database; of what this evaluator keeps, only the rows of the logs stay."""
+        self._connection.close()
+        self._prepared.clear()
+        self._functions.clear()
+        self._connection = connect(self._budget.memory, self._spill)
+        self._tables.move_to(self._connection)
+
     def _forget(self) -> None:
         """Let go of all prepared queries and their functions; those that go on are read again."""
         self._prepared.clear()
@@ -219,7 +218,7 @@ class Evaluator:
             alone=len(members) == len(instants) == 1,
         )
         rows = finish_sums(query.plan, self._connection.execute(sql).fetchall())
-        answers = answers_of_rows(self._writer, [member.plan for _, member in members], instants, rows)
+        answers = answers_of_rows([member.plan for _, member in members], instants, rows)
         read = {instant: sum(tables.size(window, instant) for window in windows) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [

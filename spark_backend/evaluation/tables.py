@@ -46,6 +46,7 @@ class EvaluationTables:
         self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
         self._members: OrderedDict[str, str] = OrderedDict()
         self._static_files: dict[str, str] = {}
+        self._static_rows: dict[str, int] = {}
         self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
         self._views: set[str] = set()
@@ -61,6 +62,21 @@ class EvaluationTables:
                 reader.refresh()
             except (NotFound, Unavailable):
                 del self._readers[log]
+
+    @property
+    def static_rows(self) -> int:
+        """How many rows the static patterns' tables have, which are what takes long to make."""
+        return sum(self._static_rows.values())
+
+    def move_to(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make tables in another database from now on, all of them anew; what was read of the logs stays."""
+        self._connection = connection
+        for kept in (self._windows, self._instants, self._members, self._static_joins):
+            kept.clear()
+        self._static_files.clear()
+        self._static_rows.clear()
+        self._sizes.clear()
+        self._views.clear()
 
     def reader(self, log: str) -> LogReader:
         """The reader of a log, by the name of its directory."""
@@ -179,6 +195,7 @@ class EvaluationTables:
             finally:
                 self._connection.unregister("static_rows")
         self._static_files[table] = file
+        self._static_rows[table] = rows.num_rows
 
     def static_join(self, select: str, files: Mapping[str, str]) -> str:
         """A table of what a SELECT over static tables gives, made anew when one of those that it reads changes.

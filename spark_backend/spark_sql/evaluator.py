@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
-from spark_backend.answers.solutions import BindingWriter
 from spark_backend.answers.sums import finish_sums
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
@@ -63,7 +62,6 @@ class SparkSqlEvaluator:
         self._functions: set[str] = set()
         self._programs: dict[str, Program] = {}
         self._runs = itertools.count()
-        self._writer = BindingWriter()
 
     def answers(self, prepared: str, instants: Sequence[Instant], rows: int = 0) -> list[Answer]:
         """The answers of the query in this file at ascending instants; what goes wrong in one is its error.
@@ -115,7 +113,7 @@ class SparkSqlEvaluator:
         finally:
             run.close()
         rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
-        (answers,) = answers_of_rows(self._writer, [plan], instants, finish_sums(plan, rows))
+        (answers,) = answers_of_rows([plan], instants, finish_sums(plan, rows))
         return answers
 
     def _program(self, query: PreparedQuery, prefix: str) -> tuple[Program, list[str]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml_text import NotExpressible
-from spark_backend.answers.solutions import BindingWriter
+from spark_backend.answers.solutions import bindings
 from tests.protocol.formats.independent_readers import (
     READERS,
     canonical,
@@ -43,9 +43,9 @@ def document(variables: tuple[str, ...], rows: list[Row]) -> bytes:
     """An answer as an evaluation writes it, from canonical terms by column."""
     columns = [[None if row[place] is None else str(row[place]) for row in rows] for place in range(len(variables))]
     keys = [json.dumps(name, ensure_ascii=False) for name in variables]
-    bindings = ",".join(BindingWriter().bindings(keys, columns, len(rows)))
+    objects = ",".join(bindings(keys, columns, len(rows)))
     head = json.dumps(variables, ensure_ascii=False)
-    return f'{{"head":{{"vars":{head}}},"results":{{"bindings":[{bindings}]}},"evaluation":{{"time":"x"}}}}'.encode()
+    return f'{{"head":{{"vars":{head}}},"results":{{"bindings":[{objects}]}},"evaluation":{{"time":"x"}}}}'.encode()
 
 
 def n_triples(triples: list[ox.Triple]) -> bytes:

@@ -1,0 +1,52 @@
+"""What an evaluator holds is bounded, however long it goes on, and no answer tells when it began anew."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from protocol.windows.spec import TimeWindow
+from spark_backend.evaluation import database
+from tests.spark_backend.evaluation.evaluated_log import Element, Site, bindings, one_shot
+
+WINDOW = TimeWindow(20, 10, 0)
+QUERY = """SELECT ?e ?v { GRAPH <http://ex/w> { ?e <http://ex/room> ?r . ?e <http://ex/value> ?v }
+    FILTER(REGEX(STR(?e), "^http://ex/[e](0|[1-9]+)")) }"""
+
+
+def elements(count: int) -> list[Element]:
+    """One each 10 ms, each with terms that no other has."""
+    return [
+        (10 * n + 5, [(f"<http://ex/e{n}>", f"<http://ex/{p}>", f'"{n}"') for p in ("room", "value")])
+        for n in range(count)
+    ]
+
+
+def test_what_is_held_after_many_instants_with_new_terms_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_NOTES", 300)
+    site, given = Site(tmp_path), elements(80)
+    name = site.prepare("q", QUERY, WINDOW)
+    site.append(given)
+    held = []
+    for instant in range(10, 810, 10):
+        site.evaluator.refresh()
+        (answer,) = site.answers(name, [instant])
+        assert bindings(answer) == one_shot(QUERY, given, WINDOW, instant)
+        held.append(database.notes(site.evaluator._connection))
+    most_of_one = max(after - before for before, after in pairwise(held))
+    assert 0 < most_of_one < 100
+    assert max(held) <= 300 + most_of_one
+    site.close()
+
+
+def test_rows_that_take_long_to_make_anew_outweigh_notes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(database, "_NOTES", 0)
+    with database.connect(2**28, tmp_path) as connection:
+        assert not database.is_worn(connection, rows=0)
+        connection.execute("SELECT count(*) FROM range(9) a JOIN range(9) b USING (range)").fetchall()
+        assert database.is_worn(connection, rows=0)
+        assert not database.is_worn(connection, rows=1000)
