@@ -99,7 +99,7 @@ class Backend(Protocol):
     def queries(self) -> list[QueryDescription]: ...
 
     def overdue(self) -> Mapping[str, Sequence[float]]:
-        """Of each lane ("common", "own"), for how many seconds the oldest evaluation of each query has been due."""
+        """Of each lane ("common", "own", "new"), for how many seconds each query's oldest evaluation has been due."""
 
     def query(self, name: str) -> QueryDescription:
         """NotFound if there is none."""

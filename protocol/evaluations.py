@@ -61,8 +61,9 @@ class QueryDescription:
 
     ``start``: evaluations are those of ET after it (None: from the first element).
     ``evaluated``: the latest instant whose answer is out. ``watermark``: the least of its streams'.
-    ``lane``: "common", or "own" for one whose evaluations would hold up others. ``behind``: how far the watermark is
-    ahead of what is out, where an evaluation is due; ``overdue``: for how many seconds the oldest one has been.
+    ``lane``: "common", "own" for one whose evaluations would hold up others, or "new" until that is known.
+    ``behind``: how far the watermark is ahead of what is out, where an evaluation is due; ``overdue``: for how many
+    seconds the oldest one has been.
     ``last_seconds``: what the last evaluation took.
     """
 

@@ -9,10 +9,14 @@ from protocol.evaluation_limits import EvaluationLimits
 
 
 class Lane(StrEnum):
-    """``common``: the streaming query, in which light queries are evaluated together. ``own``: jobs of one query."""
+    """``common``: the streaming query, in which light queries are evaluated together. ``own``: jobs of one query.
+
+    ``new``: jobs of queries that are evaluated for the first time, while others are evaluated already.
+    """
 
     COMMON = "common"
     OWN = "own"
+    NEW = "new"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.statics import StaticGraphs, StaticTables
+from spark_backend.queries.trials import Trials
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
@@ -90,7 +91,8 @@ class SparkBackend:
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
         self._delivery.evaluations = self._pipeline
         self._delivery.publish = partial(self._publish, durable=True)
-        self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish)
+        trials = Trials(self._running, self._timelines, self._delivery)
+        self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
         self._warnings = list(self._catalogue.warnings)
         self._told_warnings: tuple[str, ...] = ()
         for unclaimed in self._streams.unclaimed():
@@ -167,6 +169,8 @@ class SparkBackend:
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
             running = self._running_query(name, key, query, windows, plan, standing, start, self._budget.asked(limits))
+            if any(one.registered.lane is Lane.COMMON and one.evaluated is not None for one in self._running):
+                running.registered = running.registered.on_trial()
             if standing:
                 running.output = self._outputs.open(name, query)
             streams = [member.stream for member in query.windows]

@@ -124,12 +124,17 @@ class RegisteredQuery:
         """In the lane and at the place that it had before a restart."""
         return replace(self, lane=before.lane, moves=before.moves, resumed=before.resumed)
 
+    def on_trial(self) -> RegisteredQuery:
+        """New, where it is not known yet whether it is for the common lane."""
+        return replace(self, lane=Lane.NEW if self.lane is Lane.COMMON else self.lane)
+
     def in_own_lane(self) -> RegisteredQuery:
         return replace(self, lane=Lane.OWN)
 
     def in_common_lane(self, resumed: Instant | None) -> RegisteredQuery:
-        """Back again, where everything up to ``resumed`` is out."""
-        return replace(self, lane=Lane.COMMON, moves=self.moves + 1, resumed=resumed)
+        """There for the first time or back again, where everything up to ``resumed`` is out."""
+        moves = self.moves if self.lane is Lane.NEW else self.moves + 1
+        return replace(self, lane=Lane.COMMON, moves=moves, resumed=resumed)
 
     @cached_property
     def document(self) -> str:

@@ -98,7 +98,10 @@ async def remove_query(hub: Hub, name: str, condition: Precondition = _ANY) -> N
 async def late_warning(hub: Hub) -> str | None:
     """That a query registered now may be late, since those there are have been for some seconds; None otherwise."""
     overdue = await hub.threads.run(hub.backend.overdue)
-    late, heavy = ([seconds for seconds in overdue[lane] if seconds > OVERDUE_SECONDS] for lane in ("common", "own"))
+    late = [
+        seconds for lane, some in overdue.items() for seconds in some if seconds > OVERDUE_SECONDS and lane != "own"
+    ]
+    heavy = [seconds for seconds in overdue["own"] if seconds > OVERDUE_SECONDS]
     if late:
         return (
             f"the machine does not keep up: {len(late)} queries have evaluations that have been due for up to "

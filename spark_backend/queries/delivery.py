@@ -60,6 +60,7 @@ class Delivery:
         """Take the answers of a micro-batch, those of a query together: write each once, drop what was out already.
 
         Answers of a lane that the query has left are dropped; from the first one on that is deferred, it is in its own.
+        A new one that has all of its answers is in the common lane then.
         Raises Unavailable if an output could not be written; then nobody was told of that query's answers.
         """
         notices: list[Notice] = []
@@ -91,7 +92,9 @@ class Delivery:
                     if moves:
                         running.registered, running.pace = running.registered.in_own_lane(), 1
                         log.info("the query %s has a lane of its own from here on", running.name)
-                    left = left or moves or running.failed is not None
+                    elif lane is Lane.NEW:
+                        running.registered = running.registered.in_common_lane(running.position)
+                    left = left or moves or lane is Lane.NEW or running.failed is not None
             self._save_progress()
             if left:
                 # Before Spark takes the batch for done: the registry says who sees to what is left of it.

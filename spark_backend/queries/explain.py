@@ -151,6 +151,8 @@ def _evaluations(measurements: Measurements) -> Iterator[str]:
 def _lane(circumstances: Circumstances) -> Iterator[str]:
     if circumstances.lane is Lane.COMMON:
         yield "the common one: evaluated together with others"
+    elif circumstances.lane is Lane.NEW:
+        yield "none yet: its first evaluation is made apart from those of others"
     else:
         yield "its own: others would wait for its evaluations"
     if circumstances.overdue:

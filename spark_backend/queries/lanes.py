@@ -15,6 +15,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import COMMON_SECONDS, OWN_AT_ONCE, Lane
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
+from spark_backend.queries.trials import Trials
 from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
@@ -29,15 +30,24 @@ _PAUSE, _LONG_PAUSE = 0.05, 1.0
 
 
 class OwnLanes:
-    """Evaluates the queries that are in lanes of their own, each from where it is. ``publish`` writes the registry."""
+    """Evaluates the queries that are in lanes of their own, each from where it is, and the ``trials`` of new ones.
+
+    ``publish`` writes the registry.
+    """
 
     def __init__(
-        self, running: RunningQueries, timelines: Timelines, delivery: Delivery, publish: Callable[[], None]
+        self,
+        running: RunningQueries,
+        timelines: Timelines,
+        delivery: Delivery,
+        publish: Callable[[], None],
+        trials: Trials,
     ) -> None:
         self._running = running
         self._timelines = timelines
         self._delivery = delivery
         self._publish = publish
+        self._trials = trials
         self._busy: set[str] = set()
         self._turns: dict[str, int] = {}
         self._turn = 0
@@ -45,7 +55,10 @@ class OwnLanes:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        self._threads = [threading.Thread(target=self._run, name=f"lane-{n}", daemon=True) for n in range(OWN_AT_ONCE)]
+        turns = {f"lane-{n}": self.turn for n in range(OWN_AT_ONCE)} | {"trials": self._trials.turn}
+        self._threads = [
+            threading.Thread(target=self._run, args=(turn,), name=name, daemon=True) for name, turn in turns.items()
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -112,10 +125,10 @@ class OwnLanes:
                 self._publish()
                 log.info("the query %s is back in the common lane", running.name)
 
-    def _run(self) -> None:
+    def _run(self, turn: Callable[[], bool]) -> None:
         while not self._stopping.is_set():
             try:
-                pause = 0.0 if self.turn() else _PAUSE
+                pause = 0.0 if turn() else _PAUSE
             except Unavailable:
                 pause = _LONG_PAUSE
             except Exception:

@@ -17,6 +17,7 @@ from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import OWN_AT_ONCE, Budget, Lane
+from spark_backend.evaluation.step import Due
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.hosts import HostRequirements, Task, WorkerHosts, on_fit_hosts, write_cores
@@ -47,6 +48,12 @@ class Evaluations(Protocol):
         """Evaluate in a lane of its own: the answers of a prepared query at these instants, in order.
 
         Raises Unavailable while nothing is evaluated, and where ``cancel`` ended it.
+        """
+
+    def tried(self, due: Sequence[Due]) -> list[tuple[str, Answer]]:
+        """Evaluate as in the common lane, apart from it: what takes too much is deferred.
+
+        The answers (key, answer), of each query in order. Raises Unavailable while nothing is evaluated.
         """
 
     def cancel(self, key: str) -> None:
@@ -125,22 +132,32 @@ class Pipeline:
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         """Evaluate as a batch job, in Spark's job group of that key."""
         session = self._session
+        answers = self._apart(key, [(key, prepared, instants)], Lane.OWN, budget)
+        spark_sql = _BoundedSparkSql(self._spark_sql, session.sparkContext, key, budget)
+        yield from (answer for _, answer in complete(answers, spark_sql))
+
+    def tried(self, due: Sequence[Due]) -> list[tuple[str, Answer]]:
+        """Evaluate as a batch job, in the budget of the common lane."""
+        return self._apart("trials", due, Lane.COMMON, self._budget)
+
+    def _apart(self, group: str, due: Sequence[Due], lane: Lane, budget: Budget) -> list[tuple[str, Answer]]:
+        """Evaluate as a batch job in a job group, as in that lane."""
+        session = self._session
         if session is None or self._query is None or self._state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
         from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, read_answers
 
         context = session.sparkContext
-        context.setJobGroup(key, f"evaluations of {key}", interruptOnCancel=True)
+        context.setJobGroup(group, f"evaluations of {group}", interruptOnCancel=True)
         # Where slots are scarce, those of the common lane are given out in turn with all others together.
         context.setLocalProperty("spark.scheduler.pool", Lane.OWN)
-        task = self._task(Lane.OWN, budget)
         try:
-            due = session.createDataFrame([(key, prepared, list(instants))], DUE_SCHEMA).coalesce(1)
-            rows = due.mapInArrow(task, ANSWER_SCHEMA).toArrow()
+            rows = session.createDataFrame(
+                [(key, prepared, list(instants)) for key, prepared, instants in due], DUE_SCHEMA
+            )
+            return read_answers(rows.coalesce(1).mapInArrow(self._task(lane, budget), ANSWER_SCHEMA).toArrow())
         except Exception as error:
             raise Unavailable(f"the evaluation was ended: {first_line(error)}") from error
-        spark_sql = _BoundedSparkSql(self._spark_sql, context, key, budget)
-        yield from (answer for _, answer in complete(read_answers(rows), spark_sql))
 
     def cancel(self, key: str) -> None:
         session = self._session
@@ -257,15 +274,15 @@ class Pipeline:
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set() and self._state != "running":
             self._state, self._detail = "running", "Spark is running"
-            for _ in range(OWN_AT_ONCE):
-                threading.Thread(target=self._warm_up_own_lane, name="warm-up", daemon=True).start()
+            for lane in [Lane.OWN] * OWN_AT_ONCE + [Lane.COMMON]:
+                threading.Thread(target=self._warm_up, args=(lane,), name="warm-up", daemon=True).start()
 
-    def _warm_up_own_lane(self) -> None:
-        """Evaluate nothing there: to start its workers and load its classes would hold up the light queries later."""
+    def _warm_up(self, lane: Lane) -> None:
+        """Evaluate nothing apart: to start workers and load classes for it would hold up the light queries later."""
         try:
-            list(self.answers("", "", [], self._budget))
+            self._apart("warm-up", [("", "", [])], lane, self._budget)
         except Unavailable as error:
-            log.info("the own lane is not warm: %s", error.detail)
+            log.info("what evaluates apart is not warm: %s", error.detail)
 
 
 class _SparkSql:

@@ -27,11 +27,6 @@ _FEWEST, _MOST = 64, 512
 """Instants of one query in a batch at the most, between these: a query that catches up shares with the others.
 
 The upper bound is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
-_FEWEST_TRIED = 2
-"""Beside others, queries that were never planned are tried at one instant each: so many of them at first, then twice as
-many each time that all were light.
-
-A heavy one holds up its batch until it is stopped. Many that come at once are not to do so together."""
 _SHORT_BATCH, _LONG_BATCH = 1.0, 2.0
 """Seconds. While catching up, a batch shorter or longer than this lets the next one have more or fewer instants."""
 
@@ -162,9 +157,6 @@ class EvaluationClock:
         # Whether there may be more due than the last offset said.
         self._stale = True
         self._offered: dict[str, Instant] = {}
-        self._tried: set[str] = set()
-        self._most_tried = _FEWEST_TRIED
-        self._untried = False
         self._warm = False
 
     def advance(self, start: Mapping[str, Instant]) -> dict[str, Instant]:
@@ -178,28 +170,21 @@ class EvaluationClock:
             return dict(start)
         end = {_WARM_UP: start[_WARM_UP]} if _WARM_UP in start else {}
         self._planned = {}
-        moved, more = False, False
-        limit, tried = self._next_limit(), self._next_most_tried(start)
-        self._tried, self._untried = set(), False
-        others = not start.keys().isdisjoint(self._queries)
+        self._stale = False
+        moved = False
+        limit = self._next_limit()
         for key, query in self._queries.items():
             after = start.get(key, query.after)
             upto = self._timelines.watermark(w.stream for w in query.windows)
             instants = [] if upto is None else self._timelines.instants(query.windows, after, upto, limit)
-            if instants and others and key not in start:
-                self._untried = self._untried or len(instants) > 1 or len(self._tried) == tried
-                if len(self._tried) == tried:
-                    continue
-                self._tried.add(key)
-                instants = instants[:1]
             if instants:
                 self._planned[key] = (after, instants)
                 end[key] = instants[-1]
-                more = more or len(instants) == limit
+                self._stale = self._stale or len(instants) == limit
                 moved = True
             elif key in start:
                 end[key] = start[key]
-        self._catching_up, self._stale = more, more or self._untried
+        self._catching_up = self._stale
         # An offset that only forgets removed queries is not worth a batch.
         self._offered = end if moved else dict(start)
         return dict(self._offered)
@@ -232,15 +217,6 @@ class EvaluationClock:
         elif taken > _LONG_BATCH:
             self._limit = max(self._limit // 2, _FEWEST)
         return self._limit
-
-    def _next_most_tried(self, start: Mapping[str, Instant]) -> int:
-        """How many queries to plan that never were, by what became of those before if there are more waiting."""
-        if not self._untried:
-            self._most_tried = _FEWEST_TRIED
-        elif self._tried <= start.keys():
-            light = self._tried <= self._queries.keys()
-            self._most_tried = 2 * self._most_tried if light else _FEWEST_TRIED
-        return self._most_tried
 
     def _look(self) -> None:
         """See what was registered and appended since."""

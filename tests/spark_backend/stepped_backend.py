@@ -61,6 +61,9 @@ class SteppedPipeline:
         answers = self._evaluated([(key, prepared, instants)], Lane.OWN)
         return iter([answer for _, answer in complete(answers, self._spark_sql)])
 
+    def tried(self, due: Sequence[Due]) -> list[tuple[str, Answer]]:
+        return self._evaluated(due, Lane.COMMON)
+
     def cancel(self, key: str) -> None:
         """Nothing runs by itself."""
 
@@ -158,8 +161,8 @@ class SteppedBackend:
             pass
 
     def turn(self) -> bool:
-        """One turn in a lane of its own; False when nothing is due there."""
-        return self.backend._lanes.turn()
+        """One turn in a lane of its own, or the trial of what is new; False when nothing is due there."""
+        return self.backend._lanes._trials.turn() or self.backend._lanes.turn()
 
     def running(self, name: str) -> RunningQuery:
         """The query as the engine has it."""

@@ -89,6 +89,29 @@ def test_what_is_heavy_leaves_the_common_lane_and_the_light_one_has_its_answers_
     assert lanes.stepped.answers("heavy").keys() == lanes.stepped.answers("light").keys()
 
 
+def test_what_is_new_is_tried_apart_and_only_what_is_light_joins_those_that_are_evaluated(lanes: Lanes) -> None:
+    lanes.stepped.register("old", QUERY)
+    lanes.post(1, 2)
+    lanes.stepped.run()
+    lanes.heavy[Lane.COMMON].add("heavy")
+    for name in ("heavy", "light"):
+        lanes.stepped.register(name, QUERY)
+    assert lanes.lane("heavy") is lanes.lane("light") is Lane.NEW
+    lanes.post(3, 4, 5)
+    _step_all(lanes.stepped)
+    assert lanes.told("old") == [1, 2, 3, 4]
+    assert lanes.told("heavy") == lanes.told("light") == []
+    assert lanes.stepped.turn()
+    assert (lanes.lane("heavy"), lanes.lane("light")) == (Lane.OWN, Lane.COMMON)
+    assert (lanes.told("heavy"), lanes.told("light")) == ([], [2])
+    lanes.post(6)
+    _step_all(lanes.stepped)
+    assert lanes.told("light") == [2, 3, 4, 5]
+    lanes.stepped.run()
+    assert lanes.told("heavy") == lanes.told("light")
+    assert not any(key.startswith("heavy") for batch in lanes.stepped.pipeline.batches for key, *_ in batch)
+
+
 def test_a_query_that_is_cheap_for_a_while_goes_back_and_on_from_where_it_is(lanes: Lanes) -> None:
     lanes.stepped.register("q", QUERY)
     lanes.heavy[Lane.COMMON].add("q")

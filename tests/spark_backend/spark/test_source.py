@@ -129,34 +129,6 @@ def test_a_query_that_catches_up_shares_with_the_others(stepped: SteppedBackend,
     assert clock.advance(offset) == offset
 
 
-@pytest.mark.parametrize(("heavy", "tried"), [(set[str](), [2, 4, 4]), ({"new1"}, [2, 2, 4, 2])])
-def test_beside_others_new_queries_are_tried_at_one_instant_a_few_at_first_and_more_as_long_as_all_are_light(
-    stepped: SteppedBackend, clock: EvaluationClock, heavy: set[str], tried: list[int]
-) -> None:
-    stepped.register("old", every(1))
-    post(stepped, 1)
-    stepped.backend.advance("s", 3)
-    offset = clock.advance({})
-    for n in range(10):
-        stepped.register(f"new{n}", every(1))
-    stepped.backend.advance("s", 6)
-    known, counts, planned = {"old"}, [], list[tuple[str, int]]()
-    while (end := clock.advance(offset)) != offset:
-        batch = instants(clock, offset, end)
-        new = batch.keys() - known
-        assert all(len(batch[name]) == 1 for name in new)
-        counts.append(len(new))
-        planned += [(name, instant) for name, some in batch.items() for instant in some]
-        for name in heavy & new:
-            stepped.running(name).registered = stepped.running(name).registered.in_own_lane()
-            stepped.backend._publish()
-        known, offset = known | new, end
-    assert [count for count in counts if count] == tried
-    assert sorted(planned) == sorted(
-        (name, instant) for name in known for instant in (4, 5, 6) if name not in heavy or instant == 4
-    )
-
-
 def test_a_batch_that_failed_is_planned_again_from_the_same_start(
     stepped: SteppedBackend, clock: EvaluationClock
 ) -> None:
