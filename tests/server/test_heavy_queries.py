@@ -144,18 +144,22 @@ def test_heavy_queries_are_stopped_and_fail_alone_and_light_ones_have_their_answ
         assert again.json()["state"] == "running"
         server.watermark("data", format_instant(41_000))
         server.wait(lambda: server.client.get("/queries/regex").json()["lane"] == "own")
+        server.wait(lambda: _busy(server))
+        busy = _busy(server)
         began = time.monotonic()
         assert server.client.delete("/queries/regex").status_code == 204
-        server.wait(lambda: not _busy(server), 5)
-        assert time.monotonic() - began < 4
+        _, alive = psutil.wait_procs(busy, timeout=5)
+        # It is a second; twice that, where the machine has other tests to run.
+        assert not alive
+        assert time.monotonic() - began < 2
         with _nothing_left(server):
             server.stop()
 
 
-def _busy(server: ServerProcess) -> bool:
-    """Whether a process of a lane of its own (which is nice to the others) is at work."""
+def _busy(server: ServerProcess) -> list[psutil.Process]:
+    """The processes of lanes of their own (which are nice to the others) that are at work."""
     children = psutil.Process(server.pid).children(recursive=True)
-    return any(child.nice() > 0 and child.cpu_percent(0.1) > 50 for child in children)
+    return [child for child in children if child.nice() > 0 and child.cpu_percent(0.1) > 20]
 
 
 @pytest.mark.long
