@@ -212,7 +212,7 @@ class Pipeline:
             self._hosts.wait(self._stopping)
         else:
             write_cores(self._layout, session.sparkContext.defaultParallelism)
-        self._spark_sql = _SparkSql(session, self._root)
+        self._spark_sql = _SparkSql(session, self._root, local_cores(self._master))
 
     def _task(self, lane: Lane, budget: Budget) -> Task:
         from spark_backend.spark.task import evaluation_task
@@ -291,8 +291,9 @@ class _SparkSql:
     For one at a time: whoever comes second waits.
     """
 
-    def __init__(self, session: Any, root: Path) -> None:
+    def __init__(self, session: Any, root: Path, tasks: int | None) -> None:
         self._session = session
+        self._tasks = tasks
         self._root = root
         self._evaluating = threading.Lock()
         self._evaluator: SparkSql | None = None
@@ -302,7 +303,7 @@ class _SparkSql:
         if self._evaluator is None:
             from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
 
-            self._evaluator = SparkSqlEvaluator(self._session, self._root)
+            self._evaluator = SparkSqlEvaluator(self._session, self._root, tasks=self._tasks)
         return self._evaluator
 
     def __exit__(self, *_: object) -> None:

@@ -25,8 +25,9 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %p %c{1}: %m%n
 _ATTEMPTS = 4
 """How often a task is tried: Spark's own default of a cluster's."""
 
-_OTHER_SLOTS = 8
-"""Tasks beside those of the common lane, which has as many as there are cores and never waits for one of the others."""
+_OTHER_SLOTS = 6
+"""Tasks beside those of the common lane and of Spark SQL, each of which has as many as there are cores: none waits for
+another one's to end."""
 
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?\Z")
 _QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
@@ -37,7 +38,7 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
     cores = local_cores(master)
     settings = {
         # A task whose worker has ended is run again at once; without that, Spark's local master fails the whole query.
-        "spark.master": master if cores is None else f"local[{cores + _OTHER_SLOTS},{_ATTEMPTS}]",
+        "spark.master": master if cores is None else f"local[{2 * cores + _OTHER_SLOTS},{_ATTEMPTS}]",
         "spark.app.name": "sparql-streams",
         "spark.submit.deployMode": "client",
         "spark.sql.session.timeZone": "UTC",

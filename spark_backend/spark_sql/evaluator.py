@@ -49,9 +49,13 @@ SETTINGS = {
 
 
 class SparkSqlEvaluator:
-    """Evaluates queries of one data directory (``root``). Not for use by several threads at once."""
+    """Evaluates queries of one data directory (``root``). Not for use by several threads at once.
 
-    def __init__(self, session: SparkSession, root: Path) -> None:
+    ``tasks``: it runs so many at once at the most, where others need the rest of the machine.
+    """
+
+    def __init__(self, session: SparkSession, root: Path, *, tasks: int | None = None) -> None:
+        self._tasks = tasks
         self._root, self._layout = root, Layout(root)
         self._registry = Registry(self._layout.queries)
         # A session of its own: its settings, functions and views are no matter of the other jobs'.
@@ -70,7 +74,7 @@ class SparkSqlEvaluator:
         """
         few = rows <= _FEW_ROWS
         # The cores of a cluster come and go.
-        partitions = max(self.session.sparkContext.defaultParallelism, rows // _ROWS_OF_PARTITION)
+        partitions = self._tasks or max(self.session.sparkContext.defaultParallelism, rows // _ROWS_OF_PARTITION)
         settings = {**(_INTERPRETED if few else _COMPILED), "spark.sql.shuffle.partitions": str(partitions)}
         for name, value in settings.items():
             self.session.conf.set(name, value)
@@ -100,7 +104,9 @@ class SparkSqlEvaluator:
         try:
             run.view(tables[0], self.session.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64())})))
             for name, window in zip(tables[1:], query.windows, strict=True):
-                make = partial(window_frame, self.session, self._root, window.stream, window.window, instants)
+                make = partial(
+                    window_frame, self.session, self._root, window.stream, window.window, instants, tasks=self._tasks
+                )
                 whole = run.compute(make()) if few else make()
                 run.view(name, whole)
                 for part in program.slices:

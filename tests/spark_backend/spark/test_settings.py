@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_backend.budget import OWN_AT_ONCE
 from spark_backend.spark.settings import local_cores, spark_settings
 
 
@@ -23,6 +24,11 @@ def test_a_local_master_listens_on_this_machine_only(tmp_path: Path) -> None:
     settings = spark_settings("local[3]", tmp_path, tmp_path / "log")
     assert settings["spark.driver.bindAddress"] == "127.0.0.1"
     assert settings["spark.sql.shuffle.partitions"] == settings["spark.default.parallelism"] == "3"
+
+
+def test_the_common_lane_spark_sql_and_what_else_is_evaluated_apart_have_tasks_at_once(tmp_path: Path) -> None:
+    master = spark_settings("local[3]", tmp_path, tmp_path / "log")["spark.master"]
+    assert int(master.removeprefix("local[").partition(",")[0]) > 3 + 3 + OWN_AT_ONCE
 
 
 def test_a_cluster_keeps_its_own_addresses_and_cores(tmp_path: Path) -> None:
