@@ -204,10 +204,12 @@ class SparkBackend:
             self._running.tell([Ended(name, "the query was removed")])
 
     def queries(self) -> list[QueryDescription]:
+        self._timelines.refresh()
         with self._lock:
             return [self._describe(running) for running in sorted(self._running, key=lambda one: one.name)]
 
     def query(self, name: str) -> QueryDescription:
+        self._timelines.refresh()
         with self._lock:
             return self._describe(self._running.named(name))
 
@@ -469,7 +471,6 @@ class SparkBackend:
         self._progress.retain()
 
     def _describe(self, running: RunningQuery) -> QueryDescription:
-        self._timelines.refresh()
         watermark = self._timelines.watermark(running.logs)
         state = "failed" if running.failed else "running" if self._pipeline.state == "running" else "waiting"
         due = running.evaluable and watermark is not None and bool(running.reached)

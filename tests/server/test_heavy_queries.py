@@ -176,10 +176,12 @@ def test_beside_ten_heavy_queries_light_ones_are_as_quick_as_alone(tmp_path: Pat
         for instant in range(2, 60):
             server.watermark("data", format_instant(instant * 10_000 + 1000))
         beside = light.latencies(200)
-        print(f"\nalone: {_told(alone)}\nbeside: {_told(beside)}")
         for name in HEAVY:
             server.wait(lambda of=name: server.client.get(f"/queries/{of}").json()["evaluated"] is not None, 300)
             assert server.client.delete(f"/queries/{name}").status_code == 204
+        # Before and after: the machine may have had other work meanwhile.
+        alone += light.latencies(100)
+        print(f"\nalone: {_told(alone)}\nbeside: {_told(beside)}")
         with _nothing_left(server):
             server.stop()
         assert _p99(beside) <= 2 * _p99(alone)
