@@ -82,11 +82,14 @@ class Watchdog:
         ):
             seconds = standstill.look(still)
             for one in still:
+                if seconds[one] < _SAID * limit:
+                    continue
+                # Nobody can tell what it was when it has ended.
+                name = one.name
+                said[name] = max(said.get(name, 0.0), seconds[one])
                 if seconds[one] >= limit:
-                    log.error("%s has stood still for %.0f s: it is ended and started anew", one.name, seconds[one])
+                    log.error("%s has stood still for %.0f s: it is ended and started anew", name, seconds[one])
                     one.kill()
-                if seconds[one] >= _SAID * limit:
-                    said[one.name] = max(said.get(one.name, 0.0), seconds[one])
         self.said = "; ".join(f"{name} has stood still for {since:.0f} s" for name, since in said.items()) or None
 
     def _run(self) -> None:
