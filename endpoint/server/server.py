@@ -175,6 +175,8 @@ def log_to_terminal() -> None:
     root.setLevel(logging.WARNING)
     for name in ("endpoint", "spark_backend"):
         logging.getLogger(name).setLevel(logging.INFO)
+    # Of every number that Python does not count with (an integer of 5,000 digits), with a stack trace.
+    logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     # What stopped the start is told by the command itself.
     logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.getMessage().strip()))
 
