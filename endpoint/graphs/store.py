@@ -484,7 +484,7 @@ def _opened(directory: Path) -> ox.Store:
     while True:
         try:
             return ox.Store(str(directory))
-        except OSError as error:
+        except (OSError, RuntimeError, ValueError) as error:  # what is damaged is one of the last two
             # A server that was killed a moment ago: the process that it left ends by itself.
             if "lock" not in str(error).lower() or time.monotonic() > deadline:
                 raise OSError(f"the store in {directory} cannot be opened: {error}") from error

@@ -124,3 +124,17 @@ def test_a_file_that_is_no_rdf_is_named(tmp_path: Path, name: str, text: str) ->
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=r"load: .*a\.(ttl|doc)"):
         GraphStore(load=[tmp_path / name])
+
+
+@pytest.mark.parametrize("damaged", ["*.sst", "MANIFEST-*", "CURRENT"])
+def test_a_store_that_has_lost_a_file_is_not_opened_and_named(damaged: str, tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(DATA)
+    store.close()
+    for file in (tmp_path / "store").glob(damaged):
+        if damaged == "CURRENT":
+            file.write_bytes(b"")
+        else:
+            file.unlink()
+    with pytest.raises(OSError, match=f"the store in {tmp_path}/store cannot be opened"):
+        GraphStore(tmp_path / "store")
