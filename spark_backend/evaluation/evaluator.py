@@ -24,6 +24,7 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.database import connect, is_worn
 from spark_backend.evaluation.prelude import install_function
+from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
@@ -64,7 +65,8 @@ class Evaluator:
         self._connection = connect(budget.memory, self._spill)
         self._sites = sites
         self._has_translation = has_translation
-        self._functions: set[str] = set()
+        self._functions: dict[str, SparqlFunction] = {}
+        self._installed: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics)
         self._prepared: dict[str, PreparedQuery] = {}
 
@@ -145,25 +147,29 @@ class Evaluator:
                 self._forget()
             query = self._registry.read_prepared(name)
             for function in query.plan.functions:
-                if function.name not in self._functions:
-                    install_function(self._connection, function, query.plan.base)
-                    self._functions.add(function.name)
+                if function.name not in self._installed:
+                    if function.name not in self._functions:
+                        self._functions[function.name] = SparqlFunction(function, query.plan.base)
+                    install_function(self._connection, function, self._functions[function.name])
+                    self._installed.add(function.name)
             self._prepared[name] = query
         return query
 
     def _renew(self) -> None:
-        """Go on with a new database; of what this evaluator keeps, only the rows of the logs stay."""
+        """Go on with a new database; what was read of the logs stays, and what functions know that were used lately."""
         self._connection.close()
         self._prepared.clear()
-        self._functions.clear()
+        self._functions = {name: self._functions[name] for name in self._installed}
+        self._installed.clear()
         self._connection = connect(self._budget.memory, self._spill)
         self._tables.move_to(self._connection)
 
     def _forget(self) -> None:
         """Let go of all prepared queries and their functions; those that go on are read again."""
         self._prepared.clear()
-        for function in self._functions:
+        for function in self._installed:
             self._connection.remove_function(function)
+        self._installed.clear()
         self._functions.clear()
 
     def _groups(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[Instant, ...]]:

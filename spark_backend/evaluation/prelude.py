@@ -31,10 +31,12 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
         _create(connection, name, function, *_TYPES[name])
 
 
-def install_function(connection: duckdb.DuckDBPyConnection, function: PreludeFunction, base: str | None) -> None:
-    """Define one expression of a query as a function of its variables' terms."""
+def install_function(
+    connection: duckdb.DuckDBPyConnection, function: PreludeFunction, evaluated: SparqlFunction
+) -> None:
+    """Define one expression of a query as a function of its variables' terms, which ``evaluated`` knows."""
     parameters = ["VARCHAR"] * max(function.arguments, 1)
-    _create(connection, function.name, SparqlFunction(function, base), parameters, "VARCHAR")
+    _create(connection, function.name, evaluated, parameters, "VARCHAR")
 
 
 def _create(

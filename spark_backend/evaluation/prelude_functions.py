@@ -21,6 +21,9 @@ from spark_backend.answers.numbers import number_term, order_number, order_rest,
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
 
 _ROWS_PER_QUERY = 2000
+_REMEMBERED_CHARACTERS = 2**24
+_OVERHEAD = 60
+"""Characters that a term costs beside its own."""
 _EXACT = (TermKind.INTEGER, TermKind.DECIMAL)
 
 
@@ -84,7 +87,11 @@ def _each(function: Callable[..., str | None]) -> Callable[..., pa.Array]:
 
 
 class SparqlFunction:
-    """A SPARQL expression as a vectorised function of term columns, NULL for unbound and for errors."""
+    """A SPARQL expression as a vectorised function of term columns, NULL for unbound and for errors.
+
+    It remembers results, so that windows that overlap ask for those of new terms only: as many as have
+    ``_REMEMBERED_CHARACTERS`` together.
+    """
 
     def __init__(self, function: PreludeFunction, base: str | None) -> None:
         self._expression = function.expression
@@ -92,22 +99,25 @@ class SparqlFunction:
         self._base = base
         self._store = pyoxigraph.Store()
         self._known: dict[tuple[str | None, ...], str | None] = {}
+        self._characters = 0
 
     def __call__(self, *columns: Any) -> pa.Array:
         width = len(self._arguments)
         rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
         rows = [row[:width] for row in rows]
         unknown = [row for row in dict.fromkeys(rows) if row not in self._known]
-        if len(self._known) + len(unknown) > 100_000:
-            self._known.clear()
-            unknown = list(dict.fromkeys(rows))
         with_blank_nodes = [row for row in unknown if any(term is not None and term.startswith("_:") for term in row)]
         for row in with_blank_nodes:
             self._known[row] = self._single(row)
         plain = [row for row in unknown if row not in self._known]
         for start in range(0, len(plain), _ROWS_PER_QUERY):
             self._many(plain[start : start + _ROWS_PER_QUERY])
-        return pa.array([self._known[row] for row in rows], pa.string())
+        results = pa.array([self._known[row] for row in rows], pa.string())
+        self._characters += sum(len(term or "") + _OVERHEAD for row in unknown for term in (*row, self._known[row]))
+        if self._characters > _REMEMBERED_CHARACTERS:
+            self._known.clear()
+            self._characters = 0
+        return results
 
     def _many(self, rows: Sequence[tuple[str | None, ...]]) -> None:
         names = " ".join(f"?{name}" for name in ("row", *self._arguments))

@@ -24,6 +24,7 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.evaluation.prelude import install, install_function
+from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
 from spark_backend.queries.statics import SCHEMA, StaticTables
@@ -136,7 +137,7 @@ def evaluated(
                 created.append(pattern.table)
     for function in plan.functions:
         if function.name not in _installed:
-            install_function(made, function, plan.base)
+            install_function(made, function, SparqlFunction(function, plan.base))
             _installed.add(function.name)
     due = _instants_table(tuple(instants))
     windows = _window_tables(content.windows.values(), reverse, due)
