@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
 BASE_URL = "http://fuzz.example"
 READERS = 2
+_MEMORY = 2**28
+"""Bytes of an evaluation: what a hard query may take is not to look like growth."""
 _PATIENCE = 60.0
 
 
@@ -138,7 +140,13 @@ def _application(kind: str, data: Path, settings: Settings) -> Starlette:
     graphs = _Graphs()
     backend: Backend = FakeBackend()
     if kind == "engine":
-        backend = SparkBackend(data / "engine", graphs, base_iri=settings.base_url, make_pipeline=_SelfStepping)
+        backend = SparkBackend(
+            data / "engine",
+            graphs,
+            base_iri=settings.base_url,
+            budget=Budget(memory=_MEMORY),
+            make_pipeline=_SelfStepping,
+        )
     graphs.app = app = create_app(settings, backend=backend, answer_timeout=0.3)
     return app
 
@@ -151,8 +159,8 @@ def main() -> None:
     sockets = listen("127.0.0.1", 0)
     settings = with_own_names(with_port(
         Settings(
-            port=0, data=data, base_url=BASE_URL, threads=4, readers=READERS, query_timeout=2, max_request_bytes=2**20,
-            max_result_bytes=2**22, max_live_queries=20, max_listeners=50,
+            port=0, data=data, base_url=BASE_URL, threads=4, readers=READERS, query_timeout=2, query_memory=_MEMORY,
+            max_request_bytes=2**20, max_result_bytes=2**22, max_live_queries=20, max_listeners=50,
         ),
         sockets,
     ))  # fmt: skip

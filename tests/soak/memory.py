@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean, linear_regression
 
 import psutil
 
@@ -14,9 +16,27 @@ _MIB = 1024 * 1024
 Samples = dict[tuple[str, int], list[tuple[float, float]]]
 """For each process, by kind and number: (seconds, MiB) in the order of time."""
 
+STEADY = 1.5
+"""MiB a minute that the processes of a kind may seem to grow by: that much is their noise within minutes."""
+OF_KIND = {"jvm": 6.0}
+"""Another limit: Java takes what its collector finds convenient, up to the heap that it has."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Of the processes of a kind that lived throughout: how many, and of the average one MiB and MiB a minute."""
+
+    kind: str
+    processes: int
+    size: float
+    slope: float
+
 
 class Memory:
-    """What processes have for themselves (USS: without what they share), looked at when it is asked to."""
+    """What processes have in memory that is no file's, looked at when it is asked to.
+
+    Also what a fork has in common with its parent: it would seem to grow when the other one ends.
+    """
 
     def __init__(self, processes: Callable[[], dict[psutil.Process, str]]) -> None:
         self.samples: Samples = defaultdict(list)
@@ -25,17 +45,20 @@ class Memory:
     def look(self) -> None:
         for process, kind in self._processes().items():
             with contextlib.suppress(psutil.Error):
-                self.samples[kind, process.pid].append((time.monotonic(), process.memory_full_info().uss / _MIB))
+                memory = process.memory_info()
+                self.samples[kind, process.pid].append((time.monotonic(), (memory.rss - memory.shared) / _MIB))
 
-    def growth(self, since: float, upto: float) -> Iterator[tuple[str, int, float, float, float]]:
-        """Of each process that lived so long: kind, number, MiB in the first and in the last quarter, MiB a minute."""
-        for (kind, number), samples in sorted(self.samples.items()):
-            within = [sample for sample in samples if since <= sample[0] <= upto]
-            longest = (upto - since) / 4
-            if len(within) < 4 or within[0][0] - since > longest or upto - within[-1][0] > longest:
-                continue
-            quarter = max(len(within) // 4, 1)
-            first = sum(size for _, size in within[:quarter]) / quarter
-            last = sum(size for _, size in within[-quarter:]) / quarter
-            minutes = (within[-quarter][0] - within[quarter - 1][0]) / 60
-            yield kind, number, first, last, (last - first) / minutes if minutes else 0.0
+
+def growth(samples: Samples, since: float, upto: float) -> list[Growth]:
+    """By kind: the slope of the line that fits best what its processes had between two times."""
+    of_kind: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for (kind, _), looked in sorted(samples.items()):
+        within = [(when, size) for when, size in looked if since <= when <= upto]
+        longest = (upto - since) / 4
+        if len(within) >= 4 and within[0][0] - since <= longest and upto - within[-1][0] <= longest:
+            line = linear_regression(*zip(*within, strict=True))
+            of_kind[kind].append((fmean(size for _, size in within), 60 * line.slope))
+    return [
+        Growth(kind, len(found), fmean(size for size, _ in found), fmean(slope for _, slope in found))
+        for kind, found in of_kind.items()
+    ]

@@ -47,7 +47,7 @@ class SteppedPipeline:
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
         self._clock = EvaluationClock(layout.root)
-        evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation)
+        evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation, budget=budget)
         self._evaluators = evaluators or {Lane.COMMON: evaluator, Lane.OWN: evaluator}
         self._spark_sql = spark_sql or _NoSparkSql()
 
