@@ -27,6 +27,7 @@ from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
@@ -302,6 +303,7 @@ class SparkBackend:
         if self._ticker is not None:
             self._ticker.join(timeout=5)
         self._pipeline.stop()
+        remove_orphaned_spill(self._layout)
         self._streams.close()
 
     def _look_for_damage(self) -> None:
@@ -505,6 +507,8 @@ class SparkBackend:
                     said = now
                     self._progress.say()
                     self._look_for_damage()
+                    # An evaluator that was ended with its query's job may have nobody who comes after it.
+                    remove_orphaned_spill(self._layout)
             except Exception:
                 log.exception("the watermarks could not be moved")
 

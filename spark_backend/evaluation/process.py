@@ -12,7 +12,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,12 +19,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.spill import remove_orphaned_spill, spill_of
 from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped
 from spark_backend.layout import Layout
 
@@ -144,18 +142,7 @@ class EvaluatorProcess:
             if collects:
                 gc.enable()
         theirs.close()
-        self._spill = self._layout.spill(_on_this_host(self._process.pid))
-
-
-def remove_orphaned_spill(layout: Layout) -> None:
-    """Remove what processes of this machine have left that were ended together with those who would have."""
-    for directory in layout.spark.glob(layout.spill(_on_this_host("*")).name):
-        if not psutil.pid_exists(int(directory.name.rpartition(".")[2])):
-            shutil.rmtree(directory, ignore_errors=True)
-
-
-def _on_this_host(pid: int | str) -> str:
-    return f"{socket.gethostname()}.{pid}"
+        self._spill = spill_of(self._layout, self._process.pid)
 
 
 def _serve(
@@ -173,7 +160,7 @@ def _serve(
     _end_with_the_parent()
     if lane is Lane.OWN:
         os.nice(_NICE)
-    evaluator = make(layout.spill(_on_this_host(os.getpid())))
+    evaluator = make(spill_of(layout, os.getpid()))
     bound_memory(budget.memory + _PROCESS_MEMORY)
     while True:
         try:

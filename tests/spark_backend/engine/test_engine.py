@@ -14,6 +14,8 @@ from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
+from spark_backend.evaluation.spill import spill_of
+from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import read_catalogue
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
@@ -644,3 +646,11 @@ def test_a_query_that_could_not_be_written_down_is_not_there_and_one_that_could_
     stepped.register("out", PUBLISHES)
     stepped.backend.remove("kept")
     assert {query.name for query in stepped.backend.queries()} == {"out", "replaced"}
+
+
+def test_what_an_evaluator_that_was_killed_left_behind_is_gone_at_the_end(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path)
+    left = spill_of(Layout(tmp_path), 2**30)  # the number of no process
+    left.mkdir(parents=True)
+    stepped.close()
+    assert not left.exists()

@@ -16,7 +16,8 @@ from protocol.windows.spec import TimeWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.evaluation.process import EvaluatorProcess, remove_orphaned_spill
+from spark_backend.evaluation.process import EvaluatorProcess
+from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import Step, Stopped, evaluate
 from tests.spark_backend.evaluation.evaluated_log import Site
 
