@@ -118,6 +118,8 @@ class GraphStore:
             shutil.rmtree(self._views, ignore_errors=True)
             _require_space(directory)
             oxigraph = _opened(directory)
+            self.warnings: Sequence[str] = _dropped(directory)
+            """What is to be known of how the store was found, a sentence each."""
             for path in load:
                 _load(oxigraph, path)
                 self._version += 1
@@ -489,6 +491,21 @@ def _opened(directory: Path) -> ox.Store:
             if "lock" not in str(error).lower() or time.monotonic() > deadline:
                 raise OSError(f"the store in {directory} cannot be opened: {error}") from error
             time.sleep(0.05)
+
+
+def _dropped(directory: Path) -> list[str]:
+    """What opening the store has left out of the database's own log, which it tells nobody but a file of its own."""
+    with (directory / "LOG").open(encoding="utf-8", errors="replace") as said:
+        places = [line.rpartition("] ")[2].strip() for line in said if ": dropping " in line]
+    if not places:
+        return []
+    warning = (
+        "what was changed last in the graphs may be lost, for the store's own log was not whole "
+        f"({'; '.join(places)}): compare with a backup, unless the machine went down in the middle of an "
+        "update, which nobody was told is done"
+    )
+    logger.error("%s", warning)
+    return [warning]
 
 
 def _load(oxigraph: ox.Store, path: Path) -> None:

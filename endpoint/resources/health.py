@@ -34,12 +34,13 @@ async def health(request: Request) -> Response:
     """200 while the process can serve, 503 once the backend has failed; ``ready`` once queries are evaluated."""
     services = services_of(request.app)
     reported = services.backend.health()
+    warnings = [*services.store.warnings, *reported.warnings]
     document = {
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",
         "backend": {"state": reported.state, "detail": reported.detail},
         "store": _store(services.store),
-        **({"warnings": list(reported.warnings)} if reported.warnings else {}),
+        **({"warnings": warnings} if warnings else {}),
     }
     return _response(document, 503 if reported.state == "failed" else 200)
 

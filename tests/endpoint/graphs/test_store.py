@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -138,3 +141,26 @@ def test_a_store_that_has_lost_a_file_is_not_opened_and_named(damaged: str, tmp_
             file.unlink()
     with pytest.raises(OSError, match=f"the store in {tmp_path}/store cannot be opened"):
         GraphStore(tmp_path / "store")
+
+
+def test_what_is_left_out_of_the_log_of_a_store_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = GraphStore(tmp_path / "store")
+    for number in range(20):
+        store.update(f"INSERT DATA {{ <http://ex/s> <http://ex/p> '{number}{'x' * 5000}' }}")
+    assert store.writer is not None
+    # As after a crash: what is only in the database's own log is there.
+    os.kill(store.writer, signal.SIGSTOP)
+    for name in ("whole", "damaged"):
+        shutil.copytree(tmp_path / "store", tmp_path / name)
+    os.kill(store.writer, signal.SIGCONT)
+    store.close()
+    (log,) = (path for path in (tmp_path / "damaged").glob("*.log") if path.stat().st_size)
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 4
+    log.write_bytes(content)
+    whole = GraphStore(tmp_path / "whole")
+    assert (len(whole.quads()), whole.warnings) == (20, [])
+    damaged = GraphStore(tmp_path / "damaged")
+    assert len(damaged.quads()) < 20
+    assert f"damaged/{log.name}: dropping" in damaged.warnings[0]
+    assert "may be lost" in caplog.text
