@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import Instant, Milliseconds
 
@@ -64,7 +65,7 @@ class QueryDescription:
     ``lane``: "common", "own" for one whose evaluations would hold up others, or "new" until that is known.
     ``behind``: how far the watermark is ahead of what is out, where an evaluation is due; ``overdue``: for how many
     seconds the oldest one has been.
-    ``last_seconds``: what the last evaluation took.
+    ``last_seconds``: what the last evaluation took. ``limits``: what was asked for one when it was registered.
     """
 
     name: str
@@ -81,6 +82,7 @@ class QueryDescription:
     behind: Milliseconds = 0
     overdue: float = 0.0
     last_seconds: float | None = None
+    limits: EvaluationLimits = NO_LIMITS
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class SparkBackend:
                     # All streams have ended, and with them ET: the query starts after the last of it.
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
-            running = self._running_query(name, key, query, windows, plan, standing, start, self._budget.asked(limits))
+            running = self._running_query(name, key, query, windows, plan, standing, start, limits)
             if any(one.registered.lane is Lane.COMMON and one.evaluated is not None for one in self._running):
                 running.registered = running.registered.on_trial()
             if standing:
@@ -351,10 +351,8 @@ class SparkBackend:
             except ProtocolError as error:
                 self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
-            budget = self._budget.asked(EvaluationLimits(*entry.budget))
-            running = self._running_query(
-                entry.name, entry.key, query, windows, plan, True, entry.start, budget
-            )  # fmt: skip
+            limits = EvaluationLimits(*entry.budget)
+            running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start, limits)
             running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
             if entry.key in before:
@@ -405,14 +403,15 @@ class SparkBackend:
         plan: Plan,
         standing: bool,
         start: Instant | None,
-        budget: Budget,
+        limits: EvaluationLimits,
     ) -> RunningQuery:
         windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
         query = replace(query, windows=members)
         lane = Lane.OWN if self._sites.forced is Site.SPARK else Lane.COMMON
         registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows), start, lane)
         writer = self._delivery.writer(query, plan, windows)
-        return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer, budget)
+        budget = self._budget.asked(limits)
+        return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer, budget, limits)
 
     def _compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
         """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
@@ -477,6 +476,9 @@ class SparkBackend:
         state = "failed" if running.failed else "running" if self._pipeline.state == "running" else "waiting"
         due = running.evaluable and watermark is not None and bool(running.reached)
         place = running.position
+        if place is None and running.reached:
+            # Nothing is out yet: as far as from the first instant that was due.
+            place = running.reached[0][1]
         return QueryDescription(
             name=running.name,
             query=running.query,
@@ -492,6 +494,7 @@ class SparkBackend:
             behind=0 if not due or watermark is None or place is None else max(watermark - place, 0),
             overdue=running.behind(time.monotonic()) if running.evaluable else 0.0,
             last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
+            limits=running.limits,
         )
 
     # --- the clock -------------------------------------------------------------------------

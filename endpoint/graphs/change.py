@@ -13,7 +13,7 @@ class Change:
     """An update, all of it or nothing; it loads nothing and asks no service.
 
     ``graph``: whether this named graph was there before is part of the answer; ``required``: if not, nothing is done.
-    ``there``: nothing is done either unless it was, or (False) if it was.
+    ``there``: nothing is done either unless it was, or (False) if it was. ``seconds``: its client gives it no more.
     """
 
     text: str
@@ -21,6 +21,7 @@ class Change:
     graph: str | None = None
     required: bool = False
     there: bool | None = None
+    seconds: float | None = None
 
     def encoded(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")

@@ -176,8 +176,11 @@ class GraphStore:
         base: str | None = None,
         using_graphs: Sequence[str] = (),
         using_named_graphs: Sequence[str] = (),
+        seconds: float | None = None,
     ) -> Change:
         """The change that an update is, with all that it loads. It waits for other servers, and for no other update.
+
+        ``seconds``: it is to be evaluated in so many, where the limit is not less.
 
         Raises ProtocolError for what is no update, for SERVICE, and for LOAD of an address that is not on the list.
         """
@@ -185,7 +188,7 @@ class GraphStore:
         loaded = documents(text, self.fetching, base)
         refuse_excess(text)
         refuse_services(text)
-        return Change(with_data(text, loads(text, self.fetching.allowed, base=base), loaded), base)
+        return Change(with_data(text, loads(text, self.fetching.allowed, base=base), loaded), base, seconds=seconds)
 
     def change(self, change: Change) -> bool:
         """Make a change; whether the graph that it names was there before. Waits for its turn.
@@ -195,7 +198,8 @@ class GraphStore:
         have.
         """
         with self._changing:
-            seconds = self._update_seconds
+            limit = self._update_seconds if change.seconds is None else min(change.seconds, self._update_seconds)
+            seconds = limit
             while True:
                 with self._state:
                     writer = self._started_writer()
@@ -205,10 +209,10 @@ class GraphStore:
                 except TimeoutError:
                     self._replace(writer)
                     raise UpdateTimeout(
-                        f"the update was stopped after {self._update_seconds:g} s, and has changed nothing: bind more "
+                        f"the update was stopped after {limit:g} s, and has changed nothing: bind more "
                         "of its patterns, or do it in smaller steps, or, if you run this endpoint, allow more with "
                         "--update-timeout",
-                        extra={"limit": self._update_seconds},
+                        extra={"limit": limit},
                     ) from None
                 except StorageFull as error:
                     self._replace(writer, error)

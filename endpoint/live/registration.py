@@ -49,7 +49,7 @@ async def put_query(
     """Create the standing query, or replace the one of this name; True if it is new.
 
     One evaluation may take what the ``limits`` say, or the settings if that is less.
-    The very query that runs already goes on running; one that has failed is started again.
+    The very query that runs already, with these limits, goes on running; one that has failed is started again.
     Raises what registering it raises, and PreconditionFailed, with nothing changed.
     """
     _refuse_reserved(name)
@@ -59,7 +59,8 @@ async def put_query(
         if existing is None:
             await _register(hub, name, query, since, limits, None)
             return True
-        if since is not None or not _same(existing, query) or existing.state not in ("waiting", "running"):
+        same = _same(existing, query) and existing.limits == limits
+        if since is not None or not same or existing.state not in ("waiting", "running"):
             await _register(hub, name, query, since, limits, existing)
         return False
 

@@ -98,10 +98,12 @@ async def results(request: Request) -> Response:
         return result_stream(services.listeners, lambda: subscribed(hub, name, start))
     latest = await hub.latest(name)
     if latest is None:
-        raise NoEvaluationYet(
-            f"the query {name!r} has no answer yet: the watermarks of its streams have not reached "
-            f"an instant at which it is evaluated; Accept: {EVENT_STREAM} waits for it"
-        )
+        why = "the watermarks of its streams have not reached an instant at which it is evaluated"
+        if description.last_error is not None:
+            why = f"its last evaluation failed: {description.last_error}"
+        elif description.overdue:
+            why = "an evaluation is due, and not done"
+        raise NoEvaluationYet(f"the query {name!r} has no answer yet: {why}; Accept: {EVENT_STREAM} waits for it")
     return answer_response(latest, form, media_type)
 
 

@@ -34,6 +34,8 @@ def query_document(
         "behind": format_duration(description.behind),
         "overdueSeconds": round(description.overdue, 1),
         "lastEvaluationSeconds": description.last_seconds,
+        "timeout": description.limits.seconds,
+        "memory": description.limits.memory,
         "listeners": listeners,
         "lastError": description.last_error,
         "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan"},

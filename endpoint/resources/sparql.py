@@ -51,6 +51,7 @@ async def sparql(request: Request) -> Response:
             base=base,
             using_graphs=asked.using_graphs,
             using_named_graphs=asked.using_named_graphs,
+            seconds=asked.timeout,
         )
         await services.changes.make(change)
         return Response(status_code=204)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -53,11 +54,15 @@ class QueryRequest:
 
 @dataclass(frozen=True)
 class UpdateRequest:
-    """An update, with the dataset its WHERE clauses are matched against, if the request names one."""
+    """An update, with the dataset its WHERE clauses are matched against, if the request names one.
+
+    ``timeout``: in how many seconds it is to be evaluated.
+    """
 
     text: str
     using_graphs: tuple[str, ...] = ()
     using_named_graphs: tuple[str, ...] = ()
+    timeout: float | None = None
 
 
 Parameters = Mapping[str, Sequence[str]]
@@ -65,6 +70,7 @@ Parameters = Mapping[str, Sequence[str]]
 _OF_QUERIES = ("default-graph-uri", "named-graph-uri")
 _OF_UPDATES = ("using-graph-uri", "using-named-graph-uri")
 MAXIMUM_PARAMETERS = 1000
+_NUMBER = re.compile(r"[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def sparql_request(
@@ -200,10 +206,7 @@ def _read_memory(values: Sequence[str]) -> int | None:
 def read_timeout(values: Sequence[str]) -> float | None:
     if not values:
         return None
-    try:
-        seconds = float(values[0]) if len(values) == 1 else math.nan
-    except ValueError:
-        seconds = math.nan
+    seconds = float(values[0]) if len(values) == 1 and _NUMBER.fullmatch(values[0].strip()) else math.nan
     if not 0 < seconds < math.inf:
         shown = ", ".join(values)[:40]
         raise MalformedRequest(f"timeout={shown} is not a time: write one number of seconds above 0, such as 2.5")
@@ -213,4 +216,4 @@ def read_timeout(values: Sequence[str]) -> float | None:
 def _update(text: str, parameters: Parameters) -> UpdateRequest:
     _refuse(parameters, _OF_QUERIES, "an update: use using-graph-uri or using-named-graph-uri")
     using, named = (_graphs(parameters, name) for name in _OF_UPDATES)
-    return UpdateRequest(text, using, named)
+    return UpdateRequest(text, using, named, read_timeout(parameters.get("timeout", ())))

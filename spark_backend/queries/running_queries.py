@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from protocol.errors import NotFound
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Listener, Notice
 from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
@@ -27,9 +28,10 @@ class RunningQuery:
     """A registered query while it runs. Guarded by the lock of ``RunningQueries``.
 
     ``output``: the name of the stream that it publishes. ``failed`` says why it is evaluated no more, after
-    ``stopped`` evaluations in a row that took more than its ``budget``. ``cheap``: so many evaluations in its own lane,
-    in a row, would do for the common one; ``pace``: how many instants a turn there has. ``reached``: when (seconds that
-    never step back) its streams' watermark was where, since the first evaluation that is due and not out.
+    ``stopped`` evaluations in a row that took more than its ``budget``, which is what its ``limits`` leave. ``cheap``:
+    so many evaluations in its own lane, in a row, would do for the common one; ``pace``: how many instants a turn there
+    has. ``reached``: when (seconds that never step back) its streams' watermark was where, since the first evaluation
+    that is due and not out.
     """
 
     name: str
@@ -40,6 +42,7 @@ class RunningQuery:
     present: frozenset[StaticPattern]
     writer: DocumentWriter
     budget: Budget
+    limits: EvaluationLimits = NO_LIMITS
     evaluated: Instant | None = None
     progressed: Instant | None = None
     evaluations: int = 0

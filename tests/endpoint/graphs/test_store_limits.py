@@ -69,6 +69,15 @@ def test_what_lacks_its_end_is_not_completed_by_what_the_writer_adds(text: str) 
     assert len(set(store.quads())) == 1
 
 
+def test_a_client_may_give_an_update_less_time_and_not_more(tmp_path: Path) -> None:
+    with closing(GraphStore(tmp_path / "store", update_seconds=0.3)) as store:
+        store.update(numbers())
+        for asked, limit in ((0.1, 0.1), (60.0, 0.3)):
+            with pytest.raises(UpdateTimeout, match=f"after {limit:g} s"):
+                store.change(store.prepared(RUNAWAY, seconds=asked))
+        assert len(set(store.quads())) == 400
+
+
 def test_a_writer_that_ends_is_replaced(tmp_path: Path) -> None:
     store = GraphStore(tmp_path / "store")
     store.update(numbers())

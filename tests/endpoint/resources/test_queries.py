@@ -58,6 +58,17 @@ def test_a_registration_says_what_one_evaluation_may_take(client: TestClient, ba
     assert backend.limits == {"q": EvaluationLimits(2.5, 2**27), "r": EvaluationLimits(2.5, 2**27)}
 
 
+def test_other_limits_replace_those_of_the_same_text_and_are_shown(client: TestClient, backend: FakeBackend) -> None:
+    created = client.put(f"/queries/q?{LIMITS}", content=QUERY, headers=SPARQL).json()
+    assert (created["timeout"], created["memory"]) == (2.5, 2**27)
+    client.put(f"/queries/q?{LIMITS}", content=QUERY, headers=SPARQL)
+    assert backend.calls.count("register") == 1
+    client.put("/queries/q?timeout=5", content=QUERY, headers=SPARQL)
+    assert backend.calls.count("register") == 2
+    changed = client.get("/queries/q").json()
+    assert (changed["timeout"], changed["memory"]) == (5, None)
+
+
 @pytest.mark.parametrize("memory", ["63MB", "1", "much", "-1", "", "1GB&memory=2GB"])
 def test_a_memory_that_is_none_is_refused_with_what_would_be_right(client: TestClient, memory: str) -> None:
     answer = client.put(f"/queries/q?memory={memory}", content=QUERY, headers=SPARQL)
@@ -209,6 +220,9 @@ def test_the_latest_answer_is_had_in_every_format(client: TestClient, backend: F
     client.put("/queries/q", content=QUERY, headers=SPARQL)
     none_yet = client.get("/queries/q/results")
     assert (none_yet.status_code, none_yet.json()["title"]) == (404, "No evaluation yet")
+    assert "have not reached an instant" in none_yet.json()["detail"]
+    backend.fall_behind("q", "own", 3.0)
+    assert "is due, and not done" in client.get("/queries/q/results").json()["detail"]
     backend.evaluate("q", 1000, answer(1))
     backend.evaluate("q", 2000, answer(2))
     as_json = client.get("/queries/q/results")

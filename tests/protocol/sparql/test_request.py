@@ -106,9 +106,12 @@ def test_the_timeout_of_a_query_may_be_in_the_url_or_in_the_form() -> None:
     assert sparql_request("GET", b"query=ASK+{}&timeout=2.5", None, b"") == QueryRequest("ASK {}", timeout=2.5)
     assert sparql_request("POST", b"timeout=3", form, b"query=ASK+{}") == QueryRequest("ASK {}", timeout=3.0)
     assert sparql_request("POST", b"", form, b"query=ASK+{}&timeout=3") == QueryRequest("ASK {}", timeout=3.0)
-    for wrong in (b"0", b"-1", b"soon", b"nan", b"inf", b"", b"1&timeout=2"):
+    for wrong in (b"0", b"-1", b"soon", b"nan", b"inf", b"", b"1&timeout=2", b"1_0", "١".encode(), b"0x1"):
         with pytest.raises(ProtocolError, match="timeout"):
             sparql_request("GET", b"query=ASK+{}&timeout=" + wrong, None, b"")
+        with pytest.raises(ProtocolError, match="timeout"):
+            sparql_request("POST", b"timeout=" + wrong, UPDATE, b"CLEAR ALL")
+    assert sparql_request("POST", b"timeout=2.5", UPDATE, b"CLEAR ALL") == UpdateRequest("CLEAR ALL", timeout=2.5)
 
 
 def test_the_method_query_takes_a_query_and_no_update() -> None:
