@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from endpoint.backend import Backend
 from endpoint.changes import Changes
+from endpoint.graphs.directory import require_store, store_directory
 from endpoint.graphs.fetching import Fetching
 from endpoint.graphs.store import GraphStore
 from endpoint.late_backend import LateBackend
@@ -105,10 +106,11 @@ class Life:
             data = self._temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-"))
         try:
             _make(data)
+            require_store(data)
             for left in data.glob(f"{BACKUP_PREFIX}*"):
                 shutil.rmtree(left, ignore_errors=True)
             store = GraphStore(
-                data / "store",
+                store_directory(data),
                 self._settings.load,
                 fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
                 update_seconds=self._settings.update_timeout,

@@ -19,6 +19,7 @@ from rich.table import Table
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.client.http import check, unreachable
 from endpoint.client.terminal import console, for_a_person, json_line
+from endpoint.graphs.directory import RESTORE_STORE, has_lost_store, require_store, store_directory
 
 if TYPE_CHECKING:
     from spark_backend.doctor import Finding
@@ -43,16 +44,20 @@ def doctor(data: Path, repair: bool) -> None:
     from spark_backend.doctor import look, mend
 
     if repair:
-        (data / "store").mkdir(exist_ok=True)
+        try:
+            require_store(data)
+        except ValueError as error:
+            raise click.ClickException(str(error)) from None
+        store_directory(data).mkdir(exist_ok=True)
         with _alone(data) as alone:
             if not alone:
                 raise click.ClickException(f"a server is using {data}: stop it first, or look without --repair")
             mend(data)
-            findings = [*look(data), *_store(data / "store")]
+            findings = [*look(data), *_store(data)]
     else:
         with _alone(data) as alone:
             pass  # let go at once: a server may be started meanwhile
-        findings = [*look(data), *(_store(data / "store") if alone else [])]
+        findings = [*look(data), *(_store(data) if alone else [])]
     if not alone:
         click.echo("a server is using the directory: its store was not looked at", err=True)
     if for_a_person():
@@ -108,7 +113,7 @@ def restore(source: Path, data: Path) -> None:
         raise click.ClickException(f"{source} cannot be restored: {error}") from None
     from spark_backend.doctor import look
 
-    findings = [*look(data), *_store(data / "store")]
+    findings = [*look(data), *_store(data)]
     if findings:
         console().print(_table(findings))
         raise click.ClickException(f"{source} was restored, but is not whole")
@@ -118,7 +123,7 @@ def restore(source: Path, data: Path) -> None:
 def _alone(data: Path) -> Iterator[bool]:
     """Have the data directory as a server has it, by the directory of its store; False if one has it already."""
     try:
-        store = os.open(data / "store", os.O_RDONLY)
+        store = os.open(store_directory(data), os.O_RDONLY)
     except FileNotFoundError:
         yield True
         return
@@ -133,10 +138,13 @@ def _alone(data: Path) -> Iterator[bool]:
         os.close(store)
 
 
-def _store(directory: Path) -> list[Finding]:
+def _store(data: Path) -> list[Finding]:
     """What is wrong with a store that nobody has open: it is read from end to end, and not changed."""
     from spark_backend.doctor import Finding
 
+    if has_lost_store(data):
+        return [Finding("store", "the directory is missing", RESTORE_STORE, True)]
+    directory = store_directory(data)
     advice = "restore it from a backup"
     if not (directory / "CURRENT").exists():
         if directory.is_dir() and any(directory.glob("*.sst")):

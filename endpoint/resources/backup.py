@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from endpoint.graphs.directory import store_directory
 from endpoint.services import BACKUP_PREFIX, Services, services_of
 
 _CHUNK = 1024 * 1024
@@ -30,7 +31,7 @@ def _copied(services: Services) -> Path:
     directory = Path(tempfile.mkdtemp(prefix=BACKUP_PREFIX, dir=services.data))
     try:
         services.backend.backup(directory)
-        services.store.backup(directory / "store")
+        services.store.backup(store_directory(directory))
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise

@@ -56,6 +56,23 @@ def test_a_data_directory_that_cannot_be_written_is_named_with_its_setting(tmp_p
         pass
 
 
+def test_a_data_directory_that_has_lost_its_store_is_not_served_until_one_is_made(tmp_path: Path) -> None:
+    app = create_app(settings(data=tmp_path), backend=FakeBackend())
+    for beside in ("streams", "catalogue.json"):
+        (tmp_path / beside).mkdir()
+        with (
+            pytest.raises(ValueError, match=f"{tmp_path}/store.* is missing: restore it.*, or make it"),
+            TestClient(app),
+        ):
+            pass
+        assert {path.name for path in tmp_path.iterdir()} == {beside}
+        (tmp_path / beside).rmdir()
+    (tmp_path / "streams").mkdir()
+    (tmp_path / "store").mkdir()
+    with TestClient(app) as client:
+        assert client.get("/sparql", params=ASK).json()["boolean"] is False
+
+
 def test_without_a_data_directory_nothing_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with TestClient(create_app(settings(), backend=FakeBackend())) as client:

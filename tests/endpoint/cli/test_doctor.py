@@ -66,6 +66,7 @@ def replayed(stepped: SteppedBackend) -> dict[tuple[str, int], bytes]:
 def test_a_whole_directory_has_nothing_wrong(data: Path) -> None:
     assert not findings(run("doctor", "--data", data))
     SteppedBackend(data / "new").close()
+    (data / "new" / "store").mkdir()
     assert not findings(run("doctor", "--data", data / "new")), "in which no stream was ever made"
     assert run("doctor", "--data", data / "nowhere").exit_code == 1
 
@@ -88,8 +89,8 @@ def test_while_it_mends_no_server_gets_the_directory_and_it_gets_none_that_a_ser
     assert len(said) == 1
     store.close()
     # Also where there is no store yet.
-    shutil.rmtree(data / "store")
-    assert run("doctor", "--data", data, "--repair").exit_code == 0
+    (data / "new").mkdir()
+    assert run("doctor", "--data", data / "new", "--repair").exit_code == 0
     assert len(said) == 2
 
 
@@ -123,6 +124,17 @@ def test_a_store_that_cannot_be_read_is_found(data: Path) -> None:
     assert any(place.startswith("store") for place in findings(run("doctor", "--data", data)))
 
 
+def test_a_store_that_is_missing_is_found_and_not_made_by_repairing(data: Path) -> None:
+    shutil.rmtree(data / "store")
+    assert findings(run("doctor", "--data", data)) == {"store": "the directory is missing"}
+    refused = run("doctor", "--data", data, "--repair")
+    assert refused.exit_code == 1
+    assert f"{data}/store, which had the graphs, is missing: restore it from a backup" in refused.output
+    assert not (data / "store").exists()
+    (data / "store").mkdir()
+    assert not findings(run("doctor", "--data", data)), "it is empty on purpose"
+
+
 def test_beside_a_server_it_looks_and_does_not_repair(data: Path) -> None:
     stepped = SteppedBackend(data)
     store = GraphStore(data / "store")
@@ -149,7 +161,7 @@ def test_beside_a_server_it_looks_and_does_not_repair(data: Path) -> None:
 
 def test_a_backup_of_a_running_backend_gives_the_same_answers(data: Path, tmp_path: Path) -> None:
     stepped = SteppedBackend(data)
-    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "store").mkdir(parents=True)
     stepped.backend.backup(tmp_path / "copy")
     expected = replayed(stepped)
     # What comes later is not in it, nor does it change what is.
