@@ -7,6 +7,7 @@ to be missing: frames that are not whole, the end of a file, a whole file (docs/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from protocol.streams import StreamDamage
@@ -50,6 +51,22 @@ class Damage(NamedTuple):
             None if self.earliest == BEFORE_ALL else self.earliest,
             None if self.latest == BEFORE_ALL else self.latest,
         )
+
+
+_BEGUN_ANEW = "begun-anew"
+"""A file beside the segments of a log that had lost all its files: nothing else remembers that it had any."""
+
+
+def note_lost_files(directory: Path) -> None:
+    """Remember that a log has lost all its files; durable with whatever file is made there next."""
+    (directory / _BEGUN_ANEW).touch()
+
+
+def lost_files(directory: Path, first_segment: int) -> list[Damage]:
+    """That a log had lost all its files, until retention has taken the first segment of those it has had since."""
+    if first_segment > 1 or not (directory / _BEGUN_ANEW).exists():
+        return []
+    return [Damage(1, 0, "all files of the log were lost: it began anew", 0, None, 0, 0, *3 * [BEFORE_ALL])]
 
 
 class Place(NamedTuple):

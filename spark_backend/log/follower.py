@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
-from spark_backend.log.damage import Damage
+from spark_backend.log.damage import Damage, lost_files
 from spark_backend.log.format.segment import opening_totals, segment_numbers, segment_path
 from spark_backend.log.reader import LogReader, Position
 
@@ -26,6 +26,7 @@ class LogFollower:
         self._next = self._reader.elements if after is None else min(after + 1, self._reader.elements)
         self._place = self._reader.end if after is None else _before(directory, self._next, self._reader.begin)
         self._exact = after is None or after >= 0
+        self._lost = [] if after is None else lost_files(directory, self._reader.begin.segment)
         self.watermark = self._reader.watermark
         self.ended = self._reader.ended
 
@@ -36,7 +37,8 @@ class LogFollower:
         Once there are none and ``ended``, there will be none. Raises NotFound when the stream is deleted.
         """
         self._reader.refresh()
-        found: list[StreamItem] = []
+        found: list[StreamItem] = [one for damage in self._lost for one in self._damaged(damage)]
+        self._lost = []
         while not found:
             rows, self._place = self._reader.read_after(self._place, _BYTES_AT_ONCE)
             if not rows:
@@ -93,6 +95,8 @@ def _before(directory: Path, number: int, begin: Position) -> Position:
             totals = opening_totals(segment_path(directory, segment))
         except FileNotFoundError:  # retention has taken it, and all before it
             break
+        except OSError:  # whoever reads it says that it cannot be read
+            continue
         if totals is not None and totals.elements <= number and segment > begin.segment:
             return Position(segment, 0, totals)
     return begin

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
-from spark_backend.log.damage import Damage, Place, SegmentPart, frame_damage, frames
+from spark_backend.log.damage import Damage, Place, SegmentPart, frame_damage, frames, lost_files
 from spark_backend.log.elements import Elements, elements_of, lost_elements
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import FrameKind
@@ -297,7 +297,7 @@ class LogReader:
             for one in self._frames_after(self.begin):
                 if isinstance(one, Damage) or self._rows(one) is None:
                     self._noted(one)
-            return self.damage
+            return [*lost_files(self._directory, self.begin.segment), *self.damage]
 
     def sample(self, most: int, frames: int) -> pa.Table:
         """Triples of the last segment, about so many of at most so many frames, in the columns s, p, o."""

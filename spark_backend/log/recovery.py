@@ -18,7 +18,7 @@ import pyarrow as pa
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
-from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames
+from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames, lost_files, note_lost_files
 from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Gap, is_whole, walk
 from spark_backend.log.format.keys import KeyedRequest, decode_keys
 from spark_backend.log.format.manifest import Manifest
@@ -68,8 +68,10 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
         )
     numbers = _segments(directory, published)
     if not numbers and (published is None or not published.totals.frames):
+        if known and published is None:
+            note_lost_files(directory)
         active = ActiveSegment.create(directory, published.last_segment + 1 if published else 1, Totals(), [])
-        gone = [Damage(1, 0, "the log has no files", 0, None, 0, 0, *3 * [BEFORE_ALL])] if known else []
+        gone = lost_files(directory, active.number)
         return _said(directory, ReopenedLog(active, Retention(settings), BEFORE_ALL, Totals(), generation, gone, []))
     survey = _Survey(directory, numbers, published)
     after, damage = survey.after, survey.damage
@@ -84,8 +86,9 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
         after, generation = published.totals, generation + 1
         active = ActiveSegment.create(directory, max([*numbers, published.last_segment]) + 1, after, [])
     else:
-        _set_aside(segment_path(directory, numbers[-1]), survey.committed)
+        _set_aside(segment_path(directory, numbers[-1]), survey.committed, published)
         active = ActiveSegment.reopen(directory, numbers[-1], survey.committed)
+    damage = [*lost_files(directory, first), *damage]
     retention = Retention(settings)
     for segment in _sealed(directory, range(first, active.number), survey, after):
         retention.seal(segment)
@@ -105,7 +108,7 @@ def _segments(directory: Path, published: Manifest | None) -> list[int]:
         with mapped(path) as data:
             if any(not isinstance(found, Gap) for found in walk(data, 0, len(data))):
                 break
-        _set_aside(path, 0)
+        _set_aside(path, 0, published)
         path.unlink()
         numbers.pop()
     return numbers
@@ -200,12 +203,13 @@ def _sealed(directory: Path, numbers: range, survey: _Survey, after: Totals) -> 
     return sealed[::-1]
 
 
-def _set_aside(path: Path, start: int) -> None:
+def _set_aside(path: Path, start: int, published: Manifest | None) -> None:
     aside = set_aside(path, start)
     if aside is not None:
         _LOGGER.warning(
-            "stream log %s: what is behind byte %d of %s is not whole and was not acknowledged; it is kept in %s",
-            path.parent.name, start, path.name, aside.name,
+            "stream log %s: what is behind byte %d of %s is not whole and %s; it is kept in %s",
+            path.parent.name, start, path.name,
+            "may not have been acknowledged" if published is None else "was not acknowledged", aside.name,
         )  # fmt: skip
 
 

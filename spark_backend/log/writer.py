@@ -18,7 +18,7 @@ from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
 from spark_backend.files import link_or_copy, sync_directory
-from spark_backend.log.damage import Damage
+from spark_backend.log.damage import Damage, lost_files, note_lost_files
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.manifest import MANIFEST, Manifest, ManifestWriter, decode_manifest, encode_manifest
@@ -212,7 +212,10 @@ class StreamLog:
             directory.mkdir()
             for number in segment_numbers(self._directory):
                 link_or_copy(segment_path(self._directory, number), segment_path(directory, number))
-            (directory / MANIFEST).write_bytes(encode_manifest(self._state()))
+            state = self._state()
+            (directory / MANIFEST).write_bytes(encode_manifest(state))
+            if lost_files(self._directory, state.first_segment):
+                note_lost_files(directory)
 
     def close(self) -> None:
         """Close the files, after what is being written. Again: does nothing."""

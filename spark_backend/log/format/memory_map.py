@@ -19,13 +19,14 @@ from spark_backend.log.format.segment import segment_path
 class MappedSegment:
     """One segment. What was read from it stays valid after it grows, is deleted or this object is gone.
 
-    Raises FileNotFoundError if the segment has been deleted.
+    Raises FileNotFoundError if the segment has been deleted, another OSError if it cannot be read.
     """
 
     def __init__(self, directory: Path, number: int) -> None:
         self.number = number
-        self._descriptor = os.open(segment_path(directory, number), os.O_RDONLY | os.O_CLOEXEC)
-        self.close = weakref.finalize(self, os.close, self._descriptor)
+        file = segment_path(directory, number).open("rb", buffering=0)
+        self._descriptor = file.fileno()
+        self.close = weakref.finalize(self, file.close)
         """Close the file; done at the latest when the segment is gone. The maps stay while they are used."""
         self._whole = bytearray()
         self._map()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from protocol.streams import StreamElement
+from protocol.streams import StreamDamage, StreamElement, StreamItem
 from protocol.windows.timeline import END
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.format.manifest import MANIFEST
@@ -63,9 +63,13 @@ def open_log(directory: Path) -> StreamLog:
 
 
 def follow(directory: Path) -> Iterator[StreamElement]:
-    follower = LogFollower(directory, -1)
+    return (one for one in taken(directory) if isinstance(one, StreamElement))
+
+
+def taken(directory: Path, after: int | None = -1) -> Iterator[StreamItem]:
+    follower = LogFollower(directory, after)
     while some := follower.take():
-        yield from (one for one in some if isinstance(one, StreamElement))
+        yield from some
     follower.close()
 
 
@@ -219,3 +223,34 @@ def test_the_windows_of_what_is_lost_are_evaluated_and_say_so(written: Written) 
         reader.scan(damage.latest - 1, END)
     with pytest.raises(DamagedLog):
         reader.stretches(damage.latest - 1, END)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_segment_that_a_directory_has_replaced_is_told_where_it_was_and_the_rest_is_read(
+    number: int, written: Written
+) -> None:
+    path = segment_path(written.directory, number)
+    path.unlink()
+    path.mkdir()
+    found = list(taken(written.directory))
+    (damage,) = (one for one in found if isinstance(one, StreamDamage))
+    assert (damage.file, damage.what) == (f"streams/whole/{path.name}", "the file cannot be read (Is a directory)")
+    assert damage.elements is not None
+    before = [one.number for one in found[: found.index(damage)] if isinstance(one, StreamElement)]
+    after = [one.number for one in found[found.index(damage) + 1 :] if isinstance(one, StreamElement)]
+    lost = range(len(before), len(before) + damage.elements)
+    assert [*before, *lost, *after] == list(written.elements)
+
+
+def test_a_log_whose_files_were_lost_is_told_to_whoever_reads_it_from_its_beginning(written: Written) -> None:
+    shutil.rmtree(written.directory)
+    written.directory.mkdir()
+    log = open_log(written.directory)
+    for after in (-1, 3):
+        (damage,) = taken(written.directory, after)
+        assert isinstance(damage, StreamDamage)
+        assert "all files of the log were lost" in damage.what
+    assert not list(taken(written.directory, None))
+    log.append(request((40, [triple("after")])))
+    assert [type(one) for one in taken(written.directory)] == [StreamDamage, StreamElement]
+    log.close()

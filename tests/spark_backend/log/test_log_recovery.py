@@ -264,8 +264,36 @@ def test_damage_within_a_sealed_segment_is_not_taken_for_reserved_space(tmp_path
     log.close()
 
 
-def test_a_log_that_was_there_and_has_no_files_is_said(tmp_path: Path) -> None:
-    log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, known=True)
-    assert [damage.what for damage in log.describe().damage] == ["the log has no files"]
+def test_a_log_that_was_there_and_has_no_files_is_said_at_every_start_and_in_copies(tmp_path: Path) -> None:
+    for start in range(2):
+        log = StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, known=True)
+        (damage,) = log.describe().damage
+        assert (damage.what, damage.elements) == ("all files of the log were lost: it began anew", None)
+        assert LogReader(tmp_path / "log").check() == [damage]
+        log.append(request((start, [triple("a")])))
+        log.copy_to(tmp_path / f"copy-{start}")
+        log.close()
+        assert LogReader(tmp_path / f"copy-{start}").check() == [damage]
+    new = StreamLog.open(tmp_path / "new", event_stream(), lambda: 0)
+    assert not new.describe().damage
+    new.close()
+
+
+@pytest.mark.parametrize("manifest", [False, True])
+def test_what_is_cut_off_was_not_acknowledged_as_far_as_is_known(
+    manifest: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = open_log(tmp_path / "log")
     log.append(request((1, [triple("a")])))
+    log.append(request((2, [triple("b")])))
     log.close()
+    path = segment_path(tmp_path / "log", 1)
+    if manifest:
+        with path.open("ab") as file:
+            file.write(b"torn")
+    else:
+        os.truncate(path, path.stat().st_size - 1)
+        (tmp_path / "log" / MANIFEST).unlink()
+    open_log(tmp_path / "log").close()
+    said = "was not acknowledged" if manifest else "may not have been acknowledged"
+    assert said in caplog.messages[-1]
