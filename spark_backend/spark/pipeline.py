@@ -127,6 +127,7 @@ class Pipeline:
         self._stop_spark()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=15)
+        self._layout.source_turns.unlink(missing_ok=True)
         self._state, self._detail = "stopped", "Spark was stopped"
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
