@@ -58,14 +58,16 @@ def mend(root: Path) -> None:
 
 
 def _documents(layout: Layout) -> Iterator[Finding]:
-    for path in (layout.catalogue, copy_of(layout.catalogue)):
-        other = "its copy" if path == layout.catalogue else "catalogue.json"
+    pair = (layout.catalogue, copy_of(layout.catalogue))
+    gone = not any(path.exists() for path in pair)
+    for path, other in zip(pair, ("its copy", pair[0].name), strict=True):
         try:
             read_catalogue(path)
         except FileNotFoundError:
-            other_is_there = (copy_of(path) if path == layout.catalogue else layout.catalogue).exists()
-            if other_is_there or (path == layout.catalogue and _has_logs(layout)):
+            if not gone:
                 yield Finding(path.name, "the file is missing", f"--repair makes it from {other}, if that is whole")
+            elif _has_logs(layout):
+                yield Finding(path.name, f"the file is missing, and so is {other}", "restore it from a backup", True)
         except ValueError as error:
             yield Finding(path.name, str(error), f"--repair sets it aside and makes it from {other}, if that is whole")
     if layout.progress.exists() and not _is_whole(layout.progress):
@@ -85,7 +87,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _logs(layout: Layout) -> Iterator[Finding]:
-    known: set[str] | None = None
+    known: set[str] = set()
     for path in (layout.catalogue, copy_of(layout.catalogue)):
         try:
             known = {entry.log for entry in read_catalogue(path).streams.values()}
@@ -93,11 +95,11 @@ def _logs(layout: Layout) -> Iterator[Finding]:
         except (FileNotFoundError, ValueError):
             continue
     there = {path.name for path in layout.streams.iterdir()} if layout.streams.is_dir() else set()
-    for name in sorted(there | (known or set())):
+    for name in sorted(there | known):
         directory, place = layout.streams / name, f"streams/{name}"
         if name not in there:
             yield Finding(place, "the log of a stream is missing", _NO_BACKUP, True)
-        elif known is not None and name not in known:
+        elif name not in known:
             if not directory.is_dir() or has_elements(directory):
                 yield Finding(place, "this belongs to no stream", "restore the catalogue that knows it, or remove it")
         else:

@@ -119,6 +119,19 @@ def test_each_damage_is_named_and_what_can_be_mended_is(data: Path) -> None:
     stepped.close()
 
 
+def test_where_the_catalogue_and_its_copy_are_gone_both_are_named_and_the_logs_of_no_stream(data: Path) -> None:
+    for name in ("catalogue.json", "catalogue.copy.json"):
+        (data / name).unlink()
+    expected = {
+        "catalogue.json": "the file is missing, and so is its copy",
+        "catalogue.copy.json": "the file is missing, and so is catalogue.json",
+        **{f"streams/{log.name}": "this belongs to no stream" for log in (data / "streams").iterdir()},
+    }
+    assert len(expected) == 4
+    assert findings(run("doctor", "--data", data)) == expected
+    assert findings(run("doctor", "--repair", "--data", data)) == expected
+
+
 def test_a_store_that_cannot_be_read_is_found(data: Path) -> None:
     (data / "store" / "CURRENT").unlink()
     assert any(place.startswith("store") for place in findings(run("doctor", "--data", data)))
