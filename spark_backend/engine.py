@@ -94,7 +94,7 @@ class SparkBackend:
         self._delivery.publish = partial(self._publish, durable=True)
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
-        self._warnings = list(self._catalogue.warnings)
+        self._warnings = [*self._catalogue.warnings, *self._streams.warnings]
         self._told_warnings: tuple[str, ...] = ()
         for unclaimed in self._streams.unclaimed():
             self._warnings.append(
@@ -330,6 +330,11 @@ class SparkBackend:
         progress = saved or {}
         before: dict[str, RegisteredQuery] = {}
         if saved is None:
+            if self._layout.progress.exists():
+                self._warnings.append(
+                    f"{self._layout.progress.name} is damaged: how far the queries are is known from Spark's "
+                    "checkpoint alone"
+                )
             # Spark's checkpoint is the position then, and has it under the names of the places that queries were at.
             with contextlib.suppress(ValueError):
                 before = self._registry.read()

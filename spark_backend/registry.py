@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +31,6 @@ from spark_backend.budget import Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.files import Content, DamagedDocument, document, read_document, write_atomically
 
-_LOGGER = logging.getLogger(__name__)
 _KINDS: dict[str, type[WindowSpec]] = {
     "time": TimeWindow,
     "count": CountWindow,
@@ -237,9 +235,6 @@ def read_progress(path: Path) -> dict[str, Instant] | None:
     """What was written; None if that is missing or damaged. Spark's checkpoint is then the only position."""
     try:
         progress: dict[str, Instant] = read_document(path)
-    except FileNotFoundError:
-        return None
-    except DamagedDocument as error:
-        _LOGGER.warning("%s: how far the queries are is known from Spark's checkpoint alone", error)
+    except (FileNotFoundError, DamagedDocument):
         return None
     return progress

@@ -39,7 +39,7 @@ _LOGGER = logging.getLogger(__name__)
 
 class ReopenedLog(NamedTuple):
     """A log ready to be appended to. ``damage``: what of it is known not to be readable; ``keyed``: requests with
-    keys.
+    keys. ``without_manifest``: that was missing or damaged, and the segments are all there is to know it by.
     """
 
     active: ActiveSegment
@@ -49,6 +49,7 @@ class ReopenedLog(NamedTuple):
     generation: int
     damage: list[Damage]
     keyed: list[KeyedRequest]
+    without_manifest: bool = False
 
 
 def reopen(directory: Path, settings: StreamSettings, published: Manifest | None, *, known: bool) -> ReopenedLog:
@@ -62,10 +63,6 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
         # The deletion was cut short.
         remove_segments(directory)
         published, generation = None, generation + 1
-    elif published is None and known:
-        _LOGGER.warning(
-            "stream log %s: the manifest is missing or damaged; what its segments have is there", directory.name
-        )
     numbers = _segments(directory, published)
     if not numbers and (published is None or not published.totals.frames):
         if known and published is None:
@@ -95,7 +92,10 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     opening = survey.openings.get(first)
     retained_from = opening.last if opening else published.retained_from if published else BEFORE_ALL
     totals = _with_clock(after, settings, published)
-    return _said(directory, ReopenedLog(active, retention, retained_from, totals, generation, damage, survey.keyed))
+    anew = known and published is None
+    return _said(
+        directory, ReopenedLog(active, retention, retained_from, totals, generation, damage, survey.keyed, anew)
+    )
 
 
 def _segments(directory: Path, published: Manifest | None) -> list[int]:

@@ -79,6 +79,7 @@ class StreamLog:
         self._active, self._retention = reopened.active, reopened.retention
         self._retained_from, self._totals = reopened.retained_from, reopened.totals
         self._generation, self._damage = reopened.generation, reopened.damage
+        self.without_manifest = reopened.without_manifest
         self._keys = RequestKeys(min(settings.retention, LONGEST), reopened.keyed)
         self._committed = self._active.committed
         self._changes = 0

@@ -29,7 +29,10 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Streams:
-    """All streams. Thread-safe; appends to different streams do not wait for each other."""
+    """All streams. Thread-safe; appends to different streams do not wait for each other.
+
+    ``warnings``: what is to be known of how their logs were found, a sentence each.
+    """
 
     def __init__(self, catalogue: Catalogue, layout: Layout, base_iri: str, clock: Callable[[], Instant]) -> None:
         self._catalogue = catalogue
@@ -39,6 +42,7 @@ class Streams:
         self._lock = threading.RLock()
         self._ending: set[str] = set()
         self._idle: WeakKeyDictionary[StreamLog | UnreadableLog, IdleClock] = WeakKeyDictionary()
+        self.warnings: list[str] = []
         self._logs: dict[str, StreamLog | UnreadableLog] = {
             name: self._opened(entry) for name, entry in catalogue.streams.items()
         }
@@ -275,11 +279,17 @@ class Streams:
         """The log of a stream that was there before. One that cannot be opened keeps nothing else from being served."""
         directory = self._layout.streams / entry.log
         try:
-            return StreamLog.open(directory, entry.settings, self._clock, known=True)
+            log = StreamLog.open(directory, entry.settings, self._clock, known=True)
         except (ProtocolError, OSError) as error:
             reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
             _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
             return UnreadableLog(directory, reason)
+        if log.without_manifest:
+            self.warnings.append(
+                f"the manifest of the stream {entry.name} in streams/{entry.log} was missing or damaged, and was made "
+                "anew from its segments: what the last of these has lost at its end would not be noticed"
+            )
+        return log
 
     def _own(self, name: str) -> StreamEntry:
         entry = self._entry(name)

@@ -119,3 +119,22 @@ def test_a_missing_segment_in_the_middle_is_told_and_the_rest_is_answered(tmp_pa
     (damage,) = described.damage
     assert (damage.what, damage.elements) == ("the file is missing", 12)
     stepped.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged"])
+def test_a_damaged_progress_or_manifest_is_a_warning_of_health_until_the_next_start(
+    content: bytes, tmp_path: Path
+) -> None:
+    made(tmp_path).close()
+    (tmp_path / "progress.json").write_bytes(content)
+    (log_of(tmp_path, "one") / "manifest").write_bytes(content)
+    stepped = backend(tmp_path)
+    manifest, progress = stepped.backend.health().warnings
+    assert "the manifest of the stream one in streams/one.1 was missing or damaged" in manifest
+    assert "progress.json is damaged" in progress
+    stepped.run()
+    assert len(counts(stepped, "qone")) > 3
+    stepped.close()
+    again = backend(tmp_path)
+    assert not again.backend.health().warnings
+    again.close()
