@@ -197,28 +197,20 @@ def _state(connection: Connection) -> dict[str, object]:
     )
     streams = json.loads(connection.ask(FuzzedRequest("GET", "/streams")).body)["streams"]
     queries = json.loads(connection.ask(FuzzedRequest("GET", "/queries")).body)["queries"]
-    kept = (
-        "name",
-        "iri",
-        "time",
-        "timestampPath",
-        "allowedLateness",
-        "retention",
-        "elements",
-        "triples",
-        "late",
-        "ended",
-        "first",
-        "last",
-    )
-    event = [
-        {**{key: one[key] for key in kept}, "watermark": one["time"] == "event" and one["watermark"]} for one in streams
-    ]
     return {
         "graphs": sorted(quads.body.splitlines()),
-        "streams": event,
+        "streams": [_kept(one) for one in streams],
         "queries": [(one["name"], one["text"], one["start"]) for one in queries],
     }
+
+
+def _kept(stream: dict[str, object]) -> dict[str, object]:
+    """What nothing but a request changes of a stream: what a query publishes grows by itself."""
+    settings = {key: stream[key] for key in ("name", "iri", "time", "timestampPath", "allowedLateness", "retention")}
+    if "query" in stream:
+        return settings
+    counts = {key: stream[key] for key in ("elements", "triples", "late", "ended", "first", "last")}
+    return {**settings, **counts, "watermark": stream["time"] == "event" and stream["watermark"]}
 
 
 def _memory(process: psutil.Process) -> int:
