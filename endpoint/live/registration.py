@@ -90,8 +90,10 @@ async def register_query(
 async def remove_query(hub: Hub, name: str, condition: Precondition = _ANY) -> None:
     """End the standing query; its listeners are told. Raises NotFound, PreconditionFailed."""
     async with hub.lock(name):
-        condition.require(await _standing(hub, name) is not None, f"the query {name}")
-        await standing_query(hub, name)
+        existing = await _standing(hub, name)
+        condition.require(existing is not None, f"the query {name}")
+        if existing is None:
+            raise _not_there(name)
         await hub.threads.run(hub.backend.remove, name)
         hub.end(name, "the query was removed")
 
@@ -120,8 +122,12 @@ async def standing_query(hub: Hub, name: str) -> QueryDescription:
     """The standing query of this name. Raises NotFound, also where only listeners keep one running."""
     description = await _standing(hub, name)
     if description is None:
-        raise NotFound(f"there is no query {name!r}")
+        raise _not_there(name)
     return description
+
+
+def _not_there(name: str) -> NotFound:
+    return NotFound(f"there is no query {name!r}")
 
 
 async def _standing(hub: Hub, name: str) -> QueryDescription | None:
