@@ -254,13 +254,19 @@ def test_errors_say_the_same_as_in_the_servers_own_process(
     run(main())
 
 
+async def running_away(endpoint: Asking) -> tuple[asyncio.Future[bytes], int]:
+    """The answer to a query that runs away, and the process that evaluates it."""
+    endpoint.store.update(numbers())
+    failing = asyncio.ensure_future(endpoint.whole(RUNAWAY))
+    await until(lambda: endpoint.readers.answering)
+    (pid,) = endpoint.readers.answering
+    return failing, pid
+
+
 def test_a_process_that_ends_fails_its_own_query_and_no_other(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 2) as endpoint:
-            endpoint.store.update(numbers())
-            failing = asyncio.ensure_future(endpoint.whole(RUNAWAY))
-            await until(lambda: endpoint.readers.answering)
-            (pid,) = endpoint.readers.answering
+            failing, pid = await running_away(endpoint)
             assert await endpoint.whole(ASK) == YES
             os.kill(pid, signal.SIGSEGV)
             with pytest.raises(ReaderEnded, match="SIGSEGV") as caught:
@@ -274,10 +280,8 @@ def test_a_process_that_ends_fails_its_own_query_and_no_other(tmp_path: Path) ->
 def test_whose_process_is_killed_from_outside_may_ask_again(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 2) as endpoint:
-            endpoint.store.update(numbers())
-            failing = asyncio.ensure_future(endpoint.whole(RUNAWAY))
-            await until(lambda: endpoint.readers.answering)
-            os.kill(endpoint.readers.answering[0], signal.SIGKILL)
+            failing, pid = await running_away(endpoint)
+            os.kill(pid, signal.SIGKILL)
             with pytest.raises(Unavailable, match=r"SIGKILL.*ask again"):
                 await failing
 
