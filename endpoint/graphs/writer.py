@@ -165,11 +165,10 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
 
 
 def main(
-    changes: socket.socket, snapshots: socket.socket, quads: socket.socket, directory: str, memory: str | None = None
+    changes: socket.socket, snapshots: socket.socket, quads: socket.socket, directory: str, memory: int | None = None
 ) -> None:
     """Serve the sockets until the server closes them; ``memory`` bounds what changes take, in bytes."""
-    limit = None if memory is None else int(memory)
-    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads), limit)
+    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads), memory)
     thread = threading.Thread(target=writer.serve_changes, name="changes")
     start_with_stack(thread)
     thread.join()

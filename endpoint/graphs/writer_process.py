@@ -60,9 +60,8 @@ class WriterProcess:
         self.used = False
         ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         self._changes, self._snapshots, self._questions = connections = [Connection(one) for one in ours]
-        limits = () if memory is None else (str(memory),)
         try:
-            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), *limits)
+            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), memory)
         except BaseException:
             _close(connections)
             raise

@@ -40,8 +40,10 @@ class ChildProcess:
     this process, at the latest.
     """
 
-    def __init__(self, program: str, name: str, connections: Sequence[socket.socket], *arguments: str) -> None:
-        """Start it: ``main`` gets the connections, of which there is at least one, and the arguments.
+    def __init__(
+        self, program: str, name: str, connections: Sequence[socket.socket], *arguments: str | int | None
+    ) -> None:
+        """Start it: ``main`` gets the connections, of which there is at least one, and these arguments.
 
         Whoever started it closes its own copies of the connections. Lists of processes show the ``name``, of at most
         15 bytes. OSError if there can be none; that there is no such program, it says to nobody but the log.

@@ -33,8 +33,7 @@ class ReaderProcess:
         with theirs:
             try:
                 ours.setblocking(False)
-                limits = () if memory is None else (str(memory),)
-                self._process = ChildProcess(program, "sparql-reader", [theirs], *limits)
+                self._process = ChildProcess(program, "sparql-reader", [theirs], memory)
             except BaseException:
                 ours.close()
                 raise

@@ -129,13 +129,13 @@ class Reader:
         snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
 
 
-def main(connection: socket.socket, memory: str | None = None) -> None:
+def main(connection: socket.socket, memory: int | None = None) -> None:
     """Serve the socket until the server closes it; ``memory`` bounds what its queries take, in bytes."""
 
     def work() -> None:
         # The server having gone is the ordinary end.
         with contextlib.suppress(ConnectionError):
-            Reader(connection, None if memory is None else int(memory)).serve()
+            Reader(connection, memory).serve()
 
     thread = threading.Thread(target=work, name="reader")
     start_with_stack(thread)
