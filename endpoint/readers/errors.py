@@ -5,6 +5,13 @@ from __future__ import annotations
 from protocol.errors import ProtocolError, Unavailable, size_text
 
 
+class EndpointStopping(Unavailable):
+    """Nobody is left to answer: the endpoint is being stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("the endpoint is being stopped: ask again when it is back")
+
+
 class QueryTimeout(ProtocolError):
     """The query was stopped at its time limit."""
 

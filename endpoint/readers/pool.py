@@ -18,7 +18,7 @@ import anyio.to_thread
 from endpoint.graphs.store import GraphStore
 from endpoint.processes.frames import Frame, Kind
 from endpoint.readers.answer import ReaderAnswer
-from endpoint.readers.errors import Overloaded
+from endpoint.readers.errors import EndpointStopping, Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Question, Release
 from endpoint.readers.limits import (
     FROZEN_SECONDS,
@@ -118,7 +118,7 @@ class ReaderPool:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._refuse(_stopping())
+        self._refuse(EndpointStopping())
         self._idle.clear()
         # Not the loop's own executor, which takes nothing any more while the interpreter ends.
         await anyio.to_thread.run_sync(self.end)
@@ -212,7 +212,7 @@ class ReaderPool:
 
     async def _take(self) -> ReaderProcess:
         if self._ended:
-            raise _stopping()
+            raise EndpointStopping
         if len(self._waiting) >= self._most_waiting:
             raise Overloaded(f"{self._most_waiting} queries are waiting for their turn already: ask again later")
         waiting: asyncio.Future[ReaderProcess] = asyncio.get_running_loop().create_future()
@@ -417,7 +417,3 @@ class ReaderPool:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _stopping() -> Unavailable:
-    return Unavailable("the endpoint is being stopped: ask again when it is back")

@@ -8,7 +8,7 @@ import socket
 
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.frames import Frame, FrameDecoder, Kind
-from endpoint.readers.errors import QueryMemoryExceeded, ReaderEnded
+from endpoint.readers.errors import EndpointStopping, QueryMemoryExceeded, ReaderEnded
 from endpoint.readers.exchange import Asked
 from endpoint.readers.snapshot import Snapshot
 from protocol.errors import ProtocolError, Unavailable
@@ -99,7 +99,7 @@ class ReaderProcess:
         if self._stood_still:
             return Unavailable("the process that evaluated the query stood still and is replaced: ask again")
         if self._killed:
-            return Unavailable("the endpoint is being stopped: ask again when it is back")
+            return EndpointStopping()
         how = self._process.how_it_ended()
         # What allocates in vain aborts: nothing else in a reader does.
         if self._memory is not None and self._process.exit_code == -signal.SIGABRT:

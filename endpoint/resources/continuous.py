@@ -17,13 +17,14 @@ from endpoint.live.hub import Hub
 from endpoint.live.registration import late_warning, located, register_query, standing_query
 from endpoint.live.result_stream import result_stream
 from endpoint.live.subscription import RequestedStart, Subscription
+from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
 from endpoint.resources.accept import answer_response, answer_type
 from endpoint.resources.parameters import mounted_at, read_requested_start, read_since
 from endpoint.resources.query_document import query_document
 from endpoint.services import Services
 from protocol.access import operation_scope
-from protocol.errors import Conflict, ProtocolError, Unavailable
+from protocol.errors import Conflict, ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.language.model import ContinuousQuery
@@ -119,4 +120,4 @@ async def _first(subscription: Subscription) -> Evaluation:
                     f"there is no next evaluation: {item.reason}. What was can be had with ?since=beginning, "
                     "as far as the streams' retention reaches"
                 )
-    raise Unavailable("the endpoint is being stopped: ask again when it is back")
+    raise EndpointStopping
