@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import logging
 import os
 import shutil
@@ -20,8 +18,10 @@ import pyoxigraph as ox
 from endpoint.graphs.change import Change
 from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.fetching import Fetching, documents
+from endpoint.graphs.opening import dropped, link, load_file, opened, own
 from endpoint.graphs.pattern import QuadPattern, Terms, graph_names, terms
 from endpoint.graphs.processor import OxigraphResult
+from endpoint.graphs.room import require_room, require_space
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, WriterGone, WriterProcess
 from protocol.errors import ProtocolError, StorageFull, Unavailable
 from protocol.sparql.dataset import with_using
@@ -36,13 +36,8 @@ T = TypeVar("T")
 UPDATE_SECONDS = 60.0
 """So long an update is evaluated, where no other limit is given."""
 
-_OPEN_SECONDS = 5.0
 _RETRY_SECONDS = 1.0
 _CLOSE_SECONDS = 1.0
-_SPARE_BYTES = 16 * 1024 * 1024
-"""So much room there is to be, besides what the database's own log takes, before a full store is opened again."""
-
-_PROBE_BYTES = 1024 * 1024
 
 
 class UpdateTimeout(ProtocolError):
@@ -112,16 +107,16 @@ class GraphStore:
         self._view: _View | None = None
         self._former_view: _View | None = None
         self._views = directory.with_name(f"{directory.name}-views")
-        self._owned = _own(directory)
+        self._owned = own(directory)
         self._let_go = weakref.finalize(self, os.close, self._owned)
         try:
             shutil.rmtree(self._views, ignore_errors=True)
-            _require_space(directory)
-            oxigraph = _opened(directory)
-            self.warnings: Sequence[str] = _dropped(directory)
+            require_space(directory)
+            oxigraph = opened(directory)
+            self.warnings: Sequence[str] = dropped(directory)
             """What is to be known of how the store was found, a sentence each."""
             for path in load:
-                _load(oxigraph, path)
+                load_file(oxigraph, path)
                 self._version += 1
         except BaseException:
             self._let_go()
@@ -294,29 +289,13 @@ class GraphStore:
         if self._writer is None:
             try:
                 if self._full is not None:
-                    self._require_room()
+                    require_room(self._directory)
                 self._writer = WriterProcess(self._directory, self._update_memory)
             except StorageFull as error:
                 self._be_full(error)
                 raise
             self._full = None
         return self._writer
-
-    def _require_room(self) -> None:
-        """Raises StorageFull unless there is room for what opening the store writes, and some more."""
-        needed = _needed(self._directory)
-        probe = self._directory.with_name(f"{self._directory.name}-room")
-        try:
-            if shutil.disk_usage(self._directory).free < needed:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            # What this user, or one file, may take is found out by taking it.
-            with probe.open("wb", buffering=0) as file:
-                for _ in range(needed // _PROBE_BYTES):
-                    file.write(bytes(_PROBE_BYTES))
-        except OSError as error:
-            raise StorageFull.of(error, "the store") or error from None
-        finally:
-            probe.unlink(missing_ok=True)
 
     def _replace(self, writer: WriterProcess, full: StorageFull | None = None) -> None:
         """End this writer; the next change starts another."""
@@ -361,7 +340,7 @@ class GraphStore:
         with self._state:
             writer = self._writer
             if writer is None:
-                _link(self._directory, directory)
+                link(self._directory, directory)
                 return version
         try:
             with self._copying:
@@ -449,85 +428,3 @@ class GraphStore:
 
 def _stopping() -> Unavailable:
     return Unavailable("the endpoint is being stopped, nothing was changed: send it again when it is back")
-
-
-def _own(directory: Path) -> int:
-    """Make the directory, and a descriptor that holds it for this process alone. OSError names the directory."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        owned = os.open(directory, os.O_RDONLY)
-    except OSError as error:
-        raise OSError(f"the store in {directory} cannot be opened: {error}") from error
-    try:
-        fcntl.flock(owned, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(owned)
-        raise OSError(
-            f"the store in {directory} cannot be opened (another server, or a doctor that repairs, is using this data "
-            f"directory): {error}"
-        ) from error
-    return owned
-
-
-def _require_space(directory: Path) -> None:
-    """Raises StorageFull unless there is space for what opening the store, and what else a start does, will write."""
-    free, needed = shutil.disk_usage(directory).free, _needed(directory)
-    if free < needed:
-        raise StorageFull(
-            f"the disk of {directory} has {free / 2**20:.1f} MiB left, and a start needs {needed / 2**20:.1f} MiB "
-            "there: make room, then start again"
-        )
-
-
-def _needed(directory: Path) -> int:
-    """Bytes that opening the store may write, and some more."""
-    return _SPARE_BYTES + 2 * sum(log.stat().st_size for log in directory.glob("*.log"))
-
-
-def _opened(directory: Path) -> ox.Store:
-    """The store, made if there is none. OSError names the directory."""
-    deadline = time.monotonic() + _OPEN_SECONDS
-    while True:
-        try:
-            return ox.Store(str(directory))
-        except (OSError, RuntimeError, ValueError) as error:  # what is damaged is one of the last two
-            # A server that was killed a moment ago: the process that it left ends by itself.
-            if "lock" not in str(error).lower() or time.monotonic() > deadline:
-                raise OSError(f"the store in {directory} cannot be opened: {error}") from error
-            time.sleep(0.05)
-
-
-def _dropped(directory: Path) -> list[str]:
-    """What opening the store has left out of the database's own log, which it tells nobody but a file of its own."""
-    with (directory / "LOG").open(encoding="utf-8", errors="replace") as said:
-        places = [line.rpartition("] ")[2].strip() for line in said if ": dropping " in line]
-    if not places:
-        return []
-    warning = (
-        "what was changed last in the graphs may be lost, for the store's own log was not whole "
-        f"({'; '.join(places)}): compare with a backup, unless the machine went down in the middle of an "
-        "update, which nobody was told is done"
-    )
-    logger.error("%s", warning)
-    return [warning]
-
-
-def _load(oxigraph: ox.Store, path: Path) -> None:
-    syntax = ox.RdfFormat.from_extension(path.suffix.lstrip(".").lower())
-    if syntax is None:
-        raise ValueError(f"load: {str(path)!r} has no extension of an RDF syntax (ttl, nt, trig, nq, jsonld, rdf)")
-    try:
-        oxigraph.bulk_load(path=str(path), format=syntax, base_iri=path.resolve().as_uri())
-    except (SyntaxError, OSError, ValueError, MemoryError) as error:
-        raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
-
-
-def _link(store: Path, snapshot: Path) -> None:
-    """A snapshot of a store that nobody writes to: its files once more, which takes no room.
-
-    Whoever opens the store later writes to files of its own, and takes these away from the store only.
-    """
-    snapshot.mkdir()
-    for file in store.iterdir():
-        if file.name != "LOCK" and not file.name.startswith("LOG"):
-            os.link(file, snapshot / file.name)
