@@ -134,6 +134,21 @@ class StorageFull(ProtocolError):
         return None
 
 
+class StorageDamaged(ProtocolError):
+    """The files of the graphs are not what was written: there is no answer, since it would be wrong."""
+
+    status = 500
+    title = "The graphs are damaged"
+    refusal = "storage_damaged"
+
+    @classmethod
+    def of(cls, error: BaseException) -> StorageDamaged | None:
+        """What an error of the database's is, if it is this; it has only its message."""
+        if str(error).startswith("Corruption: "):
+            return cls(f"the files of the graphs are damaged, restore them from a backup: {error}")
+        return None
+
+
 class Unavailable(ProtocolError):
     """The part that would answer is not running (yet): Spark is warming up or has failed."""
 

@@ -20,6 +20,7 @@ from endpoint.cli.options import client_to, option, server_option
 from endpoint.client.http import check, unreachable
 from endpoint.client.terminal import console, for_a_person, json_line
 from endpoint.graphs.directory import RESTORE_STORE, has_lost_store, require_store, store_directory
+from endpoint.graphs.opening import has_lost_its_head, left_out
 
 if TYPE_CHECKING:
     from spark_backend.doctor import Finding
@@ -147,15 +148,13 @@ def _store(data: Path) -> list[Finding]:
     directory = store_directory(data)
     advice = "restore it from a backup"
     if not (directory / "CURRENT").exists():
-        if directory.is_dir() and any(directory.glob("*.sst")):
-            return [Finding("store/CURRENT", "the file is missing", advice, True)]
-        return []
+        return [Finding("store/CURRENT", "the file is missing", advice, True)] if has_lost_its_head(directory) else []
     try:
         for _ in ox.Store.read_only(str(directory)):
             pass
+        return [Finding("store", said, advice, True) for said in left_out(directory)]
     except (OSError, ValueError, RuntimeError) as error:
         return [Finding("store", str(error), advice, True)]
-    return []
 
 
 def _table(findings: list[Finding]) -> Table:

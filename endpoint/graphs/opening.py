@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import logging
 import os
+import re
+import shutil
+import tempfile
 import time
 from pathlib import Path
 
 import pyoxigraph as ox
 
+from endpoint.graphs.committed import NOTE, lost
+
 logger = logging.getLogger(__name__)
 
 _OPEN_SECONDS = 5.0
+_LOCK = re.compile(r"\block\b")
 
 
 def own(directory: Path) -> int:
@@ -33,32 +40,105 @@ def own(directory: Path) -> int:
     return owned
 
 
-def opened(directory: Path) -> ox.Store:
-    """The store, made if there is none. OSError names the directory."""
+def opened(directory: Path) -> tuple[ox.Store, list[str]]:
+    """The store, made if there is none, and what it was found to have lost, a sentence each.
+
+    OSError, with the directory, for one that cannot be opened. What the database leaves out of its own log it also
+    removes: so where it does, all its files as they were are kept beside it.
+    """
+    before = _set_aside(directory)
+    if before is None:
+        return _opened(directory), []
+    try:
+        said = _lost(directory, before)
+        store = _opened(directory)
+    except OSError:
+        shutil.rmtree(before)
+        raise
+    said += _dropped(directory, before.stat().st_mtime)
+    if not said:
+        shutil.rmtree(before)
+        return store, []
+    kept = before.rename(_unused(directory))
+    warning = (
+        "what was changed last in the graphs may be lost, for the store's own log was not whole "
+        f"({'; '.join(said)}): compare with a backup, unless the machine went down in the middle of an update, which "
+        f"nobody was told is done. The files as they were are kept in {kept}"
+    )
+    logger.error("%s", warning)
+    return store, [warning]
+
+
+def has_lost_its_head(directory: Path) -> bool:
+    """Whether the file is missing with which the database begins to read, of a store that has others."""
+    others = (found for kind in ("*.sst", "*.log") for found in directory.glob(kind))
+    return not (directory / "CURRENT").exists() and any(others)
+
+
+def left_out(directory: Path) -> list[str]:
+    """What opening a store that nobody has open would leave out, as tried with its files in a directory beside it.
+
+    OSError, with the directory, for a store that cannot be opened.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"{directory.name}-", dir=directory.parent) as beside:
+        trial = Path(beside) / directory.name
+        link(directory, trial)
+        said = _lost(directory, trial)
+        _opened(trial)
+        return said + _dropped(trial, 0)
+
+
+def _set_aside(directory: Path) -> Path | None:
+    """The files of the store once more, as they are before it is opened; None if there is no store yet."""
+    before = directory.with_name(f"{directory.name}-before")
+    # One that is there is of a start that did not come to its end.
+    if not before.exists():
+        if not (directory / "CURRENT").exists():
+            if has_lost_its_head(directory):
+                # Opened, it would be an empty store, at the second attempt at the latest.
+                raise OSError(f"the store in {directory} cannot be opened: its file CURRENT is missing")
+            return None
+        partly = directory.with_name(f"{directory.name}-before.part")
+        shutil.rmtree(partly, ignore_errors=True)
+        link(directory, partly)
+        partly.rename(before)
+    return before
+
+
+def _lost(directory: Path, before: Path) -> list[str]:
+    """What there is to say of logs that are not whole. OSError if the list of the store's files is not."""
+    said = lost(before)
+    if manifests := [what for name, what in said.items() if name.startswith("MANIFEST")]:
+        raise OSError(f"the store in {directory} cannot be opened: {'; '.join(manifests)}")
+    return list(said.values())
+
+
+def _opened(directory: Path) -> ox.Store:
     deadline = time.monotonic() + _OPEN_SECONDS
     while True:
         try:
             return ox.Store(str(directory))
         except (OSError, RuntimeError, ValueError) as error:  # what is damaged is one of the last two
             # A server that was killed a moment ago: the process that it left ends by itself.
-            if "lock" not in str(error).lower() or time.monotonic() > deadline:
+            if not _LOCK.search(str(error)) or time.monotonic() > deadline:
                 raise OSError(f"the store in {directory} cannot be opened: {error}") from error
             time.sleep(0.05)
 
 
-def dropped(directory: Path) -> list[str]:
-    """What opening the store has left out of the database's own log, which it tells nobody but a file of its own."""
-    with (directory / "LOG").open(encoding="utf-8", errors="replace") as said:
-        places = [line.rpartition("] ")[2].strip() for line in said if ": dropping " in line]
-    if not places:
-        return []
-    warning = (
-        "what was changed last in the graphs may be lost, for the store's own log was not whole "
-        f"({'; '.join(places)}): compare with a backup, unless the machine went down in the middle of an "
-        "update, which nobody was told is done"
-    )
-    logger.error("%s", warning)
-    return [warning]
+def _dropped(directory: Path, since: float) -> list[str]:
+    """What opening the store has left out of the database's own log, which it tells nobody but files of its own."""
+    return [
+        line.rpartition("] ")[2].strip()
+        for file in sorted(directory.glob("LOG*"))
+        if file.stat().st_mtime >= since
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if ": dropping " in line
+    ]
+
+
+def _unused(directory: Path) -> Path:
+    """A name beside the directory that is not taken."""
+    return next(path for number in itertools.count(1) if not (path := Path(f"{directory}.damaged-{number}")).exists())
 
 
 def load_file(oxigraph: ox.Store, path: Path) -> None:
@@ -79,5 +159,8 @@ def link(store: Path, snapshot: Path) -> None:
     """
     snapshot.mkdir()
     for file in store.iterdir():
-        if file.name != "LOCK" and not file.name.startswith("LOG"):
+        if file.name == NOTE:
+            # The one that is written in its place.
+            shutil.copy(file, snapshot)
+        elif file.name != "LOCK" and not file.name.startswith("LOG"):
             os.link(file, snapshot / file.name)

@@ -17,7 +17,7 @@ from rdflib import Graph, Variable, plugin
 from rdflib.query import Processor, Result
 from rdflib.term import Node
 
-from protocol.errors import ProtocolError, QuerySemanticError
+from protocol.errors import ProtocolError, QuerySemanticError, StorageDamaged
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
@@ -115,6 +115,8 @@ class OxigraphResult(Result):
 
 def _problem_of(error: RuntimeError | OSError, services: bool) -> ProtocolError | None:
     """What an error of Oxigraph's is to the client, in a query that asks other endpoints or not; None: it is ours."""
+    if (damaged := StorageDamaged.of(error)) is not None:
+        return damaged
     # An OSError with a number is that of the output or the disk; Oxigraph's of the network have none.
     if services and (error.errno is None if isinstance(error, OSError) else "service <" in str(error)):
         return ServiceFailed(str(error))

@@ -16,14 +16,16 @@ from typing import TypeVar
 import pyoxigraph as ox
 
 from endpoint.graphs.change import Change
+from endpoint.graphs.committed import CommittedFiles
 from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.fetching import Fetching, documents
-from endpoint.graphs.opening import dropped, link, load_file, opened, own
+from endpoint.graphs.opening import link, load_file, opened, own
 from endpoint.graphs.pattern import QuadPattern, Terms, graph_names, terms
 from endpoint.graphs.processor import OxigraphResult
 from endpoint.graphs.room import require_room, require_space
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, WriterGone, WriterProcess
-from protocol.errors import ProtocolError, StorageFull, Unavailable
+from endpoint.processes.relayed_error import RelayedError
+from protocol.errors import ProtocolError, StorageDamaged, StorageFull, Unavailable
 from protocol.sparql.dataset import with_using
 from protocol.sparql.guard import refuse_excess, refuse_services
 from protocol.sparql.load import loads, with_data
@@ -102,6 +104,7 @@ class GraphStore:
         self._writer: WriterProcess | None = None
         self._full: StorageFull | None = None
         self._lost: str | None = None
+        self._damaged = False
         self._closed = threading.Event()
         self._viewing = threading.Lock()
         self._view: _View | None = None
@@ -112,12 +115,13 @@ class GraphStore:
         try:
             shutil.rmtree(self._views, ignore_errors=True)
             require_space(directory)
-            oxigraph = opened(directory)
-            self.warnings: Sequence[str] = dropped(directory)
-            """What is to be known of how the store was found, a sentence each."""
+            self.warnings: list[str]
+            """What the store was found to have lost, or to be damaged in, a sentence each."""
+            oxigraph, self.warnings = opened(directory)
             for path in load:
                 load_file(oxigraph, path)
                 self._version += 1
+            CommittedFiles(directory).sync()
         except BaseException:
             self._let_go()
             raise
@@ -218,6 +222,9 @@ class GraphStore:
                     if not used:
                         raise
                     seconds -= time.monotonic() - began
+                except RelayedError as error:
+                    self.report(error)
+                    raise
                 except Unavailable:
                     self._replace(writer)
                     if self._closed.is_set():
@@ -247,6 +254,14 @@ class GraphStore:
     def lost(self) -> str | None:
         """That somebody has removed or replaced the directory, and what to do, as ``watch`` or a change has seen it."""
         return self._lost
+
+    def report(self, error: ProtocolError) -> None:
+        """Have it known, if it is, that the store was found to be damaged when it was read."""
+        if error.refusal == StorageDamaged.refusal and not self._damaged:
+            # Once: the next one names the same file in another snapshot.
+            self._damaged = True
+            logger.error("%s", error.detail)
+            self.warnings.append(error.detail)
 
     def watch(self) -> None:
         """See every second, until the end, to the directory being there."""
@@ -291,6 +306,7 @@ class GraphStore:
                 if self._full is not None:
                     require_room(self._directory)
                 self._writer = WriterProcess(self._directory, self._update_memory)
+                self.warnings += self._writer.warnings
             except StorageFull as error:
                 self._be_full(error)
                 raise
@@ -423,7 +439,16 @@ class GraphStore:
             except WriterEnded as error:
                 logger.warning("the graphs could not be asked of the process that changes them: %s", error)
                 self._replace(writer)
-        return of_view(self.oxigraph)
+            except RelayedError as error:
+                self.report(error)
+                raise
+        try:
+            return of_view(self.oxigraph)
+        except RuntimeError as error:
+            if (damaged := StorageDamaged.of(error)) is None:
+                raise
+            self.report(damaged)
+            raise damaged from error
 
 
 def _stopping() -> Unavailable:

@@ -1,10 +1,10 @@
 """The program of the process that owns the store (``endpoint.processes``).
 
 Oxigraph cannot be interrupted, but this process can be ended, and its transaction with it. One socket is for changes
-(``endpoint.processes.frames``): ``READY`` when the store is open; then for each ``QUESTION`` (a ``Change``)
-``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and at the end
-``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to the
-directory.
+(``endpoint.processes.frames``): ``READY`` (JSON: what the store has lost) when it is open; then for each ``QUESTION``
+(a ``Change``) ``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and
+at the end ``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to
+the directory.
 
 The others are for what does not wait for changes. One is for snapshots: ``QUESTION`` (a directory), ``LAST``. One is
 for what the graphs have: ``QUESTION`` (a ``QuadPattern``), ``DATA`` (N-Quads, some at once), ``LAST``; or ``NAMES``,
@@ -23,16 +23,19 @@ import traceback
 import uuid
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import ParamSpec
 
 import pyoxigraph as ox
 
 from endpoint.graphs.change import Change
+from endpoint.graphs.committed import CommittedFiles
+from endpoint.graphs.opening import opened
 from endpoint.graphs.pattern import QuadPattern, graph_names
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
 from protocol.child_bounds import bound_memory, lift_memory_bound
-from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageFull
+from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageDamaged, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.preconditions import Precondition
 from protocol.sparql.lexemes import lexemes
@@ -53,7 +56,8 @@ class Writer:
         self, directory: str, changes: Connection, snapshots: Connection, quads: Connection, memory: int | None
     ) -> None:
         """``memory`` bounds what this process takes for changes until they are committed, in bytes."""
-        self._directory = directory
+        self._directory = Path(directory)
+        self._committed = CommittedFiles(self._directory)
         self._memory = memory
         self._changes = changes
         self._snapshots = snapshots
@@ -75,11 +79,13 @@ class Writer:
         _serve(self._changes, lambda asked: self._flush() if asked.kind is Kind.CLOSE else self._change(asked))
 
     def _open(self) -> Frame:
-        self._oxigraph = ox.Store(self._directory)
-        return Frame(Kind.READY, b"")
+        self._oxigraph, lost = opened(self._directory)
+        self._committed.sync()
+        return Frame(Kind.READY, json.dumps(lost).encode("ascii"))
 
     def _flush(self) -> Frame:
         self._oxigraph.flush()
+        self._committed.sync()
         return Frame(Kind.LAST, b"")
 
     def _backup(self, asked: Frame) -> Frame:
@@ -111,7 +117,8 @@ class Writer:
         except SyntaxError:
             raise update_error(change.text, change.base) from None
         except RuntimeError as error:
-            raise QuerySemanticError(str(error)) from error
+            raise StorageDamaged.of(error) or QuerySemanticError(str(error)) from error
+        self._sync()
         return Frame(Kind.LAST, b"true" if there else b"false")
 
     def _update(self, text: str, base: str | None) -> None:
@@ -122,6 +129,13 @@ class Writer:
             if self._bound_again is not None:
                 self._bound_again()
                 self._bound_again = None
+
+    def _sync(self) -> None:
+        try:
+            self._committed.sync()
+        except OSError as error:
+            # It is done, and may yet be lost: neither is what another OSError says.
+            raise RuntimeError("what was committed is not on the disk") from error
 
     def _evaluated(self, *_: object) -> ox.Literal:
         """Called by the last operation: what follows is the commit."""
@@ -158,8 +172,9 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
         os.abort()
     except BaseException as error:  # a panic in Oxigraph is no Exception
         full = StorageFull.of(error, "the store") if isinstance(error, OSError) else None
+        problem = full or StorageDamaged.of(error)
         failed = Frame(Kind.FAILED, traceback.format_exc().encode("utf-8", "backslashreplace"))
-        answer = failed if full is None else problem_frame(full)
+        answer = failed if problem is None else problem_frame(problem)
     connection.send(frame(answer.kind, answer.content))
     return answer.kind not in (Kind.PROBLEM, Kind.FAILED)
 

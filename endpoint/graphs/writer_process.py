@@ -54,7 +54,8 @@ class WriterProcess:
     def __init__(self, directory: Path, memory: int | None = None) -> None:
         """Start the process and have it open the store, with so many bytes of memory for changes (None: any number).
 
-        ``used`` says whether it was asked for one. Raises StorageFull, or WriterEnded if that cannot be done.
+        ``used`` says whether it was asked for one, ``warnings`` what the store was found to have lost. Raises
+        StorageFull, or WriterEnded if that cannot be done.
         """
         self._memory = memory
         self.used = False
@@ -71,7 +72,8 @@ class WriterProcess:
         self.end = weakref.finalize(self, _end, self._process, connections)
         """End the process, whatever it is doing, and wait for that."""
         try:
-            self._expect_soon(self._changes, Kind.READY, _START_SECONDS)
+            ready = self._expect_soon(self._changes, Kind.READY, _START_SECONDS)
+            self.warnings: list[str] = json.loads(ready.content)
         except BaseException:
             self.end()
             raise

@@ -207,6 +207,9 @@ class ReaderPool:
             answer = ReaderAnswer(reader, limits)
             await answer.begin(Asked(question, str(snapshot.directory), limits.seconds, limits.most_bytes))
             yield answer
+        except ProtocolError as error:
+            self._store.report(error)
+            raise
         finally:
             self._give_back(reader)
 

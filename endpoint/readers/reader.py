@@ -23,7 +23,7 @@ from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, QueryQ
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from protocol.child_bounds import bound_memory, bound_processor_time
-from protocol.errors import NotFound, ProtocolError
+from protocol.errors import NotFound, ProtocolError, StorageDamaged
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.rdf_xml import write_rdf_xml
@@ -65,7 +65,11 @@ class Reader:
         except MemoryError:
             # As Oxigraph does where it allocates in vain: by this the server knows what it was.
             os.abort()
-        except BaseException:  # a panic in Oxigraph is no Exception
+        except BaseException as error:  # a panic in Oxigraph is no Exception
+            if (damaged := StorageDamaged.of(error)) is not None:
+                problem = problem_frame(damaged)
+                self._send(frame(problem.kind, problem.content))
+                return True
             self._send(frame(Kind.FAILED, traceback.format_exc().encode("utf-8", "backslashreplace")))
             return False
         finally:
