@@ -16,7 +16,7 @@ from spark_backend.files import DamagedDocument, read_document, set_aside
 from spark_backend.layout import Layout
 from spark_backend.log.format.manifest import MANIFEST, decode_manifest
 from spark_backend.log.reader import LogReader
-from spark_backend.log.recovery import has_elements
+from spark_backend.log.recovery import has_elements, is_of_another_log
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, copy_of, read_catalogue
 
@@ -113,6 +113,9 @@ def _log(directory: Path, place: str) -> Iterator[Finding]:
             yield Finding(
                 f"{place}/{MANIFEST}", "it does not match its checksum", "--repair makes it from the segments"
             )
+            return
+        if is_of_another_log(directory, manifest):
+            yield Finding(f"{place}/{MANIFEST}", "it is that of another log", "--repair makes it from the segments")
             return
         reader = LogReader(directory)
     except FileNotFoundError:

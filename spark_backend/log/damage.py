@@ -132,6 +132,8 @@ def frames(parts: Iterable[SegmentPart], before: Totals | None, upto: Totals | N
             elif before is None and lost is not None and (lost.segment < number or offset > HEADER_BYTES):
                 # How many there were is not known. The first frame of a segment, if it is all that is lost, has none.
                 yield Damage(*lost, 0, None, 0, 0, BEFORE_ALL, header.after.last, header.after.last)
+            elif lost is not None and (lost.segment, lost.offset) == (number, 0):
+                yield _without_elements(lost, header.before)
             before, lost = header.after, None
             yield Place(number, offset, header)
             ends = _Lost(number, offset + header.size, "the file is cut off")
@@ -140,6 +142,8 @@ def frames(parts: Iterable[SegmentPart], before: Totals | None, upto: Totals | N
             yield _between(lost or ends, before, upto)
         elif before is None and lost is not None and upto.frames:
             yield Damage(*lost, 0, None, 0, 0, BEFORE_ALL, upto.last, upto.last)
+        elif lost is not None and lost.offset == 0:
+            yield _without_elements(lost, upto)
 
 
 class _Lost(NamedTuple):
@@ -148,6 +152,11 @@ class _Lost(NamedTuple):
     segment: int
     offset: int
     what: str
+
+
+def _without_elements(place: _Lost, before: Totals) -> Damage:
+    """The first frame of a segment, which says what was before it: others say it as well."""
+    return Damage(*place, before.elements, 0, 0, 0, *3 * [before.last])
 
 
 def _between(place: _Lost, before: Totals, after: Totals) -> Damage:

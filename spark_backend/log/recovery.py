@@ -19,7 +19,7 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
 from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames, lost_files, note_lost_files
-from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Gap, is_whole, walk
+from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Gap, decode_header, is_whole, walk
 from spark_backend.log.format.keys import KeyedRequest, decode_keys
 from spark_backend.log.format.manifest import Manifest
 from spark_backend.log.format.segment import (
@@ -58,6 +58,9 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     ``published`` is the last manifest, where that survived. ``known``: there was a log, so that having no files is
     damage. Raises OSError if a file that is there cannot be read.
     """
+    if published is not None and is_of_another_log(directory, published):
+        _LOGGER.warning("stream log %s: its manifest is another log's, and made anew", directory.name)
+        published = None
     generation = published.generation if published else 1
     if published is not None and published.dropped:
         # The deletion was cut short.
@@ -96,6 +99,44 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     return _said(
         directory, ReopenedLog(active, retention, retained_from, totals, generation, damage, survey.keyed, anew)
     )
+
+
+def is_of_another_log(directory: Path, manifest: Manifest) -> bool:
+    """Whether a manifest contradicts the segments beside it: it says of other files what is committed in them."""
+    numbers = segment_numbers(directory)
+    if manifest.dropped or not numbers:
+        return False
+    # What was acknowledged last may be lost, and with it a file; but not all that it says are there.
+    if numbers[-1] < manifest.first_segment:
+        return True
+    for number in numbers:
+        try:
+            with mapped(segment_path(directory, number)) as data:
+                if number < manifest.last_segment:
+                    opening = decode_header(data, 0)
+                    if opening is not None and not manifest.totals.follows(opening.after):
+                        return True
+                elif number == manifest.last_segment and not _ends_as_said(data, manifest):
+                    return True
+        except OSError:
+            continue  # retention has taken it meanwhile, or it is said elsewhere
+    return False
+
+
+def _ends_as_said(data: memoryview, manifest: Manifest) -> bool:
+    """Whether the frame at the end of what is committed, if it is there, says what the manifest says."""
+    for found in walk(data, 0, len(data)):
+        if isinstance(found, Gap):
+            continue
+        offset, header = found
+        end = offset + header.size
+        if end == manifest.committed:
+            return header.after.frames == manifest.totals.frames and manifest.totals.follows(header.after)
+        if end > manifest.committed:
+            return offset >= manifest.committed
+        if not manifest.totals.follows(header.after):
+            return False
+    return True
 
 
 def _segments(directory: Path, published: Manifest | None) -> list[int]:

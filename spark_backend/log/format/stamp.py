@@ -34,6 +34,11 @@ class Totals(NamedTuple):
     watermark: Instant = BEFORE_ALL
     empty: int = 0
 
+    def follows(self, earlier: Totals) -> bool:
+        """Whether a log that has had ``earlier`` may come to have these."""
+        grow = ("frames", "elements", "triples", "late", "empty", "last", "watermark")
+        return all(getattr(self, one) >= getattr(earlier, one) for one in grow)
+
 
 @dataclass(frozen=True)
 class StampedRows:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from endpoint.cli.commands import main
 from endpoint.graphs.store import GraphStore
 from endpoint.resources.backup import archive
+from protocol.streams import StreamElement
 from spark_backend.log.format.segment import segment_path
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -117,6 +118,32 @@ def test_each_damage_is_named_and_what_can_be_mended_is(data: Path) -> None:
     assert stepped.backend.stream("s").elements == 12
     assert {query.name for query in stepped.backend.queries()} == {"count", "out"}
     stepped.close()
+
+
+def test_of_manifests_that_were_swapped_one_is_made_anew_and_both_are_named(data: Path) -> None:
+    stepped = SteppedBackend(data)
+    stepped.event_stream("t", "http://ex/t")
+    for second in range(3):
+        stepped.post("t", "<http://ex/t> <http://ex/p> 1 .", second * 1000)
+    stepped.close()
+    (other,) = (data / "streams").glob("t.*")
+    pair = [data / "streams" / "s.1" / "manifest", other / "manifest"]
+    contents = [path.read_bytes() for path in pair]
+    for path, content in zip(pair, reversed(contents), strict=True):
+        path.write_bytes(content)
+    found = findings(run("doctor", "--data", data))
+    assert found.pop("streams/s.1/manifest") == "it is that of another log"
+    assert [place.split("/")[1] for place in found] == [other.name]
+    stepped = SteppedBackend(data)
+    assert (stepped.backend.stream("s").elements, stepped.backend.stream("s").damage) == (12, ())
+    assert "the manifest of the stream s " in " ".join(stepped.backend.health().warnings)
+    # A log that is said to have had more is one that was cut off: what it has is read.
+    assert [damage.elements for damage in stepped.backend.stream("t").damage] == [9]
+    follower = stepped.backend.follow("t", -1)
+    assert sum(isinstance(one, StreamElement) for one in follower.take()) == 3
+    follower.close()
+    stepped.close()
+    assert {place.split("/")[1] for place in findings(run("doctor", "--data", data))} == {other.name}
 
 
 def test_where_the_catalogue_and_its_copy_are_gone_both_are_named_and_the_logs_of_no_stream(data: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,9 +14,10 @@ import pytest
 from protocol.streams import StreamDamage, StreamElement, StreamItem
 from protocol.windows.timeline import END
 from spark_backend.log.follower import LogFollower
-from spark_backend.log.format.manifest import MANIFEST
-from spark_backend.log.format.segment import segment_path
+from spark_backend.log.format.manifest import MANIFEST, Manifest, decode_manifest
+from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import DamagedLog, LogReader
+from spark_backend.log.recovery import is_of_another_log
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, rows, triple
 
@@ -151,6 +153,58 @@ def test_a_flipped_bit_is_never_a_wrong_answer_and_takes_its_frame_only(written:
 
 def test_a_segment_cut_anywhere_loses_its_end_only(written: Written) -> None:
     check_cuts(written, 131)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("offset", [0, 20, 127])
+def test_a_flipped_bit_in_the_header_of_a_segment_loses_nothing_and_is_said(
+    offset: int, number: int, written: Written
+) -> None:
+    directory = copy(written, "flipped")
+    path = segment_path(directory, number)
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 4
+    path.write_bytes(content)
+    places = [(one.segment, one.offset, one.elements) for one in LogReader(directory).check()]
+    assert places == [(number, 0, 0)]
+    log = open_log(directory)
+    assert [(one.segment, one.offset, one.elements) for one in log.describe().damage] == [(number, 0, 0)]
+    log.close()
+    assert not check(written, directory, manifest=True)
+
+
+def test_the_manifest_of_another_log_is_made_anew_and_takes_nothing(
+    written: Written, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = open_log(tmp_path / "other")
+    for time in range(20):
+        other.append(request((time, [triple(f"o{time}")])))
+    other.close()
+    # One that retention has taken the beginning of, too: the segments before are not to be taken here.
+    forgetful = StreamLog.open(
+        tmp_path / "forgetful", dataclasses.replace(event_stream(), retention=10), lambda: 0, segment_bytes=1_000
+    )
+    for time in range(0, 200, 5):
+        forgetful.append(request((time, [triple(f"o{time}")])))
+    forgetful.close()
+    assert min(segment_numbers(tmp_path / "forgetful")) > 3
+    for name in ("other", "forgetful"):
+        directory = copy(written, "swapped")
+        segments = {path.name: path.read_bytes() for path in directory.glob("*.segment")}
+        shutil.copy(tmp_path / name / MANIFEST, directory)
+        assert is_of_another_log(directory, decoded(directory))
+        assert "another log's" not in caplog.text
+        assert not check(written, directory, manifest=True)
+        assert "another log's" in caplog.text
+        caplog.clear()
+        assert {name: (directory / name).read_bytes()[: len(content)] for name, content in segments.items()} == segments
+    assert not is_of_another_log(written.directory, decoded(written.directory))
+
+
+def decoded(directory: Path) -> Manifest:
+    manifest = decode_manifest((directory / MANIFEST).read_bytes())
+    assert manifest is not None
+    return manifest
 
 
 @pytest.mark.long
