@@ -186,7 +186,7 @@ class Hub:
         return {name: channel.listeners for name, channel in self._channels.items() if channel.listeners}
 
     def lock(self, name: str) -> asyncio.Lock:
-        """Held by whoever registers, replaces or removes the query of this name."""
+        """Held by whoever makes, replaces or removes the query or the stream of this name."""
         lock = self._locks.get(name)
         if lock is None:
             lock = self._locks[name] = asyncio.Lock()

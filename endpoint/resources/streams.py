@@ -85,12 +85,14 @@ class StreamResource(HTTPEndpoint):
         services, name = services_of(request.app), checked_name(request.path_params["name"])
         hub = services.hub
         body = await read_body(request, _MAXIMUM_SETTINGS)
-        existing = await _existing(hub, name)
-        Precondition.of(request.headers).require(existing is not None, f"the stream {name}")
-        # Without an IRI in the body an existing stream keeps its own, whatever it is.
-        default = f"{services.settings.base_url}/streams/{name}" if existing is None else existing.settings.iri
-        settings = parse_stream_settings(body, default_iri=default)
-        new = await hub.threads.run(hub.backend.create_stream, name, settings)
+        condition = Precondition.of(request.headers)
+        async with hub.lock(name):
+            existing = await _existing(hub, name)
+            condition.require(existing is not None, f"the stream {name}")
+            # Without an IRI in the body an existing stream keeps its own, whatever it is.
+            default = f"{services.settings.base_url}/streams/{name}" if existing is None else existing.settings.iri
+            settings = parse_stream_settings(body, default_iri=default)
+            new = await hub.threads.run(hub.backend.create_stream, name, settings)
         response = _described(request, await hub.threads.run(hub.backend.stream, name), status=201 if new else 200)
         response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"
         return response
@@ -99,9 +101,10 @@ class StreamResource(HTTPEndpoint):
         """End the stream, and drop what is in it."""
         hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
         condition = Precondition.of(request.headers)
-        if condition != Precondition():
-            condition.require(await _existing(hub, name) is not None, f"the stream {name}")
-        await hub.threads.run(hub.backend.delete_stream, name)
+        async with hub.lock(name):
+            if condition != Precondition():
+                condition.require(await _existing(hub, name) is not None, f"the stream {name}")
+            await hub.threads.run(hub.backend.delete_stream, name)
         return Response(status_code=204)
 
     async def post(self, request: Request) -> Response:

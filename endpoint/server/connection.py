@@ -44,6 +44,20 @@ class Connections:
         return partial(Connection, limits=self)
 
 
+class _Requests(h11.Connection):
+    """h11's, without requests whose end may be elsewhere for a proxy in front (RFC 9112 section 6.1)."""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
+                raise h11.RemoteProtocolError(
+                    "Content-Length beside Transfer-Encoding, or HTTP/1.0 with it, leaves open where the request ends"
+                )
+        return event
+
+
 class Connection(H11Protocol):
     """uvicorn's connection with an end for requests that do not come whole.
 
@@ -55,6 +69,7 @@ class Connection(H11Protocol):
 
     def __init__(self, *arguments: Any, limits: Connections, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = _Requests(h11.SERVER)
         self._limits = limits
         self._began = 0.0
         self._received = 0

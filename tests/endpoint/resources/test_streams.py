@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from endpoint import create_app
 from endpoint.settings import Settings
 from protocol.errors import Conflict
-from protocol.streams import StreamSettings, TimeKind
+from protocol.streams import StreamDescription, StreamSettings, TimeKind
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import continuous
@@ -41,6 +44,23 @@ def test_a_stream_that_was_to_be_there_or_not_is_left_alone_where_that_is_not_so
     assert client.delete("/streams/s", headers={"If-Match": '"tag"'}).status_code == 412
     assert client.put("/streams/s", headers=there).status_code == 200
     assert client.delete("/streams/s", headers=there).status_code == 204
+
+
+def test_of_two_that_make_a_stream_at_once_one_finds_it_there(
+    client: TestClient, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, stream = threading.Barrier(2), backend.stream
+
+    def looked_up(name: str) -> StreamDescription:
+        # Whoever looks while another does: nobody, where looking and making are one.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        return stream(name)
+
+    monkeypatch.setattr(backend, "stream", looked_up)
+    with ThreadPoolExecutor(2) as clients:
+        made = [clients.submit(client.put, "/streams/s", headers={"If-None-Match": "*"}) for _ in range(2)]
+    assert sorted(one.result().status_code for one in made) == [201, 412]
 
 
 def test_other_settings_for_an_existing_stream_are_a_conflict_that_changes_nothing(client: TestClient) -> None:

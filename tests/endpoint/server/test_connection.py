@@ -341,3 +341,26 @@ def test_a_body_that_breaks_off_badly_under_a_response_closes_the_connection() -
         assert transport.written.count(b"HTTP/1.1") == 1
 
     run(check)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\nContent-Length: 44\r\n",
+        b"POST /x HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n",
+    ],
+)
+def test_a_request_that_may_end_at_two_places_is_refused_with_all_that_follows(head: bytes) -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(head + b"\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+        await turn()
+        assert transport.is_closing()
+        status, detail = problem(transport)
+        assert (status, "Content-Length" in detail) == (400, True)
+        assert transport.written.startswith(b"HTTP/1.1 400")
+        assert transport.written.count(b"\r\n\r\n") == 1
+
+    run(check)
