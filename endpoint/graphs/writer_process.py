@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import socket
 import weakref
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ import pyoxigraph as ox
 from endpoint.graphs.change import Change
 from endpoint.graphs.pattern import QuadPattern
 from endpoint.processes.child import ChildProcess
+from endpoint.processes.ending import ended_for_memory, said_of_end
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import ProtocolError, StorageFull, Unavailable, size_text
@@ -27,6 +27,9 @@ _BACKUP_SECONDS = 60.0
 _QUADS_SECONDS = 60.0
 _COMMIT_SECONDS = 600.0
 """What takes longer than these stands still."""
+
+_END_SECONDS = 5.0
+_DOES = "changes the store"
 
 
 class WriterEnded(ProtocolError):
@@ -169,26 +172,18 @@ class WriterProcess:
 
     def _unchanged(self, ended: WriterEnded) -> ProtocolError:
         """What the end of a process is to whoever waited for an evaluation there."""
-        # What allocates in vain aborts: nothing else does.
-        if self._memory is not None and self._process.exit_code == -signal.SIGABRT:
-            return UpdateMemoryExceeded(
+        exceeded = None
+        if self._memory is not None:
+            exceeded = UpdateMemoryExceeded(
                 f"the update was stopped because it needs more than {size_text(self._memory)} of memory, and has "
                 "changed nothing: do it in smaller steps, or, if you run this endpoint, allow more with "
                 "--update-memory",
                 extra={"limit": self._memory},
             )
-        if self._process.exit_code == -signal.SIGKILL:
-            return Unavailable(
-                "the process that changes the store was ended from outside (SIGKILL), as the system does where memory "
-                "runs out: nothing was changed; send it again"
-            )
-        return ended
+        return ended_for_memory(self._process, _DOES, "nothing was changed; send it again", exceeded) or ended
 
     def _ended(self) -> WriterEnded:
-        return WriterEnded(
-            f"the process that changes the store {self._process.how_it_ended()}: the update may be nested too deeply, "
-            "or need more memory than there is; others are not affected"
-        )
+        return WriterEnded(said_of_end(self._process, _DOES, "update", _END_SECONDS))
 
 
 def _stood_still(seconds: float) -> WriterEnded:

@@ -106,9 +106,13 @@ class ChildProcess:
                 time.sleep(left)
         self._await_code(_LOOK_SECONDS)
 
-    def how_it_ended(self) -> str:
-        """What became of it, after its end of a socket was closed: a moment before it ended, or when it did."""
-        self.wait(0.1)
+    def how_it_ended(self, seconds: float) -> str:
+        """What became of it, after its end of a socket was closed: a moment before it ended, or when it did.
+
+        Waits for so many seconds until that is known, where the template has much to do.
+        """
+        self.wait(seconds)
+        self._await_code(seconds)
         if (code := self.exit_code) is not None and code < 0:
             return f"was ended by {signal.Signals(-code).name}"
         return "ended" if code is None else f"ended with code {code}"

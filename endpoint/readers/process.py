@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 
 from endpoint.processes.child import ChildProcess
+from endpoint.processes.ending import ended_for_memory, said_of_end
 from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.errors import EndpointStopping, QueryMemoryExceeded, ReaderEnded
 from endpoint.readers.exchange import Asked
@@ -15,6 +15,9 @@ from protocol.errors import ProtocolError, Unavailable
 
 PROGRAM = "endpoint.readers.reader"
 _RECEIVED_BYTES = 256 * 1024
+_DOES = "evaluated the query"
+_END_SECONDS = 0.1
+"""Short, for the event loop waits."""
 
 
 class ReaderProcess:
@@ -100,19 +103,9 @@ class ReaderProcess:
             return Unavailable("the process that evaluated the query stood still and is replaced: ask again")
         if self._killed:
             return EndpointStopping()
-        how = self._process.how_it_ended()
-        # What allocates in vain aborts: nothing else in a reader does.
-        if self._memory is not None and self._process.exit_code == -signal.SIGABRT:
-            return QueryMemoryExceeded.of(self._memory)
-        if self._process.exit_code == -signal.SIGKILL:
-            return Unavailable(
-                "the process that evaluated the query was ended from outside (SIGKILL), as the system does where "
-                "memory runs out: ask again"
-            )
-        return ReaderEnded(
-            f"the process that evaluated the query {how}: the query may be nested too deeply, or need more memory "
-            "than there is; others are not affected"
-        )
+        said = said_of_end(self._process, _DOES, "query", _END_SECONDS)
+        exceeded = None if self._memory is None else QueryMemoryExceeded.of(self._memory)
+        return ended_for_memory(self._process, _DOES, "ask again", exceeded) or ReaderEnded(said)
 
     def close(self) -> None:
         """End the process, whatever it is doing, and let go of the socket. In the event loop, if that still runs."""

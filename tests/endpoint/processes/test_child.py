@@ -63,7 +63,7 @@ def test_it_answers_and_ends_with_its_first_connection(start: Start) -> None:
     ours.close()
     process.wait(20)
     assert process.exit_code == 0
-    assert process.how_it_ended() == "ended with code 0"
+    assert process.how_it_ended(5) == "ended with code 0"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_it_answers_and_ends_with_its_first_connection(start: Start) -> None:
 def test_how_it_ended_is_said(start: Start, arguments: list[str], program: str, code: int, how: str) -> None:
     process, _ = start(*arguments, program=program)
     process.wait(20)
-    assert (process.exit_code, process.how_it_ended()) == (code, how)
+    assert (process.exit_code, process.how_it_ended(5)) == (code, how)
 
 
 def test_it_is_killed_whatever_it_does(start: Start) -> None:
@@ -133,7 +133,7 @@ def test_children_outlive_the_template_and_others_come_from_a_new_one(start: Sta
     process.wait(20)
     # Who would have known how is gone.
     assert process.exit_code is None
-    assert process.how_it_ended() == "ended"
+    assert process.how_it_ended(5) == "ended"
 
 
 def test_a_template_that_stands_still_is_replaced(
