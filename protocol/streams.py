@@ -104,7 +104,7 @@ class StreamElement:
 
 @dataclass(frozen=True)
 class StreamGap:
-    """Elements are missing here, which retention has taken: what is held are those after ``time``."""
+    """Elements are missing here, which retention has taken, or another log had: held are those after ``time``."""
 
     time: Instant
 

@@ -17,13 +17,15 @@ _BYTES_AT_ONCE = 256 * 1024
 class LogFollower:
     """Takes what has been appended since it last did. Not for several threads at once.
 
-    Begins behind the element with the number ``after``; None: with what comes next.
+    Begins behind the element with the number ``after``; None: with what comes next. A number that the log has not
+    reached is that of another log, which had the stream's name or was lost: then it begins with all there is.
     """
 
     def __init__(self, directory: Path, after: int | None) -> None:
         self._directory = directory
         self._reader = LogReader(directory)
-        self._next = self._reader.elements if after is None else min(after + 1, self._reader.elements)
+        self._foreign = after is not None and after >= max(self._reader.elements, 1)
+        self._next = self._reader.elements if after is None else 0 if self._foreign else after + 1
         self._place = self._reader.end if after is None else _before(directory, self._next, self._reader.begin)
         self._exact = after is None or after >= 0
         self._lost = [] if after is None else lost_files(directory, self._reader.begin.segment)
@@ -37,7 +39,8 @@ class LogFollower:
         Once there are none and ``ended``, there will be none. Raises NotFound when the stream is deleted.
         """
         self._reader.refresh()
-        found: list[StreamItem] = [one for damage in self._lost for one in self._damaged(damage)]
+        # Also to those who go on behind an element: its number may be one of a log that was lost.
+        found: list[StreamItem] = [damage.described(self._directory.name) for damage in self._lost]
         self._lost = []
         while not found:
             rows, self._place = self._reader.read_after(self._place, _BYTES_AT_ONCE)
@@ -80,9 +83,11 @@ class LogFollower:
                     of_element.append(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n")
         for number, of_element in lines.items():
             retained_from = self._reader.retained_from
-            if number > self._next and self._exact and retained_from is not None:
+            if self._foreign:
+                found.append(StreamGap(times[number] - 1))
+            elif number > self._next and self._exact and retained_from is not None:
                 found.append(StreamGap(retained_from))
-            self._exact = True
+            self._exact, self._foreign = True, False
             found.append(StreamElement(number, times[number], "".join(of_element).encode()))
             self._next = number + 1
         return found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from protocol.streams import StreamDamage, StreamElement, StreamItem
+from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
 from protocol.windows.timeline import END
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.format.manifest import MANIFEST, Manifest, decode_manifest
@@ -307,4 +307,11 @@ def test_a_log_whose_files_were_lost_is_told_to_whoever_reads_it_from_its_beginn
     assert not list(taken(written.directory, None))
     log.append(request((40, [triple("after")])))
     assert [type(one) for one in taken(written.directory)] == [StreamDamage, StreamElement]
+    # Whoever goes on behind an element of the log that was lost gets all of this one, and is told.
+    damage, gap, element = taken(written.directory, 5)
+    assert isinstance(damage, StreamDamage)
+    assert gap == StreamGap(39)
+    assert isinstance(element, StreamElement)
+    assert (element.number, element.time) == (0, 40)
+    assert [type(one) for one in taken(written.directory, 0)] == [StreamDamage]
     log.close()

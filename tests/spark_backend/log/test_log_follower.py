@@ -54,12 +54,16 @@ def test_a_follower_begins_after_any_element_in_any_segment(tmp_path: Path) -> N
     for place in range(20):
         log.append(request((place, [triple("a")]), (place, [triple("b")])))
     assert len(list((tmp_path / "s").glob("*.segment"))) > 5
-    for after in range(-1, 42):
+    for after in range(-1, 40):
         assert numbers(taken(LogFollower(tmp_path / "s", after))) == list(range(after + 1, 40))
-    ahead = LogFollower(tmp_path / "s", 1_000)
-    assert taken(ahead) == []
+    for after in (40, 1000):
+        gap, *elements = taken(LogFollower(tmp_path / "s", after))
+        assert gap == StreamGap(-1), "the number is another log's"
+        assert numbers(elements) == list(range(40))
+    behind = LogFollower(tmp_path / "s", 39)
+    assert taken(behind) == []
     log.append(request((30, [triple("c")])))
-    assert numbers(taken(ahead)) == [40]
+    assert numbers(taken(behind)) == [40]
     log.close()
 
 
