@@ -6,6 +6,7 @@ Has the shape of the interface ``endpoint.backend.Backend``, without importing i
 from __future__ import annotations
 
 import contextlib
+import heapq
 import logging
 import threading
 import time
@@ -13,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from protocol.errors import Conflict, NotFound, ProtocolError
@@ -53,6 +55,9 @@ _BUDGET = Budget()
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
 _MOST_WARNINGS = 20
+_LATE_SECONDS = 10.0
+_MOST_LATE = 5
+"""So many queries that are overdue for longer than that are named."""
 
 
 class SparkBackend:
@@ -104,7 +109,7 @@ class SparkBackend:
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
         self._restore()
-        self._look_for_damage()
+        self._look_for_warnings()
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -306,11 +311,21 @@ class SparkBackend:
         remove_orphaned_spill(self._layout)
         self._streams.close()
 
-    def _look_for_damage(self) -> None:
-        """Let ``health``, which waits for nobody, know what is damaged."""
+    def _look_for_warnings(self) -> None:
+        """Let ``health``, which waits for nobody, know what is damaged, and who is behind."""
         damaged = [stream for stream in self.streams() if stream.damage]
         told = (f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage)
-        self._told_warnings = tuple([*self._warnings, *told][:_MOST_WARNINGS])
+        self._told_warnings = tuple([*self._late(), *self._warnings, *told][:_MOST_WARNINGS])
+
+    def _late(self) -> Iterator[str]:
+        now = time.monotonic()
+        with self._lock:
+            behind = [(running.behind(now), running) for running in self._running if running.evaluable]
+        late = [(seconds, running) for seconds, running in behind if seconds > _LATE_SECONDS]
+        if late:
+            latest = heapq.nlargest(_MOST_LATE, late, key=itemgetter(0))
+            told = (f"{one.name} for {seconds:.0f} s (lane {one.registered.lane.value})" for seconds, one in latest)
+            yield f"queries with evaluations that are overdue: {len(late)}, for longest {', '.join(told)}"
 
     def _with_damage(self, stream: StreamDescription) -> StreamDescription:
         """With what reading it for queries has shown, beside what was found when its log was opened."""
@@ -514,7 +529,7 @@ class SparkBackend:
                 if now - said >= _PROGRESS_EVERY:
                     said = now
                     self._progress.say()
-                    self._look_for_damage()
+                    self._look_for_warnings()
                     # An evaluator that was ended with its query's job may have nobody who comes after it.
                     remove_orphaned_spill(self._layout)
             except Exception:

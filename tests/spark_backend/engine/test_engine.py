@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -654,3 +655,21 @@ def test_what_an_evaluator_that_was_killed_left_behind_is_gone_at_the_end(tmp_pa
     left.mkdir(parents=True)
     stepped.close()
     assert not left.exists()
+
+
+def test_health_names_the_queries_that_are_behind(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path)
+    stepped.event_stream("s", "http://ex/s")
+    for name in ("slow", "slower", "light"):
+        stepped.register(name, "SELECT * FROM STREAM <http://ex/s> [RANGE 10s] WHERE { ?s ?p ?o }")
+    now = time.monotonic()
+    for name, seconds in (("slow", 12), ("slower", 70), ("light", 2)):
+        stepped.running(name).reached.append((now - seconds, 0))
+    stepped.backend._look_for_warnings()
+    (warning,) = stepped.backend.health().warnings
+    assert warning.endswith("overdue: 2, for longest slower for 70 s (lane common), slow for 12 s (lane common)")
+    for name in ("slow", "slower"):
+        stepped.running(name).reached.clear()
+    stepped.backend._look_for_warnings()
+    assert not stepped.backend.health().warnings
+    stepped.close()
