@@ -24,12 +24,11 @@ class CommittedFiles:
     """Keeps the note of a store that this process has open, for one thread at a time."""
 
     def __init__(self, directory: Path) -> None:
-        """OSError if the note cannot be written."""
         self._directory = directory
         self._sizes: dict[str, int] = {}
 
     def sync(self) -> None:
-        """Have everything that was committed on the disk, and note it. OSError where that cannot be done."""
+        """Have everything that was committed on the disk, and note it. OSError where it cannot be brought there."""
         sizes = _sizes(self._directory)
         for name, size in sizes.items():
             if size > self._sizes.get(name, 0):
@@ -39,12 +38,13 @@ class CommittedFiles:
         if not sizes.keys() <= self._sizes.keys():
             _sync(self._directory)
         self._sizes = sizes
-        # Not synced, for it may well be older than the files: what it says of them stays true.
-        note = os.open(self._directory / NOTE, os.O_WRONLY | os.O_CREAT, 0o666)
-        try:
-            os.pwrite(note, _line(sizes), 0)
-        finally:
-            os.close(note)
+        # An older note stays true of the files: so it need not be synced, and where there is no room, not be written.
+        with suppress(OSError):
+            note = os.open(self._directory / NOTE, os.O_WRONLY | os.O_CREAT, 0o666)
+            try:
+                os.pwrite(note, _line(sizes), 0)
+            finally:
+                os.close(note)
 
 
 def lost(directory: Path) -> dict[str, str]:
