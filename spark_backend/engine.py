@@ -96,7 +96,7 @@ class SparkBackend:
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
         self._delivery.evaluations = self._pipeline
-        self._delivery.publish = partial(self._publish, durable=True)
+        self._delivery.publish = self._keep
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
         self._warnings = [*self._catalogue.warnings, *self._streams.warnings]
@@ -340,7 +340,7 @@ class SparkBackend:
     # --- registration ----------------------------------------------------------------------
 
     def _restore(self) -> None:
-        """Standing queries go on where they were."""
+        """Standing queries go on where they were; those that have failed stay so."""
         saved = self._delivery.saved_progress()
         progress = saved or {}
         before: dict[str, RegisteredQuery] = {}
@@ -375,6 +375,9 @@ class SparkBackend:
             running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start, limits)
             running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
+            running.failed = entry.failed
+            if entry.own_lane:
+                running.registered = running.registered.in_own_lane()
             if entry.key in before:
                 running.registered = running.registered.where(before[entry.key])
             self._running.put(running)
@@ -459,17 +462,40 @@ class SparkBackend:
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
         """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
         others = [one.registered for one in self._running if one.evaluable and one.name != name]
-        registered = [*others, running.registered] if running is not None else others
-        kept, queries = self._catalogue.queries, {**self._catalogue.queries}
+        queries = {**self._catalogue.queries}
         queries.pop(name, None)
         if entry is not None:
             queries[name] = entry
+        self._write(queries, [*others, running.registered] if running is not None else others)
+
+    def _keep(self) -> None:
+        """Have the files say, durably, which queries are in lanes of their own or have failed. Raises OSError."""
+        with self._lock:
+            queries = {name: self._as_it_is(entry) for name, entry in self._catalogue.queries.items()}
+            self._write(queries, [one.registered for one in self._running if one.evaluable], durable=True)
+            self._follow()
+
+    def _as_it_is(self, entry: QueryEntry) -> QueryEntry:
+        """The entry of a query with its lane and whether it has failed; the same one where it says so already."""
+        running = self._running.get(entry.name)
+        if running is None:
+            return entry
+        own_lane = running.registered.lane is Lane.OWN
+        if (own_lane, running.failed) == (entry.own_lane, entry.failed):
+            return entry
+        return replace(entry, own_lane=own_lane, failed=running.failed)
+
+    def _write(
+        self, queries: dict[str, QueryEntry], registered: list[RegisteredQuery], *, durable: bool = False
+    ) -> None:
+        """Write the registry, and the catalogue if it is to have other queries: both or none. Raises OSError."""
+        kept = self._catalogue.queries
         if queries == kept:
-            self._registry.write(registered)
+            self._registry.write(registered, durable=durable)
             return
         self._catalogue.queries = queries
         try:
-            self._catalogue.save(self._registry.content(registered))
+            self._catalogue.save(self._registry.content(registered, durable=durable))
         except OSError:
             self._catalogue.queries = kept
             raise
@@ -481,8 +507,8 @@ class SparkBackend:
         except OSError as error:
             log.warning("the stream %s, which no query publishes any more, stays until the next start: %s", name, error)
 
-    def _publish(self, *, durable: bool = False) -> None:
-        self._registry.write([one.registered for one in self._running if one.evaluable], durable=durable)
+    def _publish(self) -> None:
+        self._registry.write([one.registered for one in self._running if one.evaluable])
         self._follow()
 
     def _follow(self) -> None:

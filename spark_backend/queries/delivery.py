@@ -34,7 +34,7 @@ _STOPPED_IN_A_ROW = 3
 class Delivery:
     """Receives answers and has them evaluated once more. ``evaluations`` and ``publish`` are set before either.
 
-    ``publish`` writes the registry, durably: a query has left the common lane, or is evaluated no more.
+    ``publish`` has the files say, durably, that a query has changed lanes, or is evaluated no more.
 
     ``progress``: the file that says, for each registration, the latest instant that is out.
     """
@@ -95,10 +95,11 @@ class Delivery:
                     elif lane is Lane.NEW:
                         running.registered = running.registered.in_common_lane(running.position)
                     left = left or moves or lane is Lane.NEW or running.failed is not None
-            self._save_progress()
             if left:
-                # Before Spark takes the batch for done: the registry says who sees to what is left of it.
+                # Before Spark takes the batch for done: the registry says who sees to what is left of it. And before
+                # the progress is beyond it: a query that has failed is not to go on from there after a crash.
                 self.publish()
+            self._save_progress()
             self._running.tell(notices)
         if unpublished is not None:
             # The batch is to be evaluated again; what is out of it stays out.

@@ -1,6 +1,6 @@
 """Lanes of their own for queries whose evaluations hold up others: in turn, a few at once (docs/architecture.md).
 
-What a query is due for follows from its position, so nothing is kept of a lane: lost, it is begun again.
+What a query is due for follows from its position, so nothing is kept of a lane but who is in it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PAUSE, _LONG_PAUSE = 0.05, 1.0
 class OwnLanes:
     """Evaluates the queries that are in lanes of their own, each from where it is, and the ``trials`` of new ones.
 
-    ``publish`` writes the registry.
+    ``publish`` has the files say, durably, that a query has changed lanes.
     """
 
     def __init__(

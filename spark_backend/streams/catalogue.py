@@ -38,7 +38,8 @@ class StreamEntry:
 class QueryEntry:
     """A standing query: its text as registered, where its evaluations start, the stream of each window.
 
-    ``budget``: the seconds and bytes of memory that were asked for it, if any were.
+    ``budget``: the seconds and bytes of memory that were asked for it, if any were. ``own_lane``: whether it is known
+    to be heavy. ``failed`` says why it is evaluated no more, if that is so.
     """
 
     name: str
@@ -47,6 +48,8 @@ class QueryEntry:
     start: Instant | None
     streams: list[str]
     budget: tuple[float | None, int | None] = (None, None)
+    own_lane: bool = False
+    failed: str | None = None
 
     @cached_property
     def document(self) -> str:
@@ -102,12 +105,13 @@ class Catalogue:
 
     def save(self, *others: Content) -> None:
         """Write the file, durably, its copy, and others with them: all or none. Raises OSError."""
-        streams, queries = (
-            ",\n".join(entry.document for entry in entries)
-            for entries in (self.streams.values(), self.queries.values())
-        )
-        text = f'{{"serial": {self.serial},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
         with self._saving:
+            # Whoever writes last has what all have changed before.
+            streams, queries = (
+                ",\n".join(entry.document for entry in entries)
+                for entries in (list(self.streams.values()), list(self.queries.values()))
+            )
+            text = f'{{"serial": {self.serial},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
             write_atomically(document(self.path, text, durable=True), document(copy_of(self.path), text), *others)
 
 

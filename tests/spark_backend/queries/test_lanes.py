@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Lane
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.step import EvaluationError, Step, Stopped
+from spark_backend.files import document, read_document, write_atomically
 from spark_backend.layout import Layout
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -179,6 +182,107 @@ def test_after_three_evaluations_over_budget_in_a_row_a_query_has_failed_alone_a
     lanes.post(10, 11)
     lanes.stepped.run()
     assert lanes.told("heavy")[1:] == [9, 10], "it goes on from where its stream was"
+
+
+PUBLISHED = (
+    "REGISTER STREAM out AS CONSTRUCT { ?s <http://ex/q> ?v } "
+    "FROM STREAM <http://ex/s> [RANGE 1 STEP 1] WHERE { ?s <http://ex/v> ?v }"
+)
+READER = "SELECT ?v FROM STREAM <http://endpoint.example/streams/out> [RANGE 1 STEP 1] WHERE { ?s <http://ex/q> ?v }"
+
+
+def test_a_query_that_has_failed_stays_so_over_restarts_until_it_is_put_again(lanes: Lanes) -> None:
+    lanes.stepped.register("out", PUBLISHED)
+    lanes.stepped.register("reader", READER)
+    lanes.post(1, 2)
+    lanes.stepped.run()
+    for heavy in lanes.heavy.values():
+        heavy.add("out")
+    lanes.post(3, 4, 5)
+    lanes.stepped.run()
+    before, reader = lanes.stepped.backend.query("out"), lanes.stepped.backend.query("reader")
+    assert (before.state, before.evaluated, before.lane) == ("failed", 4, "own")
+    for heavy in lanes.heavy.values():
+        heavy.clear()
+    for time in (6, 7):
+        lanes.stepped.close()
+        lanes.open()
+        lanes.post(time)
+        lanes.stepped.run()
+        after = lanes.stepped.backend.query("out")
+        assert (after.state, after.last_error, after.lane) == ("failed", before.last_error, "own")
+        assert after.evaluated == before.evaluated
+        assert not lanes.stepped.notices
+        assert lanes.stepped.backend.query("reader").watermark == reader.watermark
+    lanes.stepped.register("out", PUBLISHED)
+    assert lanes.stepped.backend.query("out").state == "running"
+    lanes.stepped.close()
+    lanes.open()
+    lanes.post(8, 9)
+    lanes.stepped.run()
+    again = lanes.stepped.backend.query("out")
+    assert (again.state, again.last_error) == ("running", None)
+    assert lanes.told("out") == [7, 8]
+
+
+def test_a_query_that_is_known_to_be_heavy_is_so_after_a_restart(lanes: Lanes) -> None:
+    lanes.stepped.register("q", QUERY)
+    lanes.post(1, 2)
+    lanes.heavy[Lane.COMMON].add("q")
+    lanes.stepped.run()
+    lanes.stepped.close()
+    lanes.open()
+    assert lanes.lane("q") is Lane.OWN
+    lanes.heavy[Lane.COMMON].clear()
+    lanes.post(*range(3, 13))
+    lanes.stepped.run()
+    assert lanes.lane("q") is Lane.COMMON
+    assert lanes.told("q") == list(range(2, 12))
+    lanes.stepped.close()
+    lanes.open()
+    assert lanes.lane("q") is Lane.COMMON
+
+
+def test_a_failure_is_kept_before_the_position_beyond_it(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(path: Path, progress: object) -> None:
+        raise OSError(f"{path.name} is not written any more")
+
+    lanes.stepped.register("q", QUERY)
+    for heavy in lanes.heavy.values():
+        heavy.add("q")
+    lanes.post(1, 2, 3)
+    lanes.stepped.run()
+    lanes.post(4)
+    monkeypatch.setattr("spark_backend.queries.delivery.write_progress", crash)
+    with pytest.raises(OSError, match="not written"):
+        lanes.stepped.run()
+    lanes.stepped.close()
+    lanes.open()
+    assert lanes.stepped.backend.query("q").state == "failed"
+
+
+def test_the_files_are_written_when_a_query_fails_and_not_at_each_evaluation(lanes: Lanes, tmp_path: Path) -> None:
+    lanes.stepped.register("q", QUERY)
+    catalogue = tmp_path / "catalogue.json"
+    # A version before this one wrote neither lane nor failure.
+    written = re.sub(r', "(own_lane|failed)": \w+', "", json.dumps(read_document(catalogue)))
+    assert '"own_lane"' not in written
+    write_atomically(document(catalogue, written))
+    lanes.stepped.close()
+    lanes.open()
+    assert not lanes.stepped.backend.health().warnings
+    lanes.post(1, 2, 3)
+    before = catalogue.stat()
+    lanes.stepped.run()
+    assert lanes.told("q") == [1, 2]
+    assert catalogue.stat().st_mtime_ns == before.st_mtime_ns
+    for heavy in lanes.heavy.values():
+        heavy.add("q")
+    lanes.post(4, 5, 6)
+    lanes.stepped.run()
+    assert lanes.stepped.backend.query("q").state == "failed"
+    (entry,) = read_document(catalogue)["queries"]
+    assert (entry["own_lane"], entry["failed"]) == (True, lanes.stepped.backend.query("q").last_error)
 
 
 def test_an_ordinary_error_is_told_in_the_common_lane_and_fails_nothing(
