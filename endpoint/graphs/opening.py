@@ -83,7 +83,7 @@ def left_out(directory: Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix=f"{directory.name}-", dir=directory.parent) as beside:
         trial = Path(beside) / directory.name
         link(directory, trial)
-        said = _lost(directory, trial)
+        said = _lost(directory, directory)
         _opened(trial)
         return said + _dropped(trial, 0)
 
@@ -101,6 +101,9 @@ def _set_aside(directory: Path) -> Path | None:
         partly = directory.with_name(f"{directory.name}-before.part")
         shutil.rmtree(partly, ignore_errors=True)
         link(directory, partly)
+        if (directory / NOTE).exists():
+            # Copied, for it is written in its place.
+            shutil.copy(directory / NOTE, partly)
         partly.rename(before)
     return before
 
@@ -159,8 +162,5 @@ def link(store: Path, snapshot: Path) -> None:
     """
     snapshot.mkdir()
     for file in store.iterdir():
-        if file.name == NOTE:
-            # The one that is written in its place.
-            shutil.copy(file, snapshot)
-        elif file.name != "LOCK" and not file.name.startswith("LOG"):
+        if file.name not in ("LOCK", NOTE) and not file.name.startswith("LOG"):
             os.link(file, snapshot / file.name)
