@@ -8,7 +8,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +19,13 @@ from rich.table import Table
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.client.http import check, unreachable
 from endpoint.client.terminal import console, for_a_person, json_line
-from endpoint.graphs.directory import RESTORE_STORE, has_lost_store, require_store, store_directory
+from endpoint.graphs.directory import (
+    RESTORE_STORE,
+    has_lost_store,
+    is_data_directory,
+    require_store,
+    store_directory,
+)
 from endpoint.graphs.opening import has_lost_its_head, left_out
 
 if TYPE_CHECKING:
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
 _data_option = option(
     "--data", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path), help="The data directory."
 )
+
+_ALWAYS = {("store",), ("streams",)}
+"""Directories at the top of every backup; the catalogue is there once there was a stream."""
 
 
 @click.command()
@@ -41,6 +50,8 @@ def doctor(data: Path, repair: bool) -> None:
     """
     if not data.is_dir():
         raise click.ClickException(f"{data} is no directory")
+    if not is_data_directory(data):
+        raise click.ClickException(f"{data} is no data directory of an endpoint: it has neither graphs nor streams")
     # Importing it takes a while; wrong options need not wait for that.
     from spark_backend.doctor import look, mend
 
@@ -49,7 +60,6 @@ def doctor(data: Path, repair: bool) -> None:
             require_store(data)
         except ValueError as error:
             raise click.ClickException(str(error)) from None
-        store_directory(data).mkdir(exist_ok=True)
         with _alone(data) as alone:
             if not alone:
                 raise click.ClickException(f"a server is using {data}: stop it first, or look without --repair")
@@ -108,6 +118,10 @@ def restore(source: Path, data: Path) -> None:
             raise click.ClickException(f"{source} was cut short: it does not end as an archive does")
     try:
         with tarfile.open(source) as archive:
+            lacking = _ALWAYS - {PurePosixPath(member.name).parts[:1] for member in archive if member.isdir()}
+            if lacking:
+                names = " and ".join(sorted(f"{name}/" for (name,) in lacking))
+                raise click.ClickException(f"{source} is no backup: it has no {names}, which a backup always has")
             data.mkdir(parents=True, exist_ok=True)
             archive.extractall(data, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:

@@ -16,6 +16,11 @@ def store_directory(data: Path) -> Path:
     return data / "store"
 
 
+def is_data_directory(data: Path) -> bool:
+    """Whether a directory has anything of what a server makes there at its first start."""
+    return store_directory(data).exists() or has_lost_store(data)
+
+
 def has_lost_store(data: Path) -> bool:
     """Whether a data directory that was served before has no store any more."""
     return not store_directory(data).exists() and any((data / name).exists() for name in _BESIDE)

@@ -72,6 +72,19 @@ def test_a_whole_directory_has_nothing_wrong(data: Path) -> None:
     assert run("doctor", "--data", data / "nowhere").exit_code == 1
 
 
+@pytest.mark.parametrize("repair", [[], ["--repair"]])
+def test_a_directory_that_has_nothing_of_an_endpoint_is_no_data_directory(
+    repair: list[str], data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for wrong in (tmp_path / "empty", data / "store", tmp_path):
+        before = sorted(wrong.iterdir())
+        refused = run("doctor", "--data", wrong, *repair)
+        assert refused.exit_code == 1
+        assert f"{wrong} is no data directory of an endpoint" in refused.output
+        assert sorted(wrong.iterdir()) == before
+
+
 def test_while_it_mends_no_server_gets_the_directory_and_it_gets_none_that_a_server_has(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,10 +102,6 @@ def test_while_it_mends_no_server_gets_the_directory_and_it_gets_none_that_a_ser
     assert "a server is using" in run("doctor", "--data", data, "--repair").output
     assert len(said) == 1
     store.close()
-    # Also where there is no store yet.
-    (data / "new").mkdir()
-    assert run("doctor", "--data", data / "new", "--repair").exit_code == 0
-    assert len(said) == 2
 
 
 def test_each_damage_is_named_and_what_can_be_mended_is(data: Path) -> None:
@@ -242,9 +251,43 @@ def test_an_archive_that_was_cut_short_or_a_directory_that_is_full_is_refused(da
     assert "cut short" in refused.output
 
 
+@pytest.mark.parametrize(
+    ("packed", "lacking"),
+    [
+        ({".": "data"}, None),
+        ({"data": "data"}, "store/ and streams/"),
+        ({"store": "data/store"}, "streams/"),
+        ({"streams": "data/streams", "catalogue.json": "data/catalogue.json"}, "store/"),
+        ({"note.txt": "note.txt"}, "store/ and streams/"),
+        ({"store": "note.txt", "streams": "note.txt"}, "store/ and streams/"),
+        ({}, "store/ and streams/"),
+    ],
+)
+def test_an_archive_that_lacks_what_a_backup_always_has_is_refused_and_leaves_nothing(
+    packed: dict[str, str], lacking: str | None, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "note.txt").write_text("no backup")
+    with tarfile.open(tmp_path / "packed.tar", "w") as tar:
+        for name, path in packed.items():
+            tar.add(tmp_path / path, name)
+    restored = run("restore", tmp_path / "packed.tar", "--data", tmp_path / "restored")
+    if lacking is None:
+        assert restored.exit_code == 0, restored.output
+        assert (tmp_path / "restored" / "store").is_dir()
+    else:
+        assert restored.exit_code == 1
+        assert f"packed.tar is no backup: it has no {lacking}, which a backup always has" in restored.output
+        assert not (tmp_path / "restored").exists()
+
+
 def test_what_climbs_out_of_the_directory_is_not_restored(tmp_path: Path) -> None:
     (tmp_path / "evil.txt").write_text("evil")
     with tarfile.open(tmp_path / "evil.tar", "w") as tar:
+        for name in ("store", "streams"):
+            (tmp_path / name).mkdir()
+            tar.add(tmp_path / name, name)
         tar.add(tmp_path / "evil.txt", "../climbed.txt")
-    assert run("restore", tmp_path / "evil.tar", "--data", tmp_path / "deep" / "data").exit_code == 1
+    refused = run("restore", tmp_path / "evil.tar", "--data", tmp_path / "deep" / "data")
+    assert refused.exit_code == 1
+    assert "cannot be restored" in refused.output
     assert not (tmp_path / "deep" / "climbed.txt").exists()
