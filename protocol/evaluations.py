@@ -65,7 +65,8 @@ class QueryDescription:
     ``lane``: "common", "own" for one whose evaluations would hold up others, or "new" until that is known.
     ``behind``: how far the watermark is ahead of what is out, where an evaluation is due; ``overdue``: for how many
     seconds the oldest one has been.
-    ``last_seconds``: what the last evaluation took. ``limits``: what was asked for one when it was registered.
+    ``last_seconds``: what the last evaluation took. ``limits``: what was asked for one when it was registered;
+    ``lowered``: those of them that are less than the settings allow.
     """
 
     name: str
@@ -83,6 +84,7 @@ class QueryDescription:
     overdue: float = 0.0
     last_seconds: float | None = None
     limits: EvaluationLimits = NO_LIMITS
+    lowered: EvaluationLimits = NO_LIMITS
 
 
 @dataclass(frozen=True)

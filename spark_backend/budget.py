@@ -38,6 +38,13 @@ class Budget:
             memory=self.memory if limits.memory is None else min(self.memory, limits.memory),
         )
 
+    def lowered(self, limits: EvaluationLimits) -> EvaluationLimits:
+        """Those of the limits that are less than this budget; what asks for as much or more is None."""
+        return EvaluationLimits(
+            limits.seconds if limits.seconds is not None and limits.seconds < self.seconds else None,
+            limits.memory if limits.memory is not None and limits.memory < self.memory else None,
+        )
+
     @property
     def common(self) -> Budget:
         """What an evaluation may take in the common lane, where others wait for it."""

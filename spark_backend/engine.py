@@ -541,6 +541,7 @@ class SparkBackend:
             overdue=running.behind(time.monotonic()) if running.evaluable else 0.0,
             last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
             limits=running.limits,
+            lowered=self._budget.lowered(running.limits),
         )
 
     # --- the clock -------------------------------------------------------------------------

@@ -236,7 +236,7 @@ class FakeBackend:
             self.limits[name] = limits
             self.history[name] = []
             self._queries[name] = QueryDescription(
-                name, query, standing, "waiting", since, None, None, 0, 0, None, limits=limits
+                name, query, standing, "waiting", since, None, None, 0, 0, None, limits=limits, lowered=limits
             )  # fmt: skip
             return new
 

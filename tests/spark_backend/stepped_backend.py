@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Notice
 from protocol.language import parse
 from protocol.language.model import ContinuousQuery
@@ -150,10 +151,18 @@ class SteppedBackend:
     def post(self, name: str, turtle: str, at: Instant) -> None:
         self.backend.append(name, turtle.encode(), "text/turtle", at)
 
-    def register(self, name: str, text: str, *, since: Instant | None = None, standing: bool = True) -> None:
+    def register(
+        self,
+        name: str,
+        text: str,
+        *,
+        since: Instant | None = None,
+        standing: bool = True,
+        limits: EvaluationLimits = NO_LIMITS,
+    ) -> None:
         query = parse(text, base=f"{BASE}/sparql")
         assert isinstance(query, ContinuousQuery)
-        self.backend.register(name, query, standing=standing, since=since)
+        self.backend.register(name, query, standing=standing, since=since, limits=limits)
 
     def run(self) -> None:
         """Take batches, and turns in lanes of their own, until nothing is due."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
@@ -647,6 +648,28 @@ def test_a_query_that_could_not_be_written_down_is_not_there_and_one_that_could_
     stepped.register("out", PUBLISHES)
     stepped.backend.remove("kept")
     assert {query.name for query in stepped.backend.queries()} == {"out", "replaced"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "lowered"),
+    [
+        (NO_LIMITS, NO_LIMITS),
+        (EvaluationLimits(99_999.0, 10**14), NO_LIMITS),
+        (EvaluationLimits(Budget().seconds, Budget().memory), NO_LIMITS),
+        (EvaluationLimits(2.5, 10**14), EvaluationLimits(seconds=2.5)),
+        (EvaluationLimits(99_999.0, 2**27), EvaluationLimits(memory=2**27)),
+    ],
+)
+def test_of_what_was_asked_for_only_what_is_less_than_the_settings_is_told(
+    opened: Callable[..., SteppedBackend], asked: EvaluationLimits, lowered: EvaluationLimits
+) -> None:
+    stepped = opened()
+    stepped.event_stream("s", EX + "s")
+    stepped.register("q", EVERY_2, limits=asked)
+    for again in (stepped, opened()):
+        description = again.backend.query("q")
+        # The very same text with the very same limits is still to be recognised.
+        assert (description.limits, description.lowered) == (asked, lowered)
 
 
 def test_what_an_evaluator_that_was_killed_left_behind_is_gone_at_the_end(tmp_path: Path) -> None:
