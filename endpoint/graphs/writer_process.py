@@ -30,6 +30,7 @@ _COMMIT_SECONDS = 600.0
 
 _END_SECONDS = 5.0
 _DOES = "changes the store"
+_UNCHANGED = "nothing was changed; send it again"
 
 
 class WriterEnded(ProtocolError):
@@ -37,6 +38,10 @@ class WriterEnded(ProtocolError):
 
     status = 500
     title = "The update could not be done"
+
+
+class WriterLost(WriterEnded):
+    """The process that changes the store has ended, while it was waited for."""
 
 
 class WriterGone(Unavailable):
@@ -58,7 +63,7 @@ class WriterProcess:
         """Start the process and have it open the store, with so many bytes of memory for changes (None: any number).
 
         ``used`` says whether it was asked for one, ``warnings`` what the store was found to have lost. Raises
-        StorageFull, or WriterEnded if that cannot be done.
+        StorageFull, or WriterEnded if that cannot be done; Unavailable if somebody else ended the process.
         """
         self._memory = memory
         self.used = False
@@ -77,6 +82,10 @@ class WriterProcess:
         try:
             ready = self._expect_soon(self._changes, Kind.READY, _START_SECONDS)
             self.warnings: list[str] = json.loads(ready.content)
+        except WriterLost as lost:
+            error = self._interrupted() or lost
+            self.end()
+            raise error from None
         except BaseException:
             self.end()
             raise
@@ -95,13 +104,19 @@ class WriterProcess:
         try:
             self._changes.send(frame(Kind.QUESTION, change.encoded()))
         except OSError:
-            raise WriterGone(f"{self._ended().detail}; nothing was changed: send it again") from None
+            raise WriterGone(f"{self._how_it_ended()}: {_UNCHANGED}") from None
         try:
             self._expect(self._changes, Kind.EVALUATED, seconds)
-        except WriterEnded as ended:
-            raise self._unchanged(ended) from None
-        self._say(self._changes, frame(Kind.COMMIT))
-        return bool(self._expect_soon(self._changes, Kind.LAST, _COMMIT_SECONDS).json())
+            self._say(self._changes, frame(Kind.COMMIT))
+        except WriterLost as lost:
+            raise self._unchanged(lost) from None
+        try:
+            return bool(self._expect_soon(self._changes, Kind.LAST, _COMMIT_SECONDS).json())
+        except WriterLost:
+            raise WriterLost(
+                f"{self._how_it_ended()} while it committed the update, which was done as a whole or not at all: look "
+                "which, before you send it again"
+            ) from None
 
     def backup(self, directory: Path) -> None:
         """Make a snapshot, at once, in a directory that is not there yet. Raises ProtocolError."""
@@ -142,7 +157,7 @@ class WriterProcess:
         try:
             connection.send(data)
         except OSError:
-            raise self._ended() from None
+            raise self._lost() from None
 
     def _expect(self, connection: Connection, kind: Kind, seconds: float) -> Frame:
         received = self._received(connection, seconds)
@@ -161,7 +176,7 @@ class WriterProcess:
         except TimeoutError:
             raise
         except (EOFError, OSError):  # it has ended, or was ended while somebody waited for it
-            raise self._ended() from None
+            raise self._lost() from None
         if received.kind is Kind.PROBLEM:
             problem = received.json()
             raise (StorageFull(problem["detail"]) if problem["status"] == StorageFull.status else RelayedError(problem))
@@ -170,8 +185,8 @@ class WriterProcess:
             raise WriterEnded("an unexpected error in the update; the server's log has more")
         return received
 
-    def _unchanged(self, ended: WriterEnded) -> ProtocolError:
-        """What the end of a process is to whoever waited for an evaluation there."""
+    def _unchanged(self, lost: WriterLost) -> ProtocolError:
+        """What the end of the process is to whoever waited for an evaluation there."""
         exceeded = None
         if self._memory is not None:
             exceeded = UpdateMemoryExceeded(
@@ -180,10 +195,17 @@ class WriterProcess:
                 "--update-memory",
                 extra={"limit": self._memory},
             )
-        return ended_for_memory(self._process, _DOES, "nothing was changed; send it again", exceeded) or ended
+        return self._interrupted(exceeded) or lost
 
-    def _ended(self) -> WriterEnded:
-        return WriterEnded(said_of_end(self._process, _DOES, "update", _END_SECONDS))
+    def _interrupted(self, exceeded: UpdateMemoryExceeded | None = None) -> ProtocolError | None:
+        """What its end is to whoever has changed nothing, if that was not the process's own doing or ``exceeded``."""
+        return ended_for_memory(self._process, _DOES, _UNCHANGED, exceeded)
+
+    def _how_it_ended(self) -> str:
+        return f"the process that {_DOES} {self._process.how_it_ended(_END_SECONDS)}"
+
+    def _lost(self) -> WriterLost:
+        return WriterLost(said_of_end(self._process, _DOES, "update", _END_SECONDS))
 
 
 def _stood_still(seconds: float) -> WriterEnded:

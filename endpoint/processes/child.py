@@ -32,6 +32,12 @@ _FORK_SECONDS = 10.0
 
 _LOOK_SECONDS = 0.05
 
+_CODE_SECONDS = 1.0
+"""So long the template may take to say with what code a process has ended."""
+
+_FROM_OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGQUIT, signal.SIGTERM)
+"""What ends a process and was never its own doing."""
+
 
 class ChildProcess:
     """A process that runs the function ``main`` of a module. Thread-safe.
@@ -88,6 +94,12 @@ class ChildProcess:
             self._look()
             return self._code
 
+    @property
+    def ended_from_outside(self) -> bool:
+        """Whether others ended it, asked after ``how_it_ended``. So it is taken where the template has ended too."""
+        code = self.exit_code
+        return code is None or -code in _FROM_OUTSIDE
+
     def kill(self) -> None:
         """End it at once. Not another one that has its number since."""
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -104,7 +116,7 @@ class ChildProcess:
             if self._await_code(left) and self.alive:
                 # The template is gone, and with it who would have said the end.
                 time.sleep(left)
-        self._await_code(_LOOK_SECONDS)
+        self._await_code(_CODE_SECONDS)
 
     def how_it_ended(self, seconds: float) -> str:
         """What became of it, after its end of a socket was closed: a moment before it ended, or when it did.

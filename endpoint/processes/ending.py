@@ -11,7 +11,7 @@ from protocol.errors import ProtocolError, Unavailable
 def ended_for_memory(
     process: ChildProcess, does: str, again: str, exceeded: ProtocolError | None
 ) -> ProtocolError | None:
-    """The error where it was ended for memory: its own limit, or the system's by somebody else; None: it was not.
+    """The error where its limit of memory ended it, or somebody else, as the system does; None: neither did.
 
     ``does``: what the process does; ``again``: what has become of the request, and what to do. ``exceeded``: the error
     where it needed more than its limit; None: it has none.
@@ -19,10 +19,11 @@ def ended_for_memory(
     # What allocates in vain aborts: nothing else does.
     if exceeded is not None and process.exit_code == -signal.SIGABRT:
         return exceeded
-    if process.exit_code == -signal.SIGKILL:
+    if process.ended_from_outside:
+        code = process.exit_code
+        by = "" if code is None else f" ({signal.Signals(-code).name})"
         return Unavailable(
-            f"the process that {does} was ended from outside (SIGKILL), as the system does where memory runs out: "
-            f"{again}"
+            f"the process that {does} was ended from outside{by}, as the system does where memory runs out: {again}"
         )
     return None
 

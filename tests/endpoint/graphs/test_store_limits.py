@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import resource
 import shutil
 import signal
@@ -20,7 +21,7 @@ import pytest
 
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore, UpdateTimeout
-from endpoint.graphs.writer_process import UpdateMemoryExceeded
+from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import StorageFull, Unavailable
 from tests.endpoint.readers.asking import numbers, there
@@ -78,21 +79,43 @@ def test_a_client_may_give_an_update_less_time_and_not_more(tmp_path: Path) -> N
         assert len(set(store.quads())) == 400
 
 
-def test_a_writer_that_ends_is_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("template", ["there", "late", "killed"])
+def test_an_update_whose_writer_is_killed_has_changed_nothing_and_may_be_sent_again(
+    template: str, tmp_path: Path
+) -> None:
     store = GraphStore(tmp_path / "store")
     store.update(numbers())
-    writer = pid_of_writer(store)
-    killer = threading.Timer(0.3, os.kill, (writer, signal.SIGKILL))
-    killer.start()
+    writer = psutil.Process(pid_of_writer(store))
+    parent = writer.parent()
+    assert parent is not None
     version = store.version
-    with pytest.raises(Unavailable, match=r"SIGKILL.*nothing was changed"):
-        store.update(RUNAWAY)
+    with running_away(store) as failed:
+        if template == "late":
+            # On a machine that is busy it sees only later how a process has ended.
+            parent.suspend()
+            threading.Timer(0.3, parent.resume).start()
+        if template == "killed":
+            parent.kill()
+        writer.kill()
+    assert isinstance(failed[0], Unavailable)
+    assert re.search("from outside.*nothing was changed; send it again", str(failed[0]))
+    assert ("SIGKILL" in str(failed[0])) is (template != "killed")
     assert len(set(store.quads())) == 400
     assert store.version == version
     store.update(SMALL)
     assert len(set(store.quads())) == 401
     store.close()
     assert store.writer is None
+
+
+def test_an_update_that_crashes_its_writer_is_not_to_be_sent_again(tmp_path: Path) -> None:
+    with closing(GraphStore(tmp_path / "store")) as store:
+        store.update(numbers())
+        with running_away(store) as failed:
+            os.kill(pid_of_writer(store), signal.SIGSEGV)
+        assert isinstance(failed[0], WriterEnded)
+        assert (failed[0].status, "SIGSEGV" in failed[0].detail) == (500, True)
+        assert len(set(store.quads())) == 400
 
 
 def test_an_update_is_not_told_that_the_writer_ended_before_it(tmp_path: Path) -> None:
@@ -140,22 +163,12 @@ def test_reads_and_snapshots_do_not_wait_for_an_update(tmp_path: Path) -> None:
     store = GraphStore(tmp_path / "store", update_seconds=60)
     store.update(numbers())
     writer = pid_of_writer(store)
-    failed: list[BaseException] = []
-
-    def change() -> None:
-        try:
-            store.update(RUNAWAY)
-        except BaseException as error:
-            failed.append(error)
-
-    running = threading.Thread(target=change)
-    running.start()
-    store.backup(tmp_path / "snapshot")
-    assert len(set(store.quads())) == 400
-    assert running.is_alive()
-    # Nor does the end of the store.
-    store.close()
-    running.join()
+    with running_away(store) as failed:
+        store.backup(tmp_path / "snapshot")
+        assert len(set(store.quads())) == 400
+        assert not failed
+        # Nor does the end of the store.
+        store.close()
     assert "the endpoint is being stopped, nothing was changed" in str(failed[0])
     assert not there(writer)
 
@@ -256,6 +269,27 @@ def test_a_store_that_is_forgotten_leaves_no_process() -> None:
 def _large(size: int, block: str = "") -> str:
     triples = (f'<http://ex/{block}{n}> <http://ex/p> "{"x" * 1000}" .' for n in range(size // 1000))
     return f"INSERT DATA {{ {' '.join(triples)} }}"
+
+
+@contextmanager
+def running_away(store: GraphStore) -> Iterator[list[BaseException]]:
+    """An update that its writer is at work on; what it raises. It is awaited at the end."""
+    failed: list[BaseException] = []
+
+    def change() -> None:
+        try:
+            store.update(RUNAWAY)
+        except BaseException as error:
+            failed.append(error)
+
+    writer = psutil.Process(pid_of_writer(store))
+    before = writer.cpu_times().user
+    running = threading.Thread(target=change)
+    running.start()
+    while writer.cpu_times().user < before + 0.05:
+        running.join(0.01)
+    yield failed
+    running.join()
 
 
 def pid_of_writer(store: GraphStore) -> int:

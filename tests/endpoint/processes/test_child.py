@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,6 +79,22 @@ def test_how_it_ended_is_said(start: Start, arguments: list[str], program: str, 
     process, _ = start(*arguments, program=program)
     process.wait(20)
     assert (process.exit_code, process.how_it_ended(5)) == (code, how)
+    assert not process.ended_from_outside
+
+
+@pytest.mark.parametrize("which", [signal.SIGKILL, signal.SIGTERM])
+def test_that_others_ended_it_is_known_also_when_the_template_says_so_late(
+    start: Start, template: psutil.Process, which: signal.Signals
+) -> None:
+    process, ours = start("sleep")
+    template.suspend()
+    later = threading.Timer(0.3, template.resume)
+    later.start()
+    os.kill(process.pid, which)
+    assert ours.recv(1) == b""
+    assert process.how_it_ended(5) == f"was ended by {which.name}"
+    assert process.ended_from_outside
+    later.join()
 
 
 def test_it_is_killed_whatever_it_does(start: Start) -> None:
@@ -134,6 +151,7 @@ def test_children_outlive_the_template_and_others_come_from_a_new_one(start: Sta
     # Who would have known how is gone.
     assert process.exit_code is None
     assert process.how_it_ended(5) == "ended"
+    assert process.ended_from_outside
 
 
 def test_a_template_that_stands_still_is_replaced(
