@@ -115,6 +115,7 @@ class Life:
                 fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
                 update_seconds=self._settings.update_timeout,
                 update_memory=self._settings.update_memory,
+                frozen_after=self._settings.frozen_after,
             )
             try:
                 # Beside the store, because snapshots are hard links into it.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 One = TypeVar("One", bound=Hashable)
 
 LOOK_SECONDS = 1.0
 """How often somebody looks."""
+SAID_AFTER = 0.3
+"""After this part of the time that a process is given, health says that it stands still."""
 
 
 class Standstill(Generic[One]):
@@ -30,3 +32,8 @@ class Standstill(Generic[One]):
         passed, self._looked = min(now - self._looked, self._longest), now
         self._seconds = {one: self._seconds[one] + passed if one in self._seconds else 0.0 for one in still}
         return self._seconds
+
+
+def standstill_text(seconds: Mapping[str, float]) -> str | None:
+    """Who stands still for how long, by their names, for a person; None while nobody does."""
+    return "; ".join(f"{name} has stood still for {since:.0f} s" for name, since in seconds.items()) or None

@@ -25,11 +25,13 @@ from endpoint.graphs.processor import OxigraphResult
 from endpoint.graphs.room import require_room, require_space
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, WriterGone, WriterProcess
 from endpoint.processes.relayed_error import RelayedError
+from endpoint.processes.watchdog import FROZEN_SECONDS, Watchdog
 from protocol.errors import ProtocolError, StorageDamaged, StorageFull, Unavailable
 from protocol.sparql.dataset import with_using
 from protocol.sparql.guard import refuse_excess, refuse_services
 from protocol.sparql.load import loads, with_data
 from protocol.sparql.prologue import with_one_prologue
+from protocol.standstill import LOOK_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -75,11 +77,14 @@ class GraphStore:
         fetching: Fetching | None = None,
         update_seconds: float = UPDATE_SECONDS,
         update_memory: int | None = None,
+        frozen_after: float = FROZEN_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open the store in the directory (None: a temporary one, removed at the end) and read the files into it.
 
         ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated,
-        and ``update_memory`` how many bytes that may take (None: any number).
+        and ``update_memory`` how many bytes that may take (None: any number). Where ``watch`` or ``look`` sees to it, a
+        process that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds of ``clock``.
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened; StorageFull
         says how much room there is and has to be.
         """
@@ -102,6 +107,7 @@ class GraphStore:
         self._copying = threading.Lock()
         self._matching = threading.Lock()
         self._writer: WriterProcess | None = None
+        self._watchdog: Watchdog[WriterProcess] = Watchdog("the process that changes the graphs", frozen_after, clock)
         self._full: StorageFull | None = None
         self._lost: str | None = None
         self._damaged = False
@@ -137,7 +143,8 @@ class GraphStore:
                 self._end_writer()
             self._changing.acquire()
         with self._state:
-            if self._writer is not None:
+            # One that is frozen would not answer.
+            if self._writer is not None and not self._writer.frozen:
                 try:
                     self._writer.flush()
                 except ProtocolError as error:
@@ -263,15 +270,28 @@ class GraphStore:
             logger.error("%s", error.detail)
             self.warnings.append(error.detail)
 
+    @property
+    def stalled(self) -> str | None:
+        """That the process that changes the graphs stands still, as ``look`` has seen it; None while it does not."""
+        return self._watchdog.said
+
+    def look(self) -> None:
+        """See whether the directory is there, and end a writer that has stood still for too long."""
+        self._look_for_directory()
+        writer = self._writer
+        for frozen in self._watchdog.look([] if writer is None else [writer]):
+            frozen.kill_frozen()
+            self._replace(frozen)
+
     def watch(self) -> None:
-        """See every second, until the end, to the directory being there."""
+        """Look every second, until the end."""
         threading.Thread(target=self._watch, name="store-watch", daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._closed.wait(_RETRY_SECONDS):
-            self._look()
+        while not self._closed.wait(LOOK_SECONDS):
+            self.look()
 
-    def _look(self) -> None:
+    def _look_for_directory(self) -> None:
         try:
             there = os.path.samestat(os.fstat(self._owned), os.stat(self._directory))
             there = there and (self._directory / "CURRENT").exists()
@@ -296,7 +316,7 @@ class GraphStore:
     def _started_writer(self) -> WriterProcess:
         if self._closed.is_set():
             raise _stopping()
-        self._look()
+        self._look_for_directory()
         if self._lost is not None:
             # A writer would make an empty store there, or write to files that nobody will find again.
             self._end_writer()

@@ -66,6 +66,7 @@ class WriterProcess:
         StorageFull, or WriterEnded if that cannot be done; Unavailable if somebody else ended the process.
         """
         self._memory = memory
+        self._stood_still = False
         self.used = False
         ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         self._changes, self._snapshots, self._questions = connections = [Connection(one) for one in ours]
@@ -94,6 +95,16 @@ class WriterProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def frozen(self) -> bool:
+        """Whether it is stopped (SIGSTOP), which it never does by itself."""
+        return self._process.stopped
+
+    def kill_frozen(self) -> None:
+        """End it because it stands still; who waits for it is told so."""
+        self._stood_still = True
+        self._process.kill()
+
     def change(self, change: Change, seconds: float) -> bool:
         """Do it; whether the graph it names was there before. TimeoutError, and those that say so: nothing has changed.
 
@@ -104,10 +115,16 @@ class WriterProcess:
         try:
             self._changes.send(frame(Kind.QUESTION, change.encoded()))
         except OSError:
+            if self._stood_still:
+                raise _replaced() from None
             raise WriterGone(f"{self._how_it_ended()}: {_UNCHANGED}") from None
         try:
             self._expect(self._changes, Kind.EVALUATED, seconds)
             self._say(self._changes, frame(Kind.COMMIT))
+        except TimeoutError:
+            if self.frozen:
+                raise _replaced() from None
+            raise
         except WriterLost as lost:
             raise self._unchanged(lost) from None
         try:
@@ -199,13 +216,20 @@ class WriterProcess:
 
     def _interrupted(self, exceeded: UpdateMemoryExceeded | None = None) -> ProtocolError | None:
         """What its end is to whoever has changed nothing, if that was not the process's own doing or ``exceeded``."""
+        if self._stood_still:
+            return _replaced()
         return ended_for_memory(self._process, _DOES, _UNCHANGED, exceeded)
 
     def _how_it_ended(self) -> str:
-        return f"the process that {_DOES} {self._process.how_it_ended(_END_SECONDS)}"
+        how = "stood still and was ended" if self._stood_still else self._process.how_it_ended(_END_SECONDS)
+        return f"the process that {_DOES} {how}"
 
     def _lost(self) -> WriterLost:
         return WriterLost(said_of_end(self._process, _DOES, "update", _END_SECONDS))
+
+
+def _replaced() -> Unavailable:
+    return Unavailable(f"the process that {_DOES} stood still and is replaced: {_UNCHANGED}")
 
 
 def _stood_still(seconds: float) -> WriterEnded:

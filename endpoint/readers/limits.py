@@ -22,9 +22,6 @@ LONG_SECONDS = 1.0
 SETTLED_SECONDS = 1.0
 """A store is copied into memory when nothing has changed it for so long."""
 
-FROZEN_SECONDS = 10.0
-"""A process that has been stopped (SIGSTOP) for so long is ended, and another takes its place."""
-
 REST = 5
 """A store is not copied before it has been unchanged for so many times as long as the last copy took."""
 

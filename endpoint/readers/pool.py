@@ -17,11 +17,11 @@ import anyio.to_thread
 
 from endpoint.graphs.store import GraphStore
 from endpoint.processes.frames import Frame, Kind
+from endpoint.processes.watchdog import FROZEN_SECONDS, Watchdog
 from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import EndpointStopping, Overloaded
 from endpoint.readers.exchange import COPIED, Asked, Copy, Question, Release
 from endpoint.readers.limits import (
-    FROZEN_SECONDS,
     LONG_SECONDS,
     MOST_WAITING,
     REST,
@@ -32,7 +32,7 @@ from endpoint.readers.limits import (
 from endpoint.readers.process import ReaderProcess
 from endpoint.readers.snapshot import Snapshot, Snapshots
 from protocol.errors import ProtocolError, Unavailable
-from protocol.standstill import LOOK_SECONDS, Standstill
+from protocol.standstill import LOOK_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +84,7 @@ class ReaderPool:
         self._settled_seconds = settled_seconds
         self._waiting_seconds = waiting_seconds
         self._most_waiting = most_waiting
-        self._frozen_after = frozen_after
-        self._standstill: Standstill[ReaderProcess] = Standstill(clock)
+        self._watchdog: Watchdog[ReaderProcess] = Watchdog("a process for queries", frozen_after, clock)
         self._clock = clock
         self._start_process = start_process
         self._waiting: deque[asyncio.Future[ReaderProcess]] = deque()
@@ -174,13 +173,15 @@ class ReaderPool:
             reader.pid for reader in self._processes if reader.copied is not None and reader.copied is self._settling
         )
 
+    @property
+    def stalled(self) -> str | None:
+        """Which readers stand still, for a person, as ``look`` has seen it; None while none does."""
+        return self._watchdog.said
+
     def look(self) -> None:
         """End the readers that have stood still for too long. Others take their place."""
-        frozen = [reader for reader in self._processes if reader.frozen]
-        for reader, seconds in self._standstill.look(frozen).items():
-            if seconds >= self._frozen_after:
-                logger.error("a process for queries stood still for %.0f s and is ended: %d", seconds, reader.pid)
-                reader.kill(frozen=True)
+        for reader in self._watchdog.look(tuple(self._processes)):
+            reader.kill(frozen=True)
 
     async def _watch(self) -> None:
         while True:

@@ -14,6 +14,7 @@ from endpoint.graphs.store import GraphStore
 from endpoint.readers.errors import Overloaded
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.limits import QueryLimits
+from endpoint.readers.pool import ReaderPool
 from endpoint.services import Services, services_of
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import SolutionsFormat
@@ -40,6 +41,7 @@ async def health(request: Request) -> Response:
         "ready": reported.state == "running",
         "backend": {"state": reported.state, "detail": reported.detail},
         "store": _store(services.store),
+        "readers": _readers(services.readers),
         **({"warnings": warnings} if warnings else {}),
     }
     return _response(document, 503 if reported.state == "failed" else 200)
@@ -90,10 +92,17 @@ async def _one_shot(services: Services) -> dict[str, Any]:
 
 def _store(store: GraphStore) -> dict[str, str]:
     """Whether the graphs can be changed."""
-    for state, detail in (("lost", store.lost), ("full", store.full)):
+    for state, detail in (("lost", store.lost), ("full", store.full), ("stalled", store.stalled)):
         if detail is not None:
             return {"state": state, "detail": detail}
     return {"state": "ok", "detail": "the graphs can be changed"}
+
+
+def _readers(readers: ReaderPool) -> dict[str, str]:
+    """Whether the processes that answer one-shot queries work."""
+    if readers.stalled is not None:
+        return {"state": "stalled", "detail": readers.stalled}
+    return {"state": "ok", "detail": "queries are answered"}
 
 
 def _response(document: Mapping[str, Any], status: int) -> Response:

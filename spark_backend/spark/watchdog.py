@@ -11,12 +11,10 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
-from protocol.standstill import LOOK_SECONDS, Standstill
+from protocol.standstill import LOOK_SECONDS, SAID_AFTER, Standstill, standstill_text
 
 log = logging.getLogger(__name__)
 
-_SAID = 0.3
-"""After this part of the time that a process is given, health says that it stands still."""
 SILENT_SECONDS = 60.0
 """After so long, a process that runs and gives no sign of life is ended. Collecting garbage, the JVM is silent for
 seconds; what takes the source of instants milliseconds may take it seconds where very much is due."""
@@ -82,7 +80,7 @@ class Watchdog:
         ):
             seconds = standstill.look(still)
             for one in still:
-                if seconds[one] < _SAID * limit:
+                if seconds[one] < SAID_AFTER * limit:
                     continue
                 # Nobody can tell what it was when it has ended.
                 name = one.name
@@ -90,7 +88,7 @@ class Watchdog:
                 if seconds[one] >= limit:
                     log.error("%s has stood still for %.0f s: it is ended and started anew", name, seconds[one])
                     one.kill()
-        self.said = "; ".join(f"{name} has stood still for {since:.0f} s" for name, since in said.items()) or None
+        self.said = standstill_text(said)
 
     def _run(self) -> None:
         while not self._stopping.wait(LOOK_SECONDS):

@@ -24,6 +24,7 @@ from endpoint.graphs.store import GraphStore, UpdateTimeout
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import StorageFull, Unavailable
+from tests.endpoint.live.live_side import Clock
 from tests.endpoint.readers.asking import numbers, there
 
 RUNAWAY = """
@@ -115,6 +116,63 @@ def test_an_update_that_crashes_its_writer_is_not_to_be_sent_again(tmp_path: Pat
             os.kill(pid_of_writer(store), signal.SIGSEGV)
         assert isinstance(failed[0], WriterEnded)
         assert (failed[0].status, "SIGSEGV" in failed[0].detail) == (500, True)
+        assert len(set(store.quads())) == 400
+
+
+def test_a_writer_that_is_stopped_is_said_ended_and_replaced_and_nothing_was_changed(tmp_path: Path) -> None:
+    clock = Clock()
+    with closing(GraphStore(tmp_path / "store", frozen_after=10, clock=clock)) as store:
+        store.update(numbers())
+        writer, version = pid_of_writer(store), store.version
+
+        def look(seconds: int) -> str | None:
+            for _ in range(seconds):
+                clock.now += 1
+                store.look()
+            return store.stalled
+
+        with running_away(store) as failed:
+            # That an update takes long is no standstill.
+            look(30)
+            stop(writer)
+            said = [look(3), look(1)]
+            assert said == [None, f"the process that changes the graphs (process {writer}) has stood still for 3 s"]
+            look(6)
+            assert not failed
+            look(1)
+        assert isinstance(failed[0], Unavailable)
+        assert "stood still and is replaced: nothing was changed; send it again" in failed[0].detail
+        assert not there(writer)
+        assert look(1) is None
+        assert (store.version, len(set(store.quads()))) == (version, 400)
+        store.update(SMALL)
+        assert len(set(store.quads())) == 401
+        # Nobody waits for this one, nor is anybody told.
+        writer = pid_of_writer(store)
+        stop(writer)
+        look(11)
+        assert store.writer is None
+        assert not there(writer)
+        store.update("INSERT DATA { <http://ex/s> <http://ex/p> 2 }")
+        assert len(set(store.quads())) == 402
+
+
+def test_an_update_whose_writer_stands_still_has_not_taken_too_long(tmp_path: Path) -> None:
+    with closing(GraphStore(tmp_path / "store", update_seconds=0.2)) as store:
+        store.update(SMALL)
+        stop(pid_of_writer(store))
+        with pytest.raises(Unavailable, match="stood still and is replaced: nothing was changed"):
+            store.update(numbers())
+        store.update(numbers())
+        assert len(set(store.quads())) == 401
+
+
+def test_the_end_of_a_store_does_not_wait_for_a_writer_that_stands_still(tmp_path: Path) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(numbers())
+    stop(pid_of_writer(store))
+    store.close()
+    with closing(GraphStore(tmp_path / "store")) as store:
         assert len(set(store.quads())) == 400
 
 
@@ -225,7 +283,7 @@ def test_a_store_whose_directory_is_lost_is_changed_no_more_and_says_so(what: st
 def test_a_store_that_is_watched_says_that_it_is_lost_without_being_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("endpoint.graphs.store._RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("endpoint.graphs.store.LOOK_SECONDS", 0.01)
     store = GraphStore(tmp_path / "store")
     store.watch()
     shutil.rmtree(tmp_path / "store")
@@ -290,6 +348,12 @@ def running_away(store: GraphStore) -> Iterator[list[BaseException]]:
         running.join(0.01)
     yield failed
     running.join()
+
+
+def stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    while psutil.Process(pid).status() != psutil.STATUS_STOPPED:
+        time.sleep(0.001)
 
 
 def pid_of_writer(store: GraphStore) -> int:

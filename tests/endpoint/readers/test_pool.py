@@ -139,7 +139,9 @@ def test_a_reader_that_is_stopped_is_noticed_and_replaced_and_one_that_works_for
             assert not waiting.done()
             os.kill(reader, signal.SIGSTOP)
             await until(lambda: psutil.Process(reader).status() == psutil.STATUS_STOPPED)
-            for _ in range(12):
+            for looks in range(12):
+                said = f"a process for queries (process {reader}) has stood still for {min(looks - 1, 10)} s"
+                assert endpoint.readers.stalled == (said if looks > 3 else None)
                 assert not waiting.done()
                 clock.now += 1
                 endpoint.readers.look()

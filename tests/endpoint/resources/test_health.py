@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from endpoint.graphs.store import GraphStore
+from endpoint.readers.pool import ReaderPool
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 
@@ -22,6 +24,19 @@ def test_health_tells_liveness_and_readiness(
     assert response.status_code == status
     assert response.json()["ready"] is ready
     assert response.json()["backend"] == {"state": state, "detail": "because"}
+
+
+def test_health_names_the_processes_of_the_endpoints_own_that_stand_still(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = client.get("/health").json()
+    assert document["store"] == {"state": "ok", "detail": "the graphs can be changed"}
+    assert document["readers"] == {"state": "ok", "detail": "queries are answered"}
+    for part, kind in (("store", GraphStore), ("readers", ReaderPool)):
+        monkeypatch.setattr(kind, "stalled", f"the {part}'s process stands still")
+        response = client.get("/health")
+        assert response.status_code == 200
+        assert response.json()[part] == {"state": "stalled", "detail": f"the {part}'s process stands still"}
 
 
 def test_a_process_lives_whatever_has_failed_beside_it(client: TestClient, backend: FakeBackend) -> None:
