@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from protocol.language import algebra as a
 from protocol.terms import TermKind, facets
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
 _ORDERINGS = frozenset({"<", ">", "<=", ">="})

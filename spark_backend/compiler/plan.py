@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 import duckdb
 
 from protocol.errors import ProtocolError
+from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.deep_stack import with_deep_stack

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from protocol.errors import UnsupportedFeature
+from protocol.language import algebra as a
 from protocol.language.model import ContinuousQuery
 from protocol.time import Instant, format_duration, format_instant
 from protocol.windows.spec import (
@@ -19,7 +20,6 @@ from protocol.windows.spec import (
     WindowSpec,
 )
 from spark_backend.budget import Lane
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.timestamps import is_time
 
 _BY_TERM = frozenset({"BOUND", "SAMETERM"})

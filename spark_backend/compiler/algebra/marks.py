@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import rdflib
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.refusals import NotCompilable, call_in_exists
 
 _HIDDEN = re.compile(r"Variable\(name='(_:(exists|drawn)?[^']*)'\)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 
 
 def conjuncts(condition: a.Expression) -> list[a.Expression]:

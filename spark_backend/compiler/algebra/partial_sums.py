@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 
 PARTS = ("count", "floating", "whole", "exact", "rest", "errors")
 """The parts of a sum, in the order ``answers.numbers.sum_term`` takes them."""

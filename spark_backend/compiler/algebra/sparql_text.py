@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spark_backend.compiler.algebra.nodes import Call, Constant, Expression, Variable
+from protocol.language.algebra import Call, Constant, Expression, Variable
 
 _SHORT = 300
 """Sums of longer operands are written once: in a chain of sums each would be three times as long as the last."""

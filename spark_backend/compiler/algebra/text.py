@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
+from protocol.language import algebra as a
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.terms import XSD
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.sparql_text import call_text
 
 _STEP = "  "

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.refusals import NotCompilable, keyword
 

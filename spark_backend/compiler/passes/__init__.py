@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spark_backend.compiler.algebra.nodes import Query
+from protocol.language.algebra import Query
 from spark_backend.compiler.passes.fold_constants import fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normalise

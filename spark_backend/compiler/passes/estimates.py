@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.statistics import Statistics
 
 _UNKNOWN = 1000.0

@@ -14,7 +14,7 @@ from typing import Any
 import pyoxigraph
 
 from protocol.functions import CUSTOM_FUNCTIONS
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import BNODE_OF, DRAWING
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text

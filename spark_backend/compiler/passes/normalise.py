@@ -8,7 +8,7 @@ solution is dropped: empty groups beside others, DISTINCT in DISTINCT, slices of
 
 from __future__ import annotations
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
 from spark_backend.compiler.passes.traversal import bottom_up
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import join_operands
 from spark_backend.compiler.passes.estimates import of_pattern, of_triple

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 
 _Needed = frozenset[a.Variable] | None
 """None: all variables."""

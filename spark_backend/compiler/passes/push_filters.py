@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of
 from spark_backend.compiler.passes.traversal import with_operands

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import with_operands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 
 RESOURCE, SUBJECT, PREDICATE, OBJECT = (
     a.Variable(f"__{name}") for name in ("resource", "subject", "predicate", "object")

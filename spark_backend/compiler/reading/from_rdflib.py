@@ -16,9 +16,9 @@ from rdflib.paths import Path
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from protocol.functions import FUNCTIONS
+from protocol.language import algebra as a
 from protocol.language.model import AGGREGATE_FUNCTION, TIMESTAMP_FUNCTION, WINDOW_VARIABLE_PREFIX, Form
 from protocol.terms import XSD
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import mark, optional
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
 from spark_backend.compiler.reading.property_paths import matched_by, path_of

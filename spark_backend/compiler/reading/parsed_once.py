@@ -12,10 +12,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from protocol.errors import ProtocolError
+from protocol.language import algebra as a
 from protocol.language.model import Form
 from protocol.sparql.tokens import Token, TokenKind, tokenize
 from protocol.terms import XSD
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.reading.translate import translate
 

@@ -15,7 +15,7 @@ import rdflib
 from rdflib import paths
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjunction
 
 End = a.Variable | a.Constant

@@ -8,8 +8,8 @@ from typing import Any
 import rdflib
 from rdflib.plugins.sparql.parserutils import CompValue
 
+from protocol.language import algebra as a
 from protocol.language.model import Form
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import number_hidden
 from spark_backend.compiler.reading.describe import described
 from spark_backend.compiler.reading.from_rdflib import part_of, pattern_of, value_under, variable_of

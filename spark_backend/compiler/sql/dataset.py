@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from protocol.language.algebra import Constant, Parameter, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
-from spark_backend.compiler.algebra.nodes import Constant, Parameter, TriplePattern, Variable
 from spark_backend.compiler.sql.relation import quote
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from spark_backend.compiler.algebra.nodes import Variable
+from protocol.language.algebra import Variable
 
 MEMBER = "member"
 """Key column of the query a solution is of, among those of its shape; a relation without it is the same for all."""

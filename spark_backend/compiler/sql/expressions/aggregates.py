@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from protocol.language import algebra as a
 from protocol.terms import XSD, TermKind
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.expressions.order import sort_keys
 from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.values import Value, integer_term

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.values import Value
 
 _LARGEST = 2**53

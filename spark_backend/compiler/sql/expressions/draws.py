@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import BNODE_OF, DRAWING
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.values import Value

@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.sql.expressions.expressions import Prelude
 from spark_backend.compiler.sql.patterns.grouping import group
 from spark_backend.compiler.sql.relation import Names, Relation

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.sql.relation import Names, Relation
 
 BEGIN, END = "x", "n"

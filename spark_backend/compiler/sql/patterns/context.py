@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, compute, parameter_columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import joins_alike
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope

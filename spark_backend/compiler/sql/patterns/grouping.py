@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.sql.expressions.aggregates import (
     Argument,
     CompiledAggregate,

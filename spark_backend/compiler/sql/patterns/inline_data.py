@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from protocol.language import algebra as a
 from protocol.terms import facets
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.relation import Relation, quote, unbound_column
 from spark_backend.compiler.sql.values import number_sql

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from spark_backend.compiler.algebra.nodes import Variable
+from protocol.language.algebra import Variable
 from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, unbound_column
 
 MOST_TABLES = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.timestamps import is_time
 from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute
 from spark_backend.compiler.sql.expressions.order import direction, sort_key, sort_keys

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join

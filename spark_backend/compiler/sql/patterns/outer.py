@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spark_backend.compiler.algebra.nodes import Variable
+from protocol.language.algebra import Variable
 from spark_backend.compiler.sql.patterns.joins import join_across_keys
 from spark_backend.compiler.sql.relation import Names, Relation
 

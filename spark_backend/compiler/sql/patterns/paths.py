@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.closures import BEGIN, END, Starts, node_columns, paths_from

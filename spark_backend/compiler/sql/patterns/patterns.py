@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjuncts, union_operands
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import QueryDataset

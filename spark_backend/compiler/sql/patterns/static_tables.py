@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join, join_across_keys

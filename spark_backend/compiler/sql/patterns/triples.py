@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
 from spark_backend.compiler.plan import Plan, compile_query
 from tests.spark_backend.compiler.one_shot import PREFIXES, Content, continuous

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from protocol.errors import QuerySyntaxError
-from spark_backend.compiler.algebra import nodes as a
+from protocol.language import algebra as a
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.passes.traversal import bottom_up
 from tests.spark_backend.compiler.differential.test_patterns import MIXED, PATTERNS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import StreamWindow, TimeWindow
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge

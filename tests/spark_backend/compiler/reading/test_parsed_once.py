@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError
+from protocol.language import algebra as a
 from protocol.language.model import Form
-from spark_backend.compiler.algebra import nodes as a
 from spark_backend.compiler.reading import parsed_once
 from spark_backend.compiler.reading.parsed_once import translated
 from spark_backend.compiler.reading.translate import translate

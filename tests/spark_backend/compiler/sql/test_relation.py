@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_backend.compiler.algebra.nodes import Variable
+from protocol.language.algebra import Variable
 from spark_backend.compiler.sql.relation import (
     MEMBER,
     RANK,

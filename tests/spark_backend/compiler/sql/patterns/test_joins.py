@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol.language.algebra import Variable
 from protocol.terms import facets
-from spark_backend.compiler.algebra.nodes import Variable
 from spark_backend.compiler.sql.patterns.joins import (
     MOST_TABLES,
     join,
