@@ -20,7 +20,7 @@ from pathlib import Path
 from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, Instant

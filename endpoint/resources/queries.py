@@ -19,7 +19,7 @@ from endpoint.services import services_of
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import checked_name
 from protocol.preconditions import Precondition

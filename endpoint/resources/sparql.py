@@ -20,7 +20,7 @@ from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, SPARQL_QUERY, content_type
 from protocol.formats.negotiation import media_type_of
-from protocol.language import parse, perhaps_continuous
+from protocol.grammar.parser import parse, perhaps_continuous
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.form import answers_with_a_graph
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.access import Scope, parse_tokens
 from protocol.errors import ProtocolError
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import Plan, compile_query
 from tests.docs.pages import PAGES, ROOT, Block, page

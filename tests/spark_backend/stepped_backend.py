@@ -7,7 +7,7 @@ from pathlib import Path
 
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Notice
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant

@@ -87,7 +87,7 @@ def _extend(node: CompValue) -> a.Pattern:
 
 
 def _aggregated(inner: a.Pattern, function: str, node: CompValue) -> a.Pattern:
-    """C-SPARQL's AGGREGATE, as ``protocol.language.aggregate_clauses`` writes it."""
+    """C-SPARQL's AGGREGATE, as ``protocol.grammar.aggregate_clauses`` writes it."""
     variables = tuple(map(variable_of, _flat([node.expr.expr])))
     argument, keys = (None, variables) if function.endswith("-ALL") else (variables[0], variables[1:])
     return a.Aggregation(inner, keys, a.Aggregate(function.removesuffix("-ALL"), argument, variable_of(node.var)))

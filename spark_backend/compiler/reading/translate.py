@@ -8,10 +8,10 @@ from typing import Any
 import rdflib
 from rdflib.plugins.sparql.parserutils import CompValue
 
+from protocol.grammar.describe import described
 from protocol.language import algebra as a
 from protocol.language.model import Form
 from spark_backend.compiler.algebra.marks import number_hidden
-from spark_backend.compiler.reading.describe import described
 from spark_backend.compiler.reading.from_rdflib import part_of, pattern_of, value_under, variable_of
 from spark_backend.compiler.reading.order_of_appearance import variables_in_order
 from spark_backend.compiler.reading.parsing import parsed_query

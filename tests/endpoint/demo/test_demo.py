@@ -14,7 +14,7 @@ from endpoint.demo.measurements import MachineSnapshot, ProcessReading, Reading,
 from endpoint.demo.observations import knowledge, observations
 from endpoint.demo.queries import DemoQuery, demo_queries
 from endpoint.demo.vocabulary import MACHINE
-from protocol.language import parse as parse_query
+from protocol.grammar.parser import parse as parse_query
 from protocol.language.model import R2S, ContinuousQuery
 
 SOSA = "http://www.w3.org/ns/sosa/"

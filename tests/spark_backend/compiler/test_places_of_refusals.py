@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import compile_query
 from spark_backend.compiler.refusals import NotCompilable, deepest, keyword, with_place

@@ -158,7 +158,7 @@ def test_a_replacement_ends_the_old_query_and_starts_at_the_watermark_of_now(ste
 
 
 def test_registering_says_whether_the_name_is_new(stepped: SteppedBackend) -> None:
-    from protocol.language import parse
+    from protocol.grammar.parser import parse
     from protocol.language.model import ContinuousQuery
 
     query = parse(EVERY_2)

@@ -20,7 +20,7 @@ from conformance.rsp.script import Await, Close, Listen, ScriptRequest
 from protocol import evaluations
 from protocol.errors import ProtocolError
 from protocol.formats.stream_settings import parse_stream_settings
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import registered_name
 from protocol.time import FIRST_INSTANT, Instant, parse_instant

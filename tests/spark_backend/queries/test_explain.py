@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from protocol.errors import QuerySyntaxError
-from protocol.language import parse
+from protocol.grammar.parser import parse
 from tests.spark_backend.surface.asking import Element, answers, documents, quad, solutions
 
 MINUTE = 60_000

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol.language import ContinuousQuery, parse
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import format_instant
 from spark_backend.compiler.passes import PASSES, Pass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.language import ContinuousQuery, parse
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import compile_query
 
 

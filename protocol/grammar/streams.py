@@ -7,11 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.errors import QuerySemanticError
-from protocol.language.cursor import Cursor
-from protocol.language.dialects import Declaration, generated_graph
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.dialects import Declaration, generated_graph
+from protocol.grammar.rewrite import Rewriter
+from protocol.grammar.window_spec import SpecificationReader, WrittenWindow
 from protocol.language.model import WINDOW_VARIABLE_PREFIX
-from protocol.language.rewrite import Rewriter
-from protocol.language.window_spec import SpecificationReader, WrittenWindow
 from protocol.sparql.iris import Namespaces, is_absolute
 from protocol.sparql.tokens import Token, TokenKind
 

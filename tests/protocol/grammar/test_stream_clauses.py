@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.language.cursor import Cursor
-from protocol.language.dialects import Declaration, generated_graph
-from protocol.language.rewrite import Rewriter
-from protocol.language.stream_clauses import StreamClauses
-from protocol.language.window_spec import WrittenCount, WrittenNow, WrittenTime
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.dialects import Declaration, generated_graph
+from protocol.grammar.rewrite import Rewriter
+from protocol.grammar.streams import StreamClauses
+from protocol.grammar.window_spec import WrittenCount, WrittenNow, WrittenTime
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import TokenKind

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.language.window_spec import WrittenCount, WrittenLandmark, WrittenNow, WrittenTime, WrittenWindow
+from protocol.grammar.window_spec import WrittenCount, WrittenLandmark, WrittenNow, WrittenTime, WrittenWindow
 from protocol.time import Milliseconds
 from protocol.windows.spec import (
     DEFAULT_REPORT,

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import QuerySemanticError
-from protocol.language import R2S, ContinuousQuery, parse
+from protocol.grammar.parser import parse
+from protocol.language.model import R2S, ContinuousQuery
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,

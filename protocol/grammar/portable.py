@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from protocol.language.rewrite import blank
+from protocol.grammar.rewrite import blank
 from protocol.sparql.tokens import TokenKind, tokenize
 
 _ESCAPE_OR_TAB = re.compile(r"\\(.)|\t", re.DOTALL)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.language import R2S, ContinuousQuery, Form, Registration, parse
+from protocol.grammar.parser import parse
+from protocol.language.model import R2S, ContinuousQuery, Form, Registration
 
 QUERY = "SELECT * FROM STREAM <u:s> [RANGE 10s] { ?s ?p ?o }"
 

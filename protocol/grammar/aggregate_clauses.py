@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from protocol.errors import QuerySemanticError
-from protocol.language.cursor import Cursor
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.rewrite import Rewriter
 from protocol.language.model import AGGREGATE_FUNCTION
-from protocol.language.rewrite import Rewriter
 from protocol.sparql.tokens import Token, TokenKind
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")

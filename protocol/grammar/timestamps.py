@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocol.errors import UnsupportedFeature
-from protocol.language.cursor import Cursor
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.rewrite import Rewriter
 from protocol.language.model import TIMESTAMP_FUNCTION
-from protocol.language.rewrite import Rewriter
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.tokens import Token, TokenKind
 

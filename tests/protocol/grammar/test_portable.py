@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import Graph, Literal
 
-from protocol.language.portable import portable
+from protocol.grammar.portable import portable
 
 
 def test_comments_become_spaces_and_tabs_outside_strings_stay_space() -> None:

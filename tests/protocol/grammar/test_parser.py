@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql.parser import parseQuery
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
-from protocol.language import R2S, ContinuousQuery, Form, OneShotQuery, parse, perhaps_continuous
+from protocol.grammar.parser import parse, perhaps_continuous
+from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.sparql.syntax import query_fault, refuse_misreading
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec

@@ -11,7 +11,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.language import R2S, ContinuousQuery, Form, parse
+from protocol.grammar.parser import parse
+from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.sparql.syntax import query_fault
 from protocol.time import format_instant
 from protocol.windows.spec import (

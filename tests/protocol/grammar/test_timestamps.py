@@ -7,8 +7,8 @@ import re
 import pytest
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
-from protocol.language import ContinuousQuery, OneShotQuery, parse
-from protocol.language.model import TIMESTAMP_FUNCTION
+from protocol.grammar.parser import parse
+from protocol.language.model import TIMESTAMP_FUNCTION, ContinuousQuery, OneShotQuery
 from protocol.sparql.syntax import query_fault
 from protocol.sparql.tokens import tokenize
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from protocol.language.cursor import Cursor
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.rewrite import Rewriter
+from protocol.grammar.window_spec import SpecificationReader
 from protocol.language.model import R2S, Registration
-from protocol.language.rewrite import Rewriter
-from protocol.language.window_spec import SpecificationReader
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.tokens import Token, TokenKind
 from protocol.time import Milliseconds

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.language.rewrite import Rewriter
+from protocol.grammar.rewrite import Rewriter
 
 
 def test_what_is_removed_becomes_spaces_and_line_ends_stay() -> None:

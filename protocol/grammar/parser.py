@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from protocol.errors import ProtocolError, QuerySemanticError, UnsupportedFeature
-from protocol.language.aggregate_clauses import AggregateClauses
-from protocol.language.cursor import Cursor
-from protocol.language.dialects import contradicting, reports, stream_window
+from protocol.grammar.aggregate_clauses import AggregateClauses
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.dialects import contradicting, reports, stream_window
+from protocol.grammar.portable import portable
+from protocol.grammar.registration import WrittenRegistration, read_registration
+from protocol.grammar.rewrite import Rewriter
+from protocol.grammar.streams import StreamClauses
+from protocol.grammar.timestamps import TimestampCalls
 from protocol.language.model import R2S, WINDOW_VARIABLE_PREFIX, ContinuousQuery, Form, OneShotQuery
-from protocol.language.portable import portable
-from protocol.language.registration import WrittenRegistration, read_registration
-from protocol.language.rewrite import Rewriter
-from protocol.language.stream_clauses import StreamClauses
-from protocol.language.timestamps import TimestampCalls
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.sparql.syntax import ONE_IRI, iris_like_operators, query_fault
