@@ -19,6 +19,7 @@ from enum import IntEnum
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 

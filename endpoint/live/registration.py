@@ -152,7 +152,7 @@ async def _register(
 
 def query_identity(query: ContinuousQuery) -> tuple[object, ...]:
     """What makes two queries the same: the text, read the same way (against the same base IRI, of the same streams)."""
-    return query.text.strip(), query.standard.strip(), query.streams, query.from_graphs, query.from_named
+    return query.text.strip(), query.expression.base, query.streams, query.from_graphs, query.from_named
 
 
 def _same(existing: QueryDescription, query: ContinuousQuery) -> bool:

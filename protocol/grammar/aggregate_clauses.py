@@ -1,143 +1,92 @@
 """``AGGREGATE { (?new, FUNCTION(?argument), {?key, …}) FILTER … }`` (C-SPARQL section 2.2).
 
-Each solution of the WHERE is kept, and has one more binding: the aggregate over the solutions with the same keys. The
-clauses are written as ``{ {…} BIND(… AS ?new) FILTER … }`` around the WHERE's group, in place, so that a FILTER sees
-the new variables and those of the WHERE are decided before anything is counted.
+Each solution of the WHERE is kept, and has one more binding: the aggregate over the solutions with the same keys. A
+FILTER sees the new variables; those of the WHERE are decided before anything is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-
-from protocol.errors import QuerySemanticError
+from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.rewrite import Rewriter
-from protocol.language.model import AGGREGATE_FUNCTION
-from protocol.sparql.tokens import Token, TokenKind
+from protocol.grammar.expressions import Expressions
+from protocol.grammar.terms import Terms
+from protocol.language.algebra import Aggregate, Aggregation, Expression, Filter, Pattern, Variable, in_scope
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
 
 class AggregateClauses:
-    """Reads the clauses that follow the WHERE. ``step`` reads a token of a FILTER; ``depth`` tells of open brackets."""
+    """Reads the clauses that follow the WHERE of the outermost query."""
 
-    def __init__(self, cursor: Cursor, rewriter: Rewriter, step: Callable[[], None], depth: Callable[[], int]) -> None:
+    def __init__(self, cursor: Cursor, terms: Terms, expressions: Expressions) -> None:
         self._cursor = cursor
-        self._rewriter = rewriter
-        self._step = step
-        self._depth = depth
-        self._of_where: Collection[str] = ()
-        self._new: list[str] = []
+        self._terms = terms
+        self._expressions = expressions
 
-    def read(self, opening: Token) -> None:
-        """Read all clauses after the group that ``opening`` opens and that has just been read.
+    def over(self, pattern: Pattern) -> Pattern:
+        """The pattern with all clauses that follow.
 
         Raises QuerySyntaxError, and QuerySemanticError for variables that are not the WHERE's, or are not new.
         """
-        cursor = self._cursor
-        if not cursor.at("AGGREGATE"):
-            return
-        end = cursor.token.start
-        self._of_where = {
-            _name(token)
-            for token in cursor.tokens
-            if token.kind is TokenKind.VARIABLE and opening.start < token.start < end
-        }
-        self._rewriter.replace(opening.start, opening.start, "{ ")
-        while cursor.at("AGGREGATE"):
-            closing = self._clause()
-            if cursor.at("AGGREGATE"):  # the last } stays: it closes the group around the WHERE's
-                self._rewriter.remove(closing.start, closing.end)
+        where = in_scope(pattern)
+        new: set[Variable] = set()
+        conditions: list[Expression] = []
+        while self._cursor.take("AGGREGATE"):
+            with self._cursor.nested("{", "}", "{ after AGGREGATE"):
+                if not self._cursor.at_punctuation("("):
+                    raise self._cursor.unexpected("an aggregate such as (?n, COUNT, {?key}) in AGGREGATE { }")
+                while self._cursor.at_punctuation("("):
+                    self._cursor.count_operation()
+                    pattern = self._aggregate(pattern, where, new)
+                    while self._cursor.take("FILTER"):
+                        condition = self._expressions.constraint()
+                        if condition is None:
+                            raise self._cursor.unexpected("an expression in brackets or a call after FILTER")
+                        conditions.append(condition)
+        for condition in conditions:
+            pattern = Filter(pattern, condition)
+        return pattern
 
-    def _clause(self) -> Token:
+    def _aggregate(self, pattern: Pattern, where: frozenset[Variable], new: set[Variable]) -> Pattern:
+        """``( ?new , FUNCTION , keys )``."""
         cursor = self._cursor
-        keyword = cursor.advance()
-        self._expect("{", "AGGREGATE")
-        start = keyword.start
-        while True:
-            if not cursor.at_punctuation("("):
-                raise cursor.unexpected("an aggregate such as (?n, COUNT, {?key}) in AGGREGATE { }")
-            self._aggregate(start)
-            while cursor.at("FILTER"):
-                self._filter()
-            if cursor.at_punctuation("}"):
-                return cursor.advance()
-            start = cursor.token.start
+        with cursor.nested("(", ")"):
+            result = self._terms.variable("a new variable after ( in AGGREGATE")
+            if result in where or result in new:
+                raise self._error(
+                    f"?{result.name} is bound already: the result of AGGREGATE needs a new variable", result
+                )
+            cursor.expect_punctuation(",", ", after the new variable")
+            function = cursor.expect(*_FUNCTIONS, after="the comma")
+            argument: Variable | None = None
+            if cursor.at_punctuation("("):
+                with cursor.nested("(", ")"):
+                    argument = self._read(f"the variable of {function.word}", where, new)
+            elif function.word != "COUNT":
+                raise cursor.unexpected(f"( and a variable after {function.word}")
+            cursor.expect_punctuation(",", ", after the function")
+            keys = self._keys(where, new)
+        new.add(result)
+        return Aggregation(pattern, tuple(keys), Aggregate(function.word, argument, result))
 
-    def _aggregate(self, start: int) -> None:
-        """``( ?new , FUNCTION , keys )``; what is from ``start`` on becomes a BIND."""
+    def _keys(self, where: frozenset[Variable], new: set[Variable]) -> list[Variable]:
         cursor = self._cursor
-        cursor.advance()
-        new = self._variable("a new variable after ( in AGGREGATE")
-        self._check_new(new)
-        self._expect(",", "the new variable")
-        function = cursor.expect(*_FUNCTIONS, after="the comma")
-        written, arguments = function.word, []
-        if cursor.at_punctuation("("):
-            cursor.advance()
-            arguments.append(self._read_variable(f"the variable of {function.word}"))
-            self._expect(")", "the variable")
-        elif function.word == "COUNT":
-            written = "COUNT-ALL"
-        else:
-            raise cursor.unexpected(f"( and a variable after {function.word}")
-        self._expect(",", "the function")
-        arguments += self._keys()
-        closing = self._expect(")", "the keys")
-        self._new.append(_name(new))
-        listed = ", ".join(f"?{name}" for name in arguments)
-        self._rewriter.replace(start, closing.end, f"BIND(<{AGGREGATE_FUNCTION}{written}>({listed}) AS ?{_name(new)}) ")
-
-    def _keys(self) -> list[str]:
-        if not self._cursor.at_punctuation("{"):
-            return [self._read_variable("a variable or {?key, …} after the comma")]
-        self._cursor.advance()
-        keys = [self._read_variable("a variable to group by")]
-        while self._cursor.at_punctuation(","):
-            self._cursor.advance()
-            keys.append(self._read_variable("a variable to group by"))
-        self._expect("}", "the keys")
+        if not cursor.at_punctuation("{"):
+            return [self._read("a variable or {?key, …} after the comma", where, new)]
+        with cursor.nested("{", "}"):
+            keys = [self._read("a variable to group by", where, new)]
+            while cursor.take_punctuation(","):
+                keys.append(self._read("a variable to group by", where, new))
         return keys
 
-    def _filter(self) -> None:
-        """FILTER and its constraint: they stay where they are."""
-        self._step()
-        while not any(map(self._cursor.at_punctuation, "({})")) and self._cursor.token.kind is not TokenKind.END:
-            self._step()
-        self._step()
-        while self._depth() and self._cursor.token.kind is not TokenKind.END:
-            self._step()
-
-    def _read_variable(self, wanted: str) -> str:
-        token = self._variable(wanted)
-        name = _name(token)
-        if name not in self._of_where:
-            other = " (another AGGREGATE's variable cannot be used)" if name in self._new else ""
-            raise self._cursor.error(
-                f"{token.text} is not a variable of the WHERE, which AGGREGATE is over{other}",
-                token,
-                QuerySemanticError,
+    def _read(self, wanted: str, where: frozenset[Variable], new: set[Variable]) -> Variable:
+        variable = self._terms.variable(wanted)
+        if variable not in where:
+            other = " (another AGGREGATE's variable cannot be used)" if variable in new else ""
+            raise self._error(
+                f"?{variable.name} is not a variable of the WHERE, which AGGREGATE is over{other}", variable
             )
-        return name
+        return variable
 
-    def _check_new(self, token: Token) -> None:
-        if _name(token) in (*self._of_where, *self._new):
-            raise self._cursor.error(
-                f"{token.text} is bound already: the result of AGGREGATE needs a new variable",
-                token,
-                QuerySemanticError,
-            )
-
-    def _variable(self, wanted: str) -> Token:
-        if self._cursor.token.kind is not TokenKind.VARIABLE:
-            raise self._cursor.unexpected(wanted)
-        return self._cursor.advance()
-
-    def _expect(self, text: str, after: str) -> Token:
-        if not self._cursor.at_punctuation(text):
-            raise self._cursor.unexpected(f"{text} after {after}")
-        return self._cursor.advance()
-
-
-def _name(token: Token) -> str:
-    return token.text[1:]
+    def _error(self, detail: str, variable: Variable) -> ProtocolError:
+        return self._cursor.error(detail, variable.place, QuerySemanticError)

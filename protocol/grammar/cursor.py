@@ -1,19 +1,51 @@
-"""Reading tokens one after the other, with errors that say what would have been right."""
+"""Reading tokens one after the other, with errors that say what was expected and what was found."""
 
 from __future__ import annotations
 
-from protocol.errors import ProtocolError, QuerySyntaxError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.sparql.source import Source
-from protocol.sparql.tokens import Token, TokenKind, tokenize
+from protocol.sparql.syntax import ONE_IRI, iris_like_operators
+from protocol.sparql.tokens import Token, TokenKind, tokens
+
+DEEPEST = 100
+"""Brackets and groups within each other: productions call each other, and Python's stack is bounded."""
+
+MOST_TOKENS = 40_000
+"""Of a query. As long as it takes to read so many, others wait for the interpreter."""
+
+MOST_OPERATIONS = 2000
+"""Operators, triples and other patterns of a query: each has its part in the SQL that it becomes."""
+
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_NEWER = ("<<", "{|")
+_IN_GROUP = "inside a group, as in WHERE { … }"
+_PLACES = {
+    **dict.fromkeys(("RSTREAM", "ISTREAM", "DSTREAM"), "right after the SELECT or CONSTRUCT of the outermost query"),
+    "REGISTER": "once, before the query: REGISTER QUERY name AS SELECT …",
+    "FROM": "before the WHERE of the outermost query",
+    "AGGREGATE": "right after the WHERE of the outermost query, before ORDER BY and the like",
+    "WINDOW": _IN_GROUP,
+    "STREAM": _IN_GROUP,
+}
+"""Where keywords go that were found elsewhere."""
 
 
 class Cursor:
-    """A place among the tokens of a source."""
+    """A place among the tokens of a source. Raises UnsupportedFeature where these are too many."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.tokens = tokenize(source.text)
+        self.tokens = list(islice(tokens(source.text), MOST_TOKENS + 1))
         self._index = 0
+        self._open: list[Token] = []
+        self._operations = 0
+        if len(self.tokens) > MOST_TOKENS:
+            detail = f"more than {MOST_TOKENS} words and signs: load data into a graph, and match it there"
+            raise self.error(detail, self.tokens[-1], UnsupportedFeature)
 
     @property
     def token(self) -> Token:
@@ -25,9 +57,16 @@ class Cursor:
         """The token after the next one."""
         return self.tokens[min(self._index + 1, len(self.tokens) - 1)]
 
+    @property
+    def previous(self) -> Token:
+        """The token that was read last."""
+        return self.tokens[max(self._index - 1, 0)]
+
     def advance(self) -> Token:
         """Read one token."""
-        token = self.token
+        token = self.tokens[self._index]
+        if token.kind is TokenKind.ILLEGAL:
+            raise self.unexpected("a token")
         if token.kind is not TokenKind.END:
             self._index += 1
         return token
@@ -37,13 +76,17 @@ class Cursor:
         while self.token.start < offset and self.token.kind is not TokenKind.END:
             self._index += 1
 
+    def count_operation(self, at: Token | None = None) -> None:
+        """One operator or pattern more. Raises UnsupportedFeature where these are too many."""
+        self._operations += 1
+        if self._operations > MOST_OPERATIONS:
+            raise self.error(f"more than {MOST_OPERATIONS} operators and patterns", at, UnsupportedFeature)
+
+    # Keywords
+
     def at(self, *words: str) -> bool:
         """Whether one of these keywords (upper case) is next."""
-        return self.token.word in words if self.token.kind is TokenKind.WORD else False
-
-    def at_punctuation(self, text: str) -> bool:
-        """Whether this punctuation is next."""
-        return self.token.kind is TokenKind.PUNCTUATION and self.token.text == text
+        return self.token.kind is TokenKind.WORD and self.token.word in words
 
     def take(self, *words: str) -> Token | None:
         """Read one of these keywords, if one is next."""
@@ -52,8 +95,37 @@ class Cursor:
     def expect(self, *words: str, after: str) -> Token:
         """Read one of these keywords, or say that it belongs there."""
         if not self.at(*words):
-            raise self.unexpected(f"{_alternatives(words)} after {after}")
+            raise self.unexpected(f"{alternatives(words)} after {after}")
         return self.advance()
+
+    # Punctuation
+
+    def at_punctuation(self, *texts: str) -> bool:
+        """Whether one of these is next."""
+        return self.token.kind is TokenKind.PUNCTUATION and self.token.text in texts
+
+    def take_punctuation(self, *texts: str) -> Token | None:
+        """Read one of these, if one is next."""
+        return self.advance() if self.at_punctuation(*texts) else None
+
+    def expect_punctuation(self, text: str, wanted: str | None = None) -> Token:
+        """Read this, or say what should have been there."""
+        if not self.at_punctuation(text):
+            raise self.unexpected(wanted or text)
+        return self.advance()
+
+    @contextmanager
+    def nested(self, opening: str, closing: str, wanted: str | None = None) -> Iterator[Token]:
+        """Read an opening bracket, then what the block reads, then the closing one."""
+        bracket = self.expect_punctuation(opening, wanted)
+        self._open.append(bracket)
+        if len(self._open) > DEEPEST:
+            raise self.error(f"nested more than {DEEPEST} deep", bracket, UnsupportedFeature)
+        yield bracket
+        self.expect_punctuation(closing, self._closing_wanted())
+        self._open.pop()
+
+    # Errors
 
     def expect_iri(self, what: str) -> Token:
         """Read an IRI or a prefixed name, or say what it should have been."""
@@ -63,7 +135,27 @@ class Cursor:
 
     def unexpected(self, wanted: str) -> ProtocolError:
         """The error for the next token where something else belongs."""
-        return self.error(f"expected {wanted}, found {self.token.shown}")
+        token = self.token
+        if token.kind is TokenKind.ILLEGAL:
+            return self.error(_illegal(token.text))
+        if token.word in _PLACES:
+            return self.error(f"{token.word} goes {_PLACES[token.word]}; expected {wanted}")
+        for one, next_ in ((self.previous, token), (token, self.following)):
+            if token.text == "~" or (one.end == next_.start and one.text + next_.text[:1] in _NEWER):
+                return self.error("triple terms belong to SPARQL 1.2: write SPARQL 1.1", one, UnsupportedFeature)
+        if token.text in _BRACKETS.values() and not self._open:
+            return self.error(f"{token.text} closes nothing")
+        if token.kind is TokenKind.END and self._open:
+            wanted = self._closing_wanted()
+        for iri in iris_like_operators(self.tokens[: self._index + 1]) if self._open else ():
+            if iri.start > self._open[-1].start:
+                return self.error(ONE_IRI, iri)
+        return self.error(f"expected {wanted}, found {token.shown}")
+
+    def _closing_wanted(self) -> str:
+        opening = self._open[-1]
+        line, column = self.source.place(opening.start)
+        return f"{_BRACKETS[opening.text]} for the {opening.text} of line {line}, column {column}"
 
     def error(
         self, detail: str, at: Token | int | None = None, kind: type[ProtocolError] = QuerySyntaxError
@@ -73,5 +165,14 @@ class Cursor:
         return self.source.error(detail, offset, kind)
 
 
-def _alternatives(words: tuple[str, ...]) -> str:
+def alternatives(words: tuple[str, ...]) -> str:
+    """``A, B or C``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _illegal(character: str) -> str:
+    if character in "\"'":
+        return f"the string that begins with {character} is not closed in its line: close it, or use {character * 3}"
+    if character == "\\":
+        return "\\ stands in strings and names only, and before u or U with 4 or 8 hexadecimal digits"
+    return f"{character!r} starts nothing that SPARQL knows"

@@ -1,36 +1,30 @@
-"""From the text of a query to its model (docs/language.md, "Grammar")."""
+"""From the text of a query to its model (docs/language.md, "Grammar"; productions [1] to [17] of SPARQL 1.1 Query)."""
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-from protocol.errors import ProtocolError, QuerySemanticError, UnsupportedFeature
+from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
-from protocol.grammar.cursor import Cursor
+from protocol.grammar.cursor import MOST_TOKENS, Cursor
+from protocol.grammar.describe import described
 from protocol.grammar.dialects import contradicting, reports, stream_window
-from protocol.grammar.portable import portable
+from protocol.grammar.groups import Groups
 from protocol.grammar.registration import WrittenRegistration, read_registration
-from protocol.grammar.rewrite import Rewriter
+from protocol.grammar.solutions import Selection, Solutions
 from protocol.grammar.streams import StreamClauses
-from protocol.grammar.timestamps import TimestampCalls
-from protocol.language.model import R2S, WINDOW_VARIABLE_PREFIX, ContinuousQuery, Form, OneShotQuery
+from protocol.grammar.terms import Terms
+from protocol.grammar.triples import Node, Triples
+from protocol.language.algebra import BGP, Constant, Distinct, Pattern, Project, Query, Slice, TriplePattern, Variable
+from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
-from protocol.sparql.syntax import ONE_IRI, iris_like_operators, query_fault
-from protocol.sparql.tokens import Token, TokenKind
+from protocol.sparql.tokens import Token, TokenKind, tokens
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", *R2S})
 _STREAM_TEXT = re.compile(r"register|stream|window", re.IGNORECASE)
-_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
-_OPENING = {"(": ")", "[": "]", "{": "}"}
-# Oxigraph's parser recurses, into brackets and along chains of operators, and a stack that overflows there
-# ends the process.
-_DEEPEST = 100
-_MOST_OPERATORS = 5000
-_NEWER_FUNCTIONS = frozenset({"TRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE", "ADJUST"})
-_NEWER_FUNCTIONS |= {"HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"}
-_CHAINLESS = frozenset({"A", "TRUE", "FALSE", "UNDEF", *".,;()[]}"})
 
 
 def perhaps_continuous(text: str) -> bool:
@@ -56,228 +50,203 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
     source = Source(text)
     if not _STREAM_TEXT.search(source.text):
         return OneShotQuery(text)
-    cursor = Cursor(source)
-    if not any(token.word in _STREAM_WORDS for token in cursor.tokens):
+    if not any(token.word in _STREAM_WORDS for token in islice(tokens(source.text), MOST_TOKENS)):
         return OneShotQuery(text)
-    operators = 0
-    for token in cursor.tokens:
-        if token.kind is TokenKind.ILLEGAL:
-            raise cursor.error(_illegal(token.text), token)
-        operators += _chains(token)
-        if operators > _MOST_OPERATORS:
-            raise cursor.error(f"more than {_MOST_OPERATORS} keywords and operators", token, UnsupportedFeature)
-    return _QueryReader(text, cursor, base).query()
+    cursor = Cursor(source)
+    try:
+        return QueryReader(cursor, base).continuous_query()
+    except RecursionError:
+        raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
 
 
-class _QueryReader:
-    """Reads one query that is not for the store, token by token."""
+def read_query(text: str, base: str | None = None) -> Query:
+    """The algebra of a query of standard SPARQL 1.1. Raises as ``parse``."""
+    return QueryReader(Cursor(Source(text)), base).query()
 
-    def __init__(self, text: str, cursor: Cursor, base: str | None) -> None:
-        self._text = text
+
+class QueryReader:
+    """Reads one query."""
+
+    def __init__(self, cursor: Cursor, base: str | None) -> None:
         self._cursor = cursor
-        self._base = base
-        self._own_base = False
         self._namespaces = Namespaces(cursor.source, base)
-        self._rewriter = Rewriter(cursor.source.text)
-        self._clauses = StreamClauses(cursor, self._namespaces, self._rewriter)
-        self._open: list[Token] = []
-        self._templated = False
-        self._aggregates = AggregateClauses(cursor, self._rewriter, self._step, lambda: len(self._open))
-        self._timestamps = TimestampCalls(cursor, self._namespaces, self._rewriter, self._clauses.make_absolute)
+        self._operator: Token | None = None
+        self._terms = Terms(cursor, self._namespaces)
+        self._streams = StreamClauses(cursor, self._terms)
+        self._groups = Groups(cursor, self._terms, self._streams, self._sub_select)
 
-    def query(self) -> ContinuousQuery:
-        """The whole text: QueryUnit of the grammar."""
-        if self._cursor.source.text.startswith("\ufeff"):
-            self._rewriter.remove(0, 1)
-        registration = self._beginning()
-        if not self._cursor.at(*Form):
-            raise self._cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
-        keyword = self._cursor.advance()
-        form = Form(keyword.word)
-        written = self._operator(form)
-        self._head(form)
-        self._dataset(form)
-        self._where(form)
-        while self._cursor.token.kind is not TokenKind.END:
-            self._step()
-        if self._open:
-            raise self._unclosed(self._open[-1])
-        self._check_streams(registration, written)
-        operator = self._chosen_operator(registration, written)
-        self._check_syntax()
-        return self._model(form, operator, registration)
+    def continuous_query(self) -> ContinuousQuery:
+        """QueryUnit of the language."""
+        cursor = self._cursor
+        self._prologue()
+        registration = None
+        if cursor.at("REGISTER"):
+            registration = read_registration(cursor)
+            self._prologue()
+        form = Form(cursor.token.word) if cursor.at(*Form) else None
+        expression = self.query()
+        assert form is not None  # else query has raised
+        operator = self._chosen_operator(registration)
+        self._check_streams(registration)
+        declarations = self._streams.declarations
+        every = registration.every if registration else None
+        contradicted = contradicting(declarations, every)
+        if contradicted is not None:
+            raise cursor.error(
+                "COMPUTED EVERY is PERIODIC on every window, and this one has another period: write one of them",
+                contradicted.offset,
+                QuerySemanticError,
+            )
+        return ContinuousQuery(
+            text=cursor.source.original,
+            expression=expression,
+            form=form,
+            operator=operator,
+            windows=tuple(
+                stream_window(declaration, report, cursor.source.place(declaration.offset))
+                for declaration, report in zip(declarations, reports(declarations, every), strict=True)
+            ),
+            from_graphs=tuple(self._streams.from_graphs),
+            from_named=tuple(self._streams.from_named),
+            registration=registration.resolved(self._namespaces) if registration else None,
+        )
 
-    def _beginning(self) -> WrittenRegistration | None:
+    def query(self) -> Query:
+        """[2] Query, to the end of the text."""
+        cursor = self._cursor
         self._prologue()
-        if not self._cursor.at("REGISTER"):
-            self._absolute_base()
-            return None
-        registration = read_registration(self._cursor, self._rewriter)
-        self._prologue()
-        self._absolute_base()
-        return registration
+        match cursor.token.word:
+            case "SELECT":
+                found = self._select()
+            case "CONSTRUCT":
+                found = self._construct()
+            case "ASK":
+                found = self._ask()
+            case "DESCRIBE":
+                found = self._describe()
+            case _:
+                raise cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
+        if cursor.token.kind is not TokenKind.END:
+            raise cursor.unexpected("a solution modifier such as ORDER BY or LIMIT, or the end of the query")
+        return found
 
     def _prologue(self) -> None:
+        """[4] Prologue."""
         cursor = self._cursor
         while keyword := cursor.take("BASE", "PREFIX"):
             if keyword.word == "PREFIX":
                 prefix = cursor.token
-                if (
-                    prefix.kind is not TokenKind.PREFIXED_NAME
-                    or not prefix.text.endswith(":")
-                    or prefix.text.count(":") > 1
-                ):
+                if prefix.kind is not TokenKind.PREFIXED_NAME or prefix.text.find(":") != len(prefix.text) - 1:
                     raise cursor.unexpected("a prefix that ends with a colon, as in PREFIX name: <IRI>")
                 cursor.advance()
             if cursor.token.kind is not TokenKind.IRI:
                 raise cursor.unexpected(f"<IRI> after {keyword.word}")
             iri = cursor.advance()
-            self._clauses.make_absolute(iri)
             if keyword.word == "PREFIX":
                 self._namespaces.declare(prefix, iri)
             else:
-                self._namespaces.base = self._namespaces.iri(iri)
-                self._own_base = True
+                self._namespaces.base = self._terms.absolute(iri)
 
-    def _absolute_base(self) -> None:
-        """Carry the base that was given into the query: the function IRI() resolves by it when it runs."""
-        if self._base is not None and not self._own_base:
-            self._rewriter.replace(0, 0, f"BASE <{self._base}> ")
+    # Query forms
 
-    def _operator(self, form: Form) -> Token | None:
-        token = self._cursor.take(*R2S)
-        if token is None:
-            return None
-        if form not in (Form.SELECT, Form.CONSTRUCT):
-            raise self._cursor.error(f"{token.word} goes with SELECT and CONSTRUCT; {form} has none", token)
-        self._rewriter.remove(token.start, token.end)
-        return token
+    def _select(self) -> Query:
+        """[7] SelectQuery."""
+        solutions = self._solutions()
+        selection = solutions.selection(self._r2s)
+        self._dataset()
+        pattern = self._rest(solutions, selection, outermost=True)
+        return Query(pattern, _projection(pattern), base=self._namespaces.base)
 
-    def _head(self, form: Form) -> None:
-        """What stands between the query form and the dataset: variables, expressions, a template."""
-        if form is Form.CONSTRUCT and self._cursor.at_punctuation("{"):
-            self._templated = True
-            self._step(template=True)
-            while self._open and self._cursor.token.kind is not TokenKind.END:
-                self._step(template=True)
-            return
-        while self._cursor.token.kind is not TokenKind.END:
-            if not self._open and (self._cursor.at("FROM", "WHERE") or self._cursor.at_punctuation("{")):
-                return
-            self._step()
+    def _sub_select(self) -> Pattern:
+        """[8] SubSelect."""
+        solutions = self._solutions()
+        return self._rest(solutions, solutions.selection())
 
-    def _dataset(self, form: Form) -> None:
-        if not self._cursor.at("FROM"):
-            return
-        while self._cursor.at("FROM"):
-            self._clauses.dataset_clause()
-        if self._cursor.at("WHERE") or self._cursor.at_punctuation("{"):
-            return
-        if form is Form.DESCRIBE and (self._cursor.at(*_MODIFIERS) or self._cursor.token.kind is TokenKind.END):
-            return
-        raise self._cursor.unexpected("FROM or WHERE { after the dataset")
-
-    def _where(self, form: Form) -> None:
-        """The WHERE, and the aggregates over its solutions."""
+    def _construct(self) -> Query:
+        """[10] ConstructQuery."""
         cursor = self._cursor
-        if cursor.at("WHERE"):
-            self._step()
-        if not cursor.at_punctuation("{"):
-            return
-        opening = cursor.token
-        self._step()
-        while self._open and cursor.token.kind is not TokenKind.END:
-            self._step()
-        if cursor.at("AGGREGATE") and form is Form.CONSTRUCT and not self._templated:
-            raise cursor.error("AGGREGATE needs a CONSTRUCT with a template: write CONSTRUCT { … } before WHERE")
-        self._aggregates.read(opening)
-
-    def _step(self, *, template: bool = False) -> None:
-        """Read one token, or one stream clause up to its group."""
-        cursor = self._cursor
-        token = cursor.token
-        if self._timestamps.is_next:
-            self._timestamps.call()
-            return
-        if token.kind is TokenKind.PUNCTUATION:
-            self._nest(token)
-        elif token.kind is TokenKind.IRI:
-            self._clauses.make_absolute(token)
-        elif token.kind is TokenKind.VARIABLE and token.text[1:].startswith(WINDOW_VARIABLE_PREFIX):
-            raise cursor.error(f"variables that begin with {WINDOW_VARIABLE_PREFIX} are reserved: choose another name")
-        elif token.word in ("WINDOW", "STREAM"):
-            self._pattern(token, template)
-            return
-        elif token.word:
-            self._reject(token)
         cursor.advance()
-
-    def _pattern(self, token: Token, template: bool) -> None:
-        if template:
-            raise self._cursor.error(f"{token.word} cannot stand in a template, which holds triples: move it to WHERE")
-        if not self._open or self._open[-1].text != "{":
-            raise self._cursor.error(f"{token.word} goes inside a group, as in WHERE {{ {token.word} … {{ … }} }}")
-        if token.word == "WINDOW":
-            self._clauses.window_pattern()
+        self._r2s()
+        if cursor.at_punctuation("{"):
+            template = self._template()
+            self._dataset()
+            pattern = self._rest(self._solutions(), None, outermost=True)
         else:
-            self._clauses.stream_pattern()
+            self._dataset()
+            cursor.expect("WHERE", after="CONSTRUCT without a template")
+            template = self._template()
+            if cursor.at("AGGREGATE"):
+                raise cursor.error("AGGREGATE needs a CONSTRUCT with a template: write CONSTRUCT { … } before WHERE")
+            solutions = self._solutions()
+            pattern = solutions.solutions(BGP(tuple(TriplePattern(s, p, o) for s, p, o in template)), None)
+        return Query(pattern, _projection(pattern), tuple(template), self._namespaces.base)
 
-    def _nest(self, token: Token) -> None:
+    def _template(self) -> list[tuple[Node, Node, Node]]:
+        """[73] ConstructTemplate."""
+        with self._cursor.nested("{", "}"):
+            found = Triples(self._cursor, self._terms).template()
+            if not self._cursor.at_punctuation("}"):
+                raise self._cursor.unexpected("a triple of the template or }")
+        self._terms.forget_labels()
+        return found
+
+    def _ask(self) -> Query:
+        """[12] AskQuery."""
+        self._cursor.advance()
+        self._no_r2s(Form.ASK)
+        self._dataset()
+        pattern = self._rest(self._solutions(), None, outermost=True)
+        return Query(pattern, _projection(pattern), base=self._namespaces.base)
+
+    def _describe(self) -> Query:
+        """[11] DescribeQuery."""
+        cursor, terms = self._cursor, self._terms
+        cursor.advance()
+        self._no_r2s(Form.DESCRIBE)
+        resources: list[Variable | Constant] = []
+        everything = cursor.take_punctuation("*") is not None
+        while not everything and (terms.at_variable or terms.at_iri or not resources):
+            resources.append(terms.variable_or_iri("*, a variable or an IRI after DESCRIBE"))
+        self._dataset()
+        solutions = self._solutions()
+        pattern = None
+        if cursor.at("WHERE") or cursor.at_punctuation("{"):
+            pattern = self._rest(solutions, None, outermost=True)
+            resources = list(_projection(pattern)) if everything else resources
+        else:
+            solutions.solutions(BGP(()), None)
+        query = described(pattern, tuple(dict.fromkeys(resources)))
+        return Query(query.pattern, query.variables, query.template, self._namespaces.base)
+
+    def _rest(self, solutions: Solutions, selection: Selection | None, *, outermost: bool = False) -> Pattern:
+        """[17] WhereClause, [18] SolutionModifier and [28] ValuesClause."""
         cursor = self._cursor
-        if token.text in _OPENING:
-            if len(self._open) == _DEEPEST:
-                raise cursor.error(f"nested more than {_DEEPEST} deep", token, UnsupportedFeature)
-            self._open.append(token)
-        elif token.text in _OPENING.values():
-            if not self._open:
-                raise cursor.error(f"{token.text} closes nothing")
-            opening = self._open.pop()
-            if _OPENING[opening.text] != token.text:
-                raise self._unclosed(opening)
-        following = cursor.following
-        if token.text == "~" or (following.start == token.end and token.text + following.text[:1] in ("<<", "{|")):
-            raise cursor.error("triple terms belong to SPARQL 1.2: write SPARQL 1.1", token, UnsupportedFeature)
+        cursor.take("WHERE")
+        if not cursor.at_punctuation("{"):
+            raise cursor.unexpected("FROM, WHERE or {" if outermost else "WHERE or {")
+        pattern = self._groups.group()
+        if outermost:
+            pattern = AggregateClauses(cursor, self._terms, self._groups.expressions).over(pattern)
+        return solutions.solutions(pattern, selection)
 
-    def _unclosed(self, opening: Token) -> ProtocolError:
-        """The error for the next token, before which this bracket should have been closed."""
-        cursor = self._cursor
-        for iri in iris_like_operators(cursor.tokens):
-            if opening.start < iri.start < cursor.token.start and _OPENING[opening.text] in iri.text:
-                return cursor.error(ONE_IRI, iri)
-        line, column = cursor.source.place(opening.start)
-        return cursor.unexpected(f"{_OPENING[opening.text]} for the {opening.text} of line {line}, column {column}")
+    def _solutions(self) -> Solutions:
+        return Solutions(self._cursor, self._terms, self._groups.expressions)
 
-    def _reject(self, token: Token) -> None:
-        """Raise for the keywords that cannot stand here or are not evaluated yet."""
-        cursor = self._cursor
-        word, following = token.word, cursor.following
-        if word in tuple(R2S):
-            raise cursor.error(f"{word} goes right after the SELECT or CONSTRUCT of the outermost query")
-        if word == "REGISTER":
-            raise cursor.error("REGISTER goes once, before the query: REGISTER QUERY name AS SELECT …")
-        if word == "FROM" and following.word in ("STREAM", "NAMED", "WINDOW"):
-            raise cursor.error("FROM goes before the WHERE of the outermost query")
-        if word == "AGGREGATE":
-            raise cursor.error(
-                "AGGREGATE goes right after the WHERE of the outermost query, before ORDER BY and the like"
-            )
-        if word in _NEWER_FUNCTIONS and following.text == "(":
-            raise cursor.error(f"{word}() is not part of SPARQL 1.1", token, UnsupportedFeature)
-        if word == "LATERAL":
-            raise cursor.error("LATERAL is not part of SPARQL 1.1", token, UnsupportedFeature)
+    def _dataset(self) -> None:
+        while self._cursor.at("FROM"):
+            self._streams.dataset_clause()
 
-    def _check_streams(self, registration: WrittenRegistration | None, operator: Token | None) -> None:
-        if not self._clauses.declarations:
-            right = "at least one stream clause, such as FROM STREAM <stream> [RANGE 10s STEP 5s]"
-            if registration is not None:
-                raise self._cursor.error(f"a standing query needs {right}", registration.keyword, QuerySemanticError)
-            self._clauses.check_uses()
-            if operator is not None:
-                raise self._cursor.error(f"{operator.word} needs {right}", operator, QuerySemanticError)
-        self._clauses.check_uses()
+    # What makes it continuous
 
-    def _chosen_operator(self, registration: WrittenRegistration | None, written: Token | None) -> R2S:
-        registered = registration.operator if registration else None
+    def _r2s(self) -> None:
+        self._operator = self._cursor.take(*R2S)
+
+    def _no_r2s(self, form: Form) -> None:
+        if self._cursor.at(*R2S):
+            raise self._cursor.error(f"{self._cursor.token.word} goes with SELECT and CONSTRUCT; {form} has none")
+
+    def _chosen_operator(self, registration: WrittenRegistration | None) -> R2S:
+        registered, written = registration.operator if registration else None, self._operator
         if written is not None:
             if registered is not None and registered != written.word:
                 raise self._cursor.error(
@@ -286,55 +255,22 @@ class _QueryReader:
             return R2S(written.word)
         if registered is not None:
             return registered
-        return R2S.ISTREAM if any(known.pattern for known in self._clauses.declarations) else R2S.RSTREAM
+        return R2S.ISTREAM if any(known.pattern for known in self._streams.declarations) else R2S.RSTREAM
 
-    def _check_syntax(self) -> None:
-        checked = self._rewriter.checked()
-        fault = query_fault(checked.text)
-        if fault is not None:
-            offset = checked.offset(fault.offset)
-            written = self._cursor.source.text[offset : offset + 6].upper()
-            detail = fault.detail
-            if written in ("WINDOW", "STREAM"):
-                detail = detail.replace("GRAPH", written, 1)
-            raise self._cursor.error(detail, offset)
-
-    def _model(self, form: Form, operator: R2S, registration: WrittenRegistration | None) -> ContinuousQuery:
-        declarations = self._clauses.declarations
-        every = registration.every if registration else None
-        contradicted = contradicting(declarations, every)
-        if contradicted is not None:
-            raise self._cursor.source.error(
-                "COMPUTED EVERY is PERIODIC on every window, and this one has another period: write one of them",
-                contradicted.offset,
-                QuerySemanticError,
-            )
-        decided = reports(declarations, every)
-        return ContinuousQuery(
-            text=self._text,
-            standard=portable(self._rewriter.standard().text),
-            form=form,
-            operator=operator,
-            windows=tuple(
-                stream_window(declaration, report, self._cursor.source.place(declaration.offset))
-                for declaration, report in zip(declarations, decided, strict=True)
-            ),
-            from_graphs=tuple(self._clauses.from_graphs),
-            from_named=tuple(self._clauses.from_named),
-            registration=registration.resolved(self._namespaces) if registration else None,
-        )
+    def _check_streams(self, registration: WrittenRegistration | None) -> None:
+        if not self._streams.declarations:
+            right = "at least one stream clause, such as FROM STREAM <stream> [RANGE 10s STEP 5s]"
+            if registration is not None:
+                raise self._cursor.error(f"a standing query needs {right}", registration.keyword, QuerySemanticError)
+            self._streams.check_uses()
+            if self._operator is not None:
+                raise self._cursor.error(f"{self._operator.word} needs {right}", self._operator, QuerySemanticError)
+        self._streams.check_uses()
 
 
-def _chains(token: Token) -> bool:
-    """Whether a run of such tokens may become a chain that is walked recursively."""
-    if token.kind is TokenKind.NUMBER:
-        return token.text[0] in "+-"
-    return token.kind in (TokenKind.WORD, TokenKind.PUNCTUATION) and token.text.upper() not in _CHAINLESS
-
-
-def _illegal(character: str) -> str:
-    if character in "\"'":
-        return f"the string that begins with {character} is not closed in its line: close it, or use {character * 3}"
-    if character == "\\":
-        return "\\ stands in strings and names only, and before u or U with 4 or 8 hexadecimal digits"
-    return f"{character!r} starts nothing that SPARQL knows"
+def _projection(pattern: Pattern) -> tuple[Variable, ...]:
+    """The variables of the outermost projection."""
+    while isinstance(pattern, Slice | Distinct):
+        pattern = pattern.pattern
+    assert isinstance(pattern, Project)
+    return pattern.variables

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.rewrite import Rewriter
 from protocol.grammar.window_spec import SpecificationReader
 from protocol.language.model import R2S, Registration
 from protocol.sparql.iris import Namespaces
@@ -38,8 +37,8 @@ class WrittenRegistration:
         return Registration(self.kind.word, namespaces.iri(self.name), name_is_iri=True, every=self.every)
 
 
-def read_registration(cursor: Cursor, rewriter: Rewriter) -> WrittenRegistration:
-    """Read a registration from its REGISTER up to its AS, and remove it from the query."""
+def read_registration(cursor: Cursor) -> WrittenRegistration:
+    """Read a registration from its REGISTER up to its AS."""
     keyword = cursor.advance()
     kind = cursor.expect(*_KINDS, after="REGISTER")
     name = _name(cursor)
@@ -51,7 +50,7 @@ def read_registration(cursor: Cursor, rewriter: Rewriter) -> WrittenRegistration
         cursor.advance_to(reader.offset)
     if not cursor.at("AS"):
         raise cursor.unexpected("AS" if every is not None else "COMPUTED EVERY <duration> or AS after the name")
-    rewriter.remove(keyword.start, cursor.advance().end)
+    cursor.advance()
     return WrittenRegistration(keyword, kind, name, every)
 
 

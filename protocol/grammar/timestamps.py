@@ -4,34 +4,23 @@ Features*, Q6).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from protocol.errors import UnsupportedFeature
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.rewrite import Rewriter
-from protocol.language.model import TIMESTAMP_FUNCTION
-from protocol.sparql.iris import Namespaces
-from protocol.sparql.tokens import Token, TokenKind
+from protocol.grammar.terms import TYPE, Terms
+from protocol.language.algebra import TIMESTAMP, Call, Constant, Variable
+from protocol.sparql.tokens import TokenKind
 
-_WITH_IRIS = frozenset({TIMESTAMP_FUNCTION, "http://larkc.eu/csparql/sparql/jena/ext#timestamp"})
+_IRIS = frozenset({"urn:x-sparql-streams:timestamp", "http://larkc.eu/csparql/sparql/jena/ext#timestamp"})
 """The function under an IRI: ours, and that of C-SPARQL's engine, whose queries write ``f:timestamp(?v)``."""
-_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _RIGHT = "write timestamp(?variable), or a triple pattern as in timestamp(?s :p ?o)"
 
 
 class TimestampCalls:
-    """Reads calls of the function, and writes them as calls that every parser of standard SPARQL takes.
+    """Reads calls of the function."""
 
-    ``make_absolute`` writes a relative IRI out in full.
-    """
-
-    def __init__(
-        self, cursor: Cursor, namespaces: Namespaces, rewriter: Rewriter, make_absolute: Callable[[Token], None]
-    ) -> None:
+    def __init__(self, cursor: Cursor, terms: Terms) -> None:
         self._cursor = cursor
-        self._namespaces = namespaces
-        self._rewriter = rewriter
-        self._make_absolute = make_absolute
+        self._terms = terms
 
     @property
     def is_next(self) -> bool:
@@ -39,62 +28,44 @@ class TimestampCalls:
         token, following = self._cursor.token, self._cursor.following
         if following.kind is not TokenKind.PUNCTUATION or following.text != "(":
             return False
-        if token.kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
-            return self._namespaces.known(token) in _WITH_IRIS
+        if self._terms.at_iri:
+            return self._terms.namespaces.known(token) in _IRIS
         return token.word == "TIMESTAMP"
 
-    def call(self) -> None:
-        """Read a call, up to its closing parenthesis. Raises QuerySyntaxError and UnsupportedFeature."""
+    def call(self) -> Call:
+        """Read a call. Raises QuerySyntaxError and UnsupportedFeature."""
         cursor = self._cursor
         function = cursor.advance()
-        self._rewriter.replace(function.start, function.end, f"<{TIMESTAMP_FUNCTION}>")
-        cursor.advance()
-        terms: list[Token] = []
-        separated = True
-        while not cursor.at_punctuation(")"):
-            if terms and cursor.at_punctuation(",") and not separated:
-                cursor.advance()
-                separated = True
-                continue
-            if len(terms) == 3:
-                raise cursor.unexpected(") after the three parts of the triple in timestamp(…)")
-            if not separated:
-                self._rewriter.replace(cursor.token.start, cursor.token.start, ", ")
-            terms.append(self._term(predicate=len(terms) == 1))
-            separated = False
-        if len(terms) == 2 and terms[0].kind is TokenKind.VARIABLE:
-            raise cursor.error(
-                f"timestamp() of the triples of one stream alone is not evaluated: {_RIGHT}",
-                terms[1],
-                UnsupportedFeature,
-            )
-        if separated or len(terms) == 2 or (len(terms) == 1 and terms[0].kind is not TokenKind.VARIABLE):
-            raise cursor.error(
-                f"{_RIGHT}; found {cursor.token.shown if separated else terms[0].shown}", terms[0] if terms else None
-            )
-        cursor.advance()
+        parts: list[Variable | Constant] = []
+        with cursor.nested("(", ")"):
+            first = second = cursor.token
+            while not cursor.at_punctuation(")"):
+                if len(parts) == 3:
+                    raise cursor.unexpected(") after the three parts of the triple in timestamp(…)")
+                if len(parts) == 1:
+                    second = cursor.token
+                parts.append(self._part(predicate=len(parts) == 1))
+                if cursor.take_punctuation(",") and cursor.at_punctuation(")"):
+                    raise cursor.error(f"{_RIGHT}; found )")
+            if len(parts) == 2 and isinstance(parts[0], Variable):
+                raise cursor.error(
+                    f"timestamp() of the triples of one stream alone is not evaluated: {_RIGHT}",
+                    second,
+                    UnsupportedFeature,
+                )
+            if len(parts) in (0, 2) or (len(parts) == 1 and not isinstance(parts[0], Variable)):
+                raise cursor.error(_RIGHT, first)
+        return Call(TIMESTAMP, tuple(parts), place=function.start)
 
-    def _term(self, *, predicate: bool) -> Token:
-        """Read a variable, an IRI or a literal."""
-        cursor = self._cursor
-        token = cursor.token
-        match token.kind:
-            case TokenKind.IRI:
-                self._make_absolute(token)
-            case TokenKind.VARIABLE | TokenKind.PREFIXED_NAME | TokenKind.NUMBER:
-                pass
-            case TokenKind.STRING:
-                cursor.advance()
-                if cursor.at_punctuation("^^"):
-                    cursor.advance()
-                    self._make_absolute(cursor.expect_iri("a datatype after ^^"))
-                elif cursor.token.kind is TokenKind.LANGUAGE_TAG:
-                    cursor.advance()
-                return token
-            case TokenKind.WORD if predicate and token.text == "a":
-                self._rewriter.replace(token.start, token.end, f"<{_RDF_TYPE}>")
-            case TokenKind.WORD if token.word in ("TRUE", "FALSE"):
-                pass
-            case _:
-                raise cursor.error(f"{token.shown} cannot stand in timestamp(…): {_RIGHT}")
-        return cursor.advance()
+    def _part(self, *, predicate: bool) -> Variable | Constant:
+        cursor, terms = self._cursor, self._terms
+        if terms.at_variable:
+            return terms.variable()
+        if predicate and cursor.token.kind is TokenKind.WORD and cursor.token.text == "a":
+            cursor.advance()
+            return TYPE
+        if terms.at_iri:
+            return terms.iri()
+        if terms.at_literal():
+            return terms.literal()
+        raise cursor.error(f"{cursor.token.shown} cannot stand in timestamp(…): {_RIGHT}")

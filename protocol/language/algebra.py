@@ -5,16 +5,29 @@ Operators are those of SPARQL 1.1 Query section 18.2; terms are canonical N-Trip
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 
+TIMESTAMP = "TIMESTAMP"
+"""The function: of a variable or of three parts as it is written, and then of hidden variables."""
+
+DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
+"""Functions that draw: each call has a term of its own for each solution."""
+
 # --- expressions -----------------------------------------------------------------------------
+
+
+def _place() -> int | None:
+    """Where in the text it begins (an offset), if it is written there; no part of what it is."""
+    place: int | None = field(default=None, compare=False, repr=False)
+    return place
 
 
 @dataclass(frozen=True)
 class Variable:
     name: str
+    place: int | None = _place()
 
 
 @dataclass(frozen=True)
@@ -22,6 +35,7 @@ class Constant:
     """An IRI or literal in canonical N-Triples."""
 
     text: str
+    place: int | None = _place()
 
 
 @dataclass(frozen=True)
@@ -41,13 +55,15 @@ class Call:
 
     name: str
     arguments: tuple[Expression, ...]
+    place: int | None = _place()
 
 
 @dataclass(frozen=True)
 class Exists:
-    """EXISTS, while a query is being translated: then ``MarkJoin`` takes its place."""
+    """EXISTS, as it is read: ``MarkJoin`` takes its place."""
 
     pattern: Pattern
+    place: int | None = _place()
 
 
 Expression = Variable | Constant | Parameter | Call | Exists
@@ -172,6 +188,17 @@ class Graph:
     name: Variable | Constant
     pattern: Pattern
     windows_only: bool = False
+    place: int | None = _place()
+
+
+@dataclass(frozen=True)
+class Service:
+    """``SERVICE name {…}``; ``silent``: nothing is told of its failure."""
+
+    name: Variable | Constant
+    pattern: Pattern
+    silent: bool = False
+    place: int | None = _place()
 
 
 @dataclass(frozen=True)
@@ -281,6 +308,7 @@ Pattern = (
     | Draw
     | Extend
     | Graph
+    | Service
     | Values
     | Group
     | OrderBy
@@ -297,7 +325,7 @@ Pattern = (
 class Query:
     """A query form over a pattern. ``template`` belongs to CONSTRUCT; its blank nodes start with ``_:``.
 
-    ``base`` is the base IRI that the query declares.
+    ``base`` is what IRI() resolves by: the base IRI that the query declares, or that it was read with.
     """
 
     pattern: Pattern
@@ -306,13 +334,30 @@ class Query:
     base: str | None = None
 
 
+def balanced(sign: str, operands: Sequence[Expression], places: Sequence[int] = ()) -> Expression:
+    """All operands, with ``&&`` or ``||`` between: a tree whose depth is the logarithm of their number.
+
+    It is walked recursively, and which of the signs is applied first changes nothing (section 17.3).
+    """
+    if len(operands) == 1:
+        return operands[0]
+    middle = len(operands) // 2
+    left = balanced(sign, operands[:middle], places[: middle - 1])
+    right = balanced(sign, operands[middle:], places[middle:])
+    return Call(sign, (left, right), place=places[middle - 1] if places else None)
+
+
 def expression_variables(expression: Expression) -> frozenset[Variable]:
-    """The variables an expression reads."""
-    if isinstance(expression, Variable):
-        return frozenset({expression})
-    if isinstance(expression, Call):
-        return frozenset().union(*(expression_variables(argument) for argument in expression.arguments))
-    return frozenset()
+    """The variables an expression reads, but for those inside of EXISTS."""
+    found: set[Variable] = set()
+    left = [expression]
+    while left:
+        node = left.pop()
+        if isinstance(node, Variable):
+            found.add(node)
+        elif isinstance(node, Call):
+            left += node.arguments
+    return frozenset(found)
 
 
 def expression_parameters(expression: Expression) -> frozenset[Parameter]:
@@ -339,7 +384,7 @@ def nodes(value: object) -> Iterator[object]:
 
 @cache
 def _parts_from_the_last(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in reversed(fields(kind))) if is_dataclass(kind) else ()
+    return tuple(field.name for field in reversed(fields(kind)) if field.compare) if is_dataclass(kind) else ()
 
 
 def mentioned_variables(pattern: Pattern | Expression) -> frozenset[Variable]:
@@ -349,32 +394,35 @@ def mentioned_variables(pattern: Pattern | Expression) -> frozenset[Variable]:
 
 def in_scope(pattern: Pattern) -> frozenset[Variable]:
     """The variables in scope after a pattern (18.2.1): what SELECT * selects, blank nodes aside."""
-    match pattern:
-        case BGP(triples):
-            found = frozenset(variable for triple in triples for variable in triple.variables)
-            return frozenset(variable for variable in found if not variable.name.startswith("_:"))
-        case Closure():
-            return frozenset(variable for variable in pattern.variables if not variable.name.startswith("_:"))
-        case Join(left, right) | LeftJoin(left, right, _) | Union(left, right):
-            return in_scope(left) | in_scope(right)
-        case Minus(left, _):
-            return in_scope(left)
-        case Filter(inner, _) | MarkJoin(inner, _, _) | Draw(inner, _, _) | OrderBy(inner, _):
-            return in_scope(inner)
-        case Distinct(inner) | Slice(inner, _, _) | Static(inner):
-            return in_scope(inner)
-        case PathJoin(inner, path, _):
-            return in_scope(inner) | in_scope(path)
-        case Extend(inner, variable, _):
-            return in_scope(inner) | {variable}
-        case Aggregation(inner, _, aggregate):
-            return in_scope(inner) | {aggregate.result}
-        case Graph(name, inner, _):
-            return in_scope(inner) | ({name} if isinstance(name, Variable) else frozenset())
-        case Values(variables, _) | Project(_, variables):
-            return frozenset(variable for variable in variables if not variable.name.startswith("_:"))
-        case Group(_, keys, aggregates):
-            return frozenset(keys or ()) | {aggregate.result for aggregate in aggregates}
+    found: set[Variable] = set()
+    left = [pattern]
+    while left:  # patterns may be a chain of thousands
+        match left.pop():
+            case BGP(triples):
+                found.update(variable for triple in triples for variable in triple.variables)
+            case Closure() as path:
+                found.update(path.variables)
+            case Join(one, other) | LeftJoin(one, other) | Union(one, other) | PathJoin(one, other):
+                left += (one, other)
+            case Extend(inner, variable):
+                found.add(variable)
+                left.append(inner)
+            case Aggregation(inner, _, aggregate):
+                found.add(aggregate.result)
+                left.append(inner)
+            case Graph(name, inner):
+                if isinstance(name, Variable):
+                    found.add(name)
+                left.append(inner)
+            case Values(variables) | Project(_, variables):
+                found.update(variables)
+            case Group(_, keys, aggregates):
+                found.update(keys or (), (aggregate.result for aggregate in aggregates))
+            case Minus(inner) | Filter(inner) | MarkJoin(inner) | Draw(inner) | OrderBy(inner):
+                left.append(inner)
+            case Distinct(inner) | Slice(inner) | Static(inner) | Service(_, inner):
+                left.append(inner)
+    return frozenset(variable for variable in found if not variable.name.startswith("_:"))
 
 
 def needs_a_triple(pattern: Pattern) -> bool:

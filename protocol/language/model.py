@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from protocol.language.algebra import Query
 from protocol.time import Milliseconds
 from protocol.windows.spec import StreamWindow
 
@@ -47,15 +48,11 @@ class OneShotQuery:
 class ContinuousQuery:
     """A query with at least one stream clause.
 
-    ``standard`` is the rest of it in standard SPARQL 1.1: stream clauses, registration and R2S
-    keywords removed; ``WINDOW <w> {…}`` written ``GRAPH <w> {…}``; ``STREAM <s> [spec] {…}`` written
-    ``GRAPH <IRI of that window's graph> {…}``; ``WINDOW ?w {…}`` written ``GRAPH ?__window_w {…}``
-    (see ``WINDOW_VARIABLE_PREFIX``). FROM and FROM NAMED of the store's graphs stay in it and are
-    also listed (absolute IRIs).
+    ``expression`` is SE, in which ``WINDOW <w> {…}`` and ``STREAM <s> [spec] {…}`` are ``Graph`` of that window's name.
     """
 
     text: str
-    standard: str
+    expression: Query
     form: Form
     operator: R2S
     windows: tuple[StreamWindow, ...]
@@ -73,15 +70,3 @@ class ContinuousQuery:
     def streams(self) -> tuple[str, ...]:
         """The IRIs of the streams read, each once, in order of first mention."""
         return tuple(dict.fromkeys(window.stream for window in self.windows))
-
-
-WINDOW_VARIABLE_PREFIX = "__window_"
-"""How ``WINDOW ?w`` is carried through standard SPARQL: as ``GRAPH ?__window_w``."""
-
-TIMESTAMP_FUNCTION = "urn:x-sparql-streams:timestamp"
-"""How ``timestamp(?v)`` and ``timestamp(s p o)`` are carried through standard SPARQL: as a call with one or three
-arguments."""
-
-AGGREGATE_FUNCTION = "urn:x-sparql-streams:aggregate:"
-"""How C-SPARQL's ``(?new, SUM(?x), {?a})`` is carried through standard SPARQL: ``BIND(<…SUM>(?x, ?a) AS ?new)``,
-``COUNT`` without an argument being ``COUNT-ALL``."""

@@ -10,7 +10,6 @@ from protocol.errors import ProtocolError, QuerySyntaxError
 
 # An escaped backslash is matched first, so that the u in "\\u0041" does not start an escape.
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
-_LINE_END = re.compile(r"\r\n|\n|\r")
 
 # These would end the token they stand in; as string escapes (SPARQL 1.1 ECHAR) they mean the same and do not.
 _STRING_ESCAPES = {'"': '\\"', "'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
@@ -18,12 +17,11 @@ _STRING_ESCAPES = {'"': '\\"', "'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r
 
 def place(text: str, offset: int) -> tuple[int, int]:
     """Line and column of an offset, both from 1. A column is a count of code points."""
-    line, start = 1, 0
-    for match in _LINE_END.finditer(text):
-        if match.end() > offset:
-            break
-        line, start = line + 1, match.end()
-    return line, offset - start + 1
+    before = text[:offset]
+    if before.endswith("\r") and text.startswith("\n", offset):
+        before = before[:-1] + " "  # in the middle of what ends a line
+    ends = before.count("\n") + before.count("\r") - before.count("\r\n")
+    return 1 + ends, offset - max(before.rfind("\n"), before.rfind("\r"))
 
 
 class Source:
@@ -41,7 +39,6 @@ class Source:
         self._decoded = [0]
         self._encoded = [0]
         self.text = self._decode() if "\\" in original else original
-        self._line_starts = [0, *(match.end() for match in _LINE_END.finditer(original))]
 
     def _decode(self) -> str:
         parts: list[str] = []
@@ -73,9 +70,7 @@ class Source:
         encoded = self._encoded[segment] + offset - self._decoded[segment]
         if segment + 1 < len(self._encoded):
             encoded = min(encoded, self._encoded[segment + 1])
-        encoded = min(encoded, len(self.original))
-        line = bisect_right(self._line_starts, encoded)
-        return line, encoded - self._line_starts[line - 1] + 1
+        return place(self.original, min(encoded, len(self.original)))
 
     def error(self, detail: str, offset: int, kind: type[ProtocolError] = QuerySyntaxError) -> ProtocolError:
         """An error of this kind at this offset; the detail ends with the place."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -89,12 +90,16 @@ def skip(text: str, offset: int) -> int:
 
 
 def tokenize(text: str) -> list[Token]:
+    """The tokens of a text (``tokens``)."""
+    return list(tokens(text))
+
+
+def tokens(text: str) -> Iterator[Token]:
     """The tokens of a text, white space and comments left out, with one END token at its end.
 
     Never fails: what is no token is ILLEGAL, a character each. A quotation mark that is never closed is
     such a character too.
     """
-    tokens: list[Token] = []
     offset = skip(text, 1 if text.startswith("\ufeff") else 0)
     while offset < len(text):
         match = _TOKEN.match(text, offset)
@@ -103,7 +108,6 @@ def tokenize(text: str) -> list[Token]:
         else:
             assert match.lastgroup is not None
             token = Token(TokenKind[match.lastgroup], match[0], offset)
-        tokens.append(token)
+        yield token
         offset = skip(text, token.end)
-    tokens.append(Token(TokenKind.END, "", len(text)))
-    return tokens
+    yield Token(TokenKind.END, "", len(text))

@@ -1,17 +1,16 @@
 """A compiled continuous query: everything a task needs to evaluate it, as plain JSON.
 
-Compiling happens once, where the query is registered; tasks need neither rdflib nor the grammar.
+Compiling happens once, where the query is registered; tasks need no grammar.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 
 import duckdb
 
@@ -19,21 +18,20 @@ from protocol.errors import ProtocolError
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
 from spark_backend.compiler.algebra.facets import faceted_variables
+from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
+from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.reading.parsed_once import translated
-from spark_backend.compiler.refusals import NotCompilable, deepest, with_place
+from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.expressions.order import direction, sort_key
 from spark_backend.compiler.sql.patterns.patterns import compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
 from spark_backend.compiler.statistics import Statistics
-
-_BLANK_NODE = re.compile(r"(?<=Variable\(name=')_:[^']*")
 
 
 @dataclass(frozen=True)
@@ -136,10 +134,9 @@ def compile_query(
     Raises QuerySyntaxError and UnsupportedFeature, naming the construct and its place in the text that was sent.
     """
     try:
-        with _one_at_a_time:
-            return with_deep_stack(lambda: _compile(query, base, present, statistics, passes))
+        return with_deep_stack(lambda: _compile(query, base, present, statistics, passes))
     except ProtocolError as error:
-        raise with_place(error, query.text, base) from error
+        raise with_place(error, query.text) from error
 
 
 def _compile(
@@ -149,7 +146,8 @@ def _compile(
     statistics: Callable[[], Statistics | None],
     passes: Sequence[Pass],
 ) -> Plan:
-    asked = translated(query.standard, query.form, base)
+    refuse_what_is_not_compiled(query.expression.pattern)
+    asked = replace(query.expression, pattern=with_timestamps(with_marks(query.expression.pattern)))
     base = asked.base or base
     template = None
     if asked.template is not None:
@@ -160,13 +158,15 @@ def _compile(
     lifting = Lifting(QueryDataset(query, present), identity)
     lifted = lifting.query(asked)
     mark = _mark(lifted, query, base, passes)
-    statement = _known.get(mark)
+    with _looking:
+        statement = _known.get(mark)
     if statement is None or any(present(pattern) != there for pattern, there in statement.statics):
         knowledge = Knowledge(QueryDataset(query, present, mark), base, statistics())
         statement = _statement(lifted, knowledge, passes)
-        _known[mark] = statement
-        if len(_known) > _KEPT:
-            _known.popitem(last=False)
+        with _looking:
+            _known[mark] = statement
+            if len(_known) > _KEPT:
+                _known.popitem(last=False)
     return Plan(
         form=query.form,
         operator=query.operator,
@@ -190,8 +190,10 @@ def _compile(
 
 def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Sequence[Pass]) -> str:
     """A digest of all that the statement depends on, but for which static patterns have matches."""
-    blank_nodes: dict[str, str] = {}  # named anew at every parse
-    shape = _BLANK_NODE.sub(lambda found: blank_nodes.setdefault(found[0], f"_:{len(blank_nodes)}"), repr(lifted))
+    shape = [  # each node with how many parts it has, which is the tree
+        type(node).__name__ if is_dataclass(node) else len(node) if isinstance(node, tuple) else repr(node)
+        for node in a.nodes(lifted)
+    ]
     windows = [(window.graph, window.declared) for window in query.windows]
     names = [one.__name__ for one in passes]
     text = repr((shape, windows, query.from_graphs, query.from_named, base, names))
@@ -215,8 +217,8 @@ class _Statement:
 
 _known: OrderedDict[str, _Statement] = OrderedDict()
 """By the mark of the shape."""
-_one_at_a_time = threading.Lock()
-"""Compiling: rdflib's parser is set up for the whole process, and what is known of former queries is kept for all."""
+_looking = threading.Lock()
+"""Held to look among the known or to add to them, never to compile."""
 _KEPT = 512
 
 
@@ -267,7 +269,7 @@ def _refuse_depth(sql: str) -> None:
     except duckdb.ParserException as error:
         if "depth" not in str(error):
             raise
-        raise NotCompilable("the query's expressions nest too deeply to be compiled", deepest) from error
+        raise TooDeep("the query's expressions nest too deeply to be compiled") from error
 
 
 def _write(part: a.Variable | a.Constant) -> str:

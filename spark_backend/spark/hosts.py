@@ -26,7 +26,7 @@ from spark_backend.layout import Layout
 
 log = logging.getLogger(__name__)
 
-PACKAGES = ("duckdb", "numpy", "pandas", "psutil", "pyarrow", "pyoxigraph", "pyparsing", "rdflib", "sqlglot")
+PACKAGES = ("duckdb", "numpy", "pandas", "psutil", "pyarrow", "pyoxigraph", "sqlglot")
 """What tasks import that is not ours. Answers are to be the same wherever they are computed: so are the versions."""
 
 LATE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"})

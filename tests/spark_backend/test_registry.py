@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import (
     CountWindow,
@@ -31,7 +32,7 @@ TEXT = "CONSTRUCT { ?s <http://ex/q> ?a } { SELECT ?s (AVG(?v) AS ?a) { ?s ?p ?v
 
 
 def prepared(text: str = TEXT, form: Form = Form.CONSTRUCT) -> PreparedQuery:
-    plan = compile_query(ContinuousQuery(text, text, form, R2S.ISTREAM, WINDOWS))
+    plan = compile_query(ContinuousQuery(text, read_query(text), form, R2S.ISTREAM, WINDOWS))
     return PreparedQuery(plan, WINDOWS, {"static_1": "static_1-abc.arrow"})
 
 

@@ -2,62 +2,115 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
-
-import rdflib
+from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.refusals import NotCompilable, call_in_exists
+from spark_backend.compiler.refusals import NotCompilable
 
-_HIDDEN = re.compile(r"Variable\(name='(_:(exists|drawn)?[^']*)'\)")
-
-DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 BNODE_OF = "BNODE_OF"
 """BNODE(label), in the algebra: BNODE is the one without."""
 
-T = TypeVar("T")
+
+def with_marks(pattern: a.Pattern) -> a.Pattern:
+    """The pattern of a whole query without EXISTS and calls that draw in its expressions. Raises UnsupportedFeature."""
+    return _Marks().of(pattern)
 
 
-def mark(pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pattern, list[a.Expression]]:
-    """A pattern and expressions over it without EXISTS, which are variables of the pattern instead.
+class _Marks:
+    """The variables that are made for one query, named by their order: it decides on that of arguments."""
 
-    Calls that draw get their solution's variable of ``Draw``, and a name of their place (BNODE(label): the label).
-    """
-    found: list[a.MarkJoin] = []
-    seed, depth = _drawn_variable(pattern)
-    known, calls = seed is not None, 0
+    def __init__(self) -> None:
+        self._made = 0
 
-    def rewrite(expression: a.Expression) -> a.Expression:
-        nonlocal seed, calls
-        if isinstance(expression, a.Call) and expression.name in DRAWING:
-            seed = seed or a.Variable(f"_:drawn{rdflib.BNode()}")
-            calls += 1
-            if expression.arguments:
-                return a.Call(BNODE_OF, (seed, *map(rewrite, expression.arguments)))
-            return a.Call(expression.name, (seed, a.Constant(f'"{depth} {calls}"')))
-        if isinstance(expression, a.Exists):
-            if any(isinstance(node, a.Draw) for node in a.nodes(expression.pattern)):
-                drawing = ", ".join(sorted(DRAWING))
-                raise NotCompilable(
-                    f"{drawing} are not evaluated inside of EXISTS over windows: BIND them before the FILTER",
-                    call_in_exists(*DRAWING),
+    def of(self, pattern: a.Pattern) -> a.Pattern:
+        """The same solutions, with variables that tell what expressions ask."""
+        match pattern:
+            case a.BGP() | a.Values():
+                return pattern
+            case a.Closure(step=step, nodes=nodes):
+                return replace(pattern, step=self.of(step), nodes=None if nodes is None else self.of(nodes))
+            case a.Join(left, right) | a.Union(left, right) | a.Minus(left, right):
+                return replace(pattern, left=self.of(left), right=self.of(right))
+            case a.LeftJoin(left, right, condition):
+                return self._optional(self.of(left), self.of(right), condition)
+        inner = self.of(pattern.pattern)
+        match pattern:
+            case a.Filter(_, condition):
+                inner, (condition,) = self._mark(inner, [condition])
+                return a.Filter(inner, condition)
+            case a.Extend(_, variable, expression):
+                inner, (expression,) = self._mark(inner, [expression])
+                return a.Extend(inner, variable, expression)
+            case a.OrderBy(_, conditions):
+                inner, keys = self._mark(inner, [condition.expression for condition in conditions])
+                descending = [condition.descending for condition in conditions]
+                return a.OrderBy(inner, tuple(map(a.OrderCondition, keys, descending)))
+            case a.Group(_, keys, aggregates):
+                asked = [one.argument for one in aggregates if one.argument is not None]
+                inner, asked = self._mark(inner, asked)
+                told = iter(asked)
+                aggregates = tuple(
+                    one if one.argument is None else replace(one, argument=next(told)) for one in aggregates
                 )
-            # The pattern inside is a place holder, until all are known.
-            found.append(a.MarkJoin(pattern, a.Variable(f"_:exists{rdflib.BNode()}"), expression.pattern))
-            return found[-1].variable
-        if isinstance(expression, a.Call):
-            return a.Call(expression.name, tuple(map(rewrite, expression.arguments)))
-        return expression
+                return a.Group(inner, keys, aggregates)
+        return replace(pattern, pattern=inner)
 
-    rest = [rewrite(expression) for expression in expressions]
-    for one in found:
-        pattern = replace(one, pattern=pattern)
-    if seed is not None and not known:
-        pattern = a.Draw(pattern, seed)
-    return pattern, rest
+    def _mark(self, pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pattern, list[a.Expression]]:
+        """A pattern and expressions over it without EXISTS, which are variables of the pattern instead.
+
+        Calls that draw get their solution's variable of ``Draw``, and a name of their place (BNODE(label): the label).
+        """
+        found: list[a.MarkJoin] = []
+        seed, depth = _drawn_variable(pattern)
+        known, calls = seed is not None, 0
+
+        def rewrite(expression: a.Expression) -> a.Expression:
+            nonlocal seed, calls
+            if isinstance(expression, a.Call) and expression.name in a.DRAWING:
+                seed = seed or self._fresh("drawn")
+                calls += 1
+                if expression.arguments:
+                    return a.Call(BNODE_OF, (seed, *map(rewrite, expression.arguments)))
+                return a.Call(expression.name, (seed, a.Constant(f'"{depth} {calls}"')))
+            if isinstance(expression, a.Exists):
+                draws = (
+                    node for node in a.nodes(expression.pattern) if isinstance(node, a.Call) and node.name in a.DRAWING
+                )
+                for node in draws:
+                    raise NotCompilable(
+                        f"{', '.join(sorted(a.DRAWING))} are not evaluated inside of EXISTS over windows: BIND them "
+                        "before the FILTER",
+                        node.place,
+                    )
+                # The pattern inside is a place holder, until all are known.
+                found.append(a.MarkJoin(pattern, self._fresh("exists"), self.of(expression.pattern)))
+                return found[-1].variable
+            if isinstance(expression, a.Call):
+                return replace(expression, arguments=tuple(map(rewrite, expression.arguments)))
+            return expression
+
+        rest = [rewrite(expression) for expression in expressions]
+        for one in found:
+            pattern = replace(one, pattern=pattern)
+        if seed is not None and not known:
+            pattern = a.Draw(pattern, seed)
+        return pattern, rest
+
+    def _optional(self, left: a.Pattern, right: a.Pattern, condition: a.Expression | None) -> a.LeftJoin:
+        """LeftJoin, whose condition may ask EXISTS of both sides' solutions merged."""
+        if condition is None:
+            return a.LeftJoin(left, right, None)
+        pattern, (rest,) = self._mark(right, [condition])
+        asked = []
+        while isinstance(pattern, a.MarkJoin) and pattern is not right:
+            asked.append((pattern.variable, pattern.exists))
+            pattern = pattern.pattern
+        return a.LeftJoin(left, right, rest, tuple(reversed(asked)))
+
+    def _fresh(self, of: str) -> a.Variable:
+        self._made += 1
+        return a.Variable(f"_:{of}{self._made}")
 
 
 def _drawn_variable(pattern: a.Pattern) -> tuple[a.Variable | None, int]:
@@ -68,40 +121,9 @@ def _drawn_variable(pattern: a.Pattern) -> tuple[a.Variable | None, int]:
     return (pattern.variable if isinstance(pattern, a.Draw) else None), depth
 
 
-def optional(left: a.Pattern, right: a.Pattern, condition: a.Expression) -> a.LeftJoin:
-    """LeftJoin(left, right, condition), where the condition may ask EXISTS of both sides' solutions merged."""
-    pattern, (rest,) = mark(right, [condition])
-    asked = []
-    while isinstance(pattern, a.MarkJoin) and pattern is not right:
-        asked.append((pattern.variable, pattern.exists))
-        pattern = pattern.pattern
-    return a.LeftJoin(left, right, rest, tuple(reversed(asked)))
-
-
 def is_mark(variable: a.Variable) -> bool:
     """Whether it is one that tells of EXISTS: xsd:boolean in every solution."""
     return variable.name.startswith("_:exists")
-
-
-def number_hidden(pattern: T) -> T:
-    """The pattern with hidden variables named by their place, where their names decide on the order of arguments."""
-    if not any(isinstance(node, a.MarkJoin | a.Draw) for node in a.nodes(pattern)):
-        return pattern
-    names: dict[str, str] = {}
-    for found in _HIDDEN.finditer(repr(pattern)):
-        names.setdefault(found[1], f"_:{found[2] or ''}{len(names)}")
-    renamed: T = _rename(pattern, names)
-    return renamed
-
-
-def _rename(node: Any, names: dict[str, str]) -> Any:
-    if isinstance(node, a.Variable):
-        return a.Variable(names.get(node.name, node.name))
-    if isinstance(node, tuple):
-        return tuple(_rename(part, names) for part in node)
-    if is_dataclass(node) and not isinstance(node, type):
-        return replace(node, **{field.name: _rename(getattr(node, field.name), names) for field in fields(node)})
-    return node
 
 
 def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:

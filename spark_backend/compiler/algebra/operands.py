@@ -17,7 +17,7 @@ def conjuncts(condition: a.Expression) -> list[a.Expression]:
 
 def conjunction(conditions: Iterable[a.Expression]) -> a.Expression:
     """One condition that is true where all of these are; of at least one."""
-    return reduce(lambda left, right: a.Call("&&", (left, right)), conditions)
+    return a.balanced("&&", list(conditions))
 
 
 def filter_of(pattern: a.Pattern, conditions: list[a.Expression]) -> a.Pattern:

@@ -23,18 +23,15 @@ from dataclasses import dataclass, field, replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjunction
-from spark_backend.compiler.refusals import NotCompilable, keyword
+from spark_backend.compiler.refusals import NotCompilable
 
-TIMESTAMP = "TIMESTAMP"
-"""The function: of a variable or of three parts as it is written, and then of hidden variables."""
+TIMESTAMP = a.TIMESTAMP
 TIME_IF = "TIME_IF"
 """A hidden variable where a condition is true, and nothing elsewhere; an argument of TIMESTAMP."""
 LATEST_TIMESTAMP = "LATEST"
 """The aggregate for hidden variables: the greatest, and unbound if there is none."""
 
 _HIDDEN = "_:time "
-_SAMPLE = "__agg_"
-"""rdflib reads a key of a group, above it, as a variable with a name that begins like this."""
 
 
 def is_time(variable: a.Variable) -> bool:
@@ -50,13 +47,8 @@ def with_timestamps(pattern: a.Pattern) -> a.Pattern:
     read = {
         part for call in calls if len(call.arguments) == 1 for part in call.arguments if isinstance(part, a.Variable)
     }
-    for node in a.nodes(pattern):
-        if isinstance(node, a.Extend) and node.variable in read and _is_sample(node):
-            assert isinstance(node.expression, a.Variable)
-            read.add(node.expression)
-    return _Telling(frozenset(read), tuple(call.arguments for call in calls if len(call.arguments) == 3)).outermost(
-        pattern
-    )
+    triples = tuple(call.arguments for call in calls if len(call.arguments) == 3)
+    return _Telling(frozenset(read), triples, calls).outermost(pattern)
 
 
 @dataclass(frozen=True)
@@ -77,6 +69,7 @@ class _Telling:
 
     read: frozenset[a.Variable]
     triples: Sequence[tuple[a.Expression, ...]]
+    calls: Sequence[a.Call]
     _made: int = field(default=0)
 
     def outermost(self, pattern: a.Pattern) -> a.Pattern:
@@ -127,9 +120,7 @@ class _Telling:
         match pattern:
             case a.Filter(_, condition):
                 return replace(pattern, condition=_expression(condition, seen)), found
-            case a.Extend(_, variable, expression):
-                if _is_sample(pattern):
-                    found = tuple(replace(w, of=w.of | {variable}) if expression in w.of else w for w in found)
+            case a.Extend(_, _, expression):
                 return replace(pattern, expression=_expression(expression, seen)), found
             case a.OrderBy(_, conditions):
                 keys = tuple(replace(key, expression=_expression(key.expression, seen)) for key in conditions)
@@ -169,7 +160,7 @@ class _Telling:
             raise NotCompilable(
                 f"timestamp(?{variable.name}) is not evaluated where the variable is the end of a path with *, + or ?: "
                 "write out the triple patterns",
-                keyword(TIMESTAMP),
+                next(call.place for call in self.calls if call.arguments == (variable,)),
             )
 
     def _hidden(self) -> a.Variable:
@@ -180,10 +171,6 @@ class _Telling:
 def _witness(triple: a.TriplePattern) -> _Witness:
     assert triple.time is not None
     return _Witness(triple.time, frozenset(triple.variables), (triple.subject, triple.predicate, triple.object))
-
-
-def _is_sample(node: a.Extend) -> bool:
-    return node.variable.name.startswith(_SAMPLE) and isinstance(node.expression, a.Variable)
 
 
 def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> bool:

@@ -15,7 +15,7 @@ import pyoxigraph
 
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.marks import BNODE_OF, DRAWING
+from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
@@ -27,7 +27,7 @@ FAILURE = a.Call("COALESCE", ())
 """An expression that is an error, whatever is bound."""
 _TRUE, _FALSE = a.Constant(TRUE), a.Constant(FALSE)
 _OPPOSITES: Mapping[a.Expression, a.Expression] = {_TRUE: _FALSE, _FALSE: _TRUE, FAILURE: FAILURE}
-_VARYING = DRAWING | {BNODE_OF, TIMESTAMP, "NOW"}
+_VARYING = a.DRAWING | {BNODE_OF, TIMESTAMP, "NOW"}
 _STRICT = frozenset({"=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"})
 """Operators that fail if an operand does, and are no truth values' own."""
 

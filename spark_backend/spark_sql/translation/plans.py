@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from protocol.errors import UnsupportedFeature
-from protocol.language.model import ContinuousQuery, Form
+from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.refusals import NotCompilable, keyword, with_place
+from spark_backend.compiler.refusals import NotCompilable, with_place
 from spark_backend.evaluation.statement import statement
 from spark_backend.spark_sql.translation.translation import translate_statement
 
@@ -32,7 +32,7 @@ def require_translation(plan: Plan, query: ContinuousQuery, base: str | None) ->
     """Raises UnsupportedFeature, at the query's form in its text, if its plan has no translation."""
     reason = refusal(plan, len(query.windows))
     if reason is not None:
-        raise with_place(NotCompilable(reason, keyword(*Form)), query.text, base)
+        raise with_place(NotCompilable(reason), query.text)
 
 
 @lru_cache(maxsize=256)

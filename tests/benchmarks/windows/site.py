@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.streams import StreamSettings, TimeKind
 from protocol.windows.spec import StreamWindow, TimeWindow
@@ -54,7 +55,7 @@ class WindowSite:
 
     def _plan(self, question: Question) -> Plan:
         text = question.over_window()
-        query = ContinuousQuery(text, text, Form.SELECT, R2S.RSTREAM, (self._window,))
+        query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, (self._window,))
         return compile_query(query, present=lambda _: False)
 
     def solutions(self, question: Question) -> list[str]:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive
 from endpoint import create_app
 from endpoint.settings import Settings
 from protocol.formats.sse import parse_resume_token
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form, Registration
 from protocol.windows.spec import StreamWindow, TimeWindow
 from tests.endpoint.fake_backend import FakeBackend
@@ -31,7 +32,7 @@ def continuous(
 ) -> ContinuousQuery:
     """A continuous query over one stream; its text is whatever the test calls it."""
     window = StreamWindow(stream, TimeWindow(1000, 1000, -1000), "http://e/w", declared=True, line=3, column=7)
-    return ContinuousQuery(text, text, form, R2S.RSTREAM, (window,), registration=registration)
+    return ContinuousQuery(text, read_query("ASK {}"), form, R2S.RSTREAM, (window,), registration=registration)
 
 
 def answer(number: int) -> bytes:

@@ -1,27 +1,44 @@
-"""C-SPARQL's AGGREGATE: how it is carried through standard SPARQL, and what is wrong with one."""
+"""C-SPARQL's AGGREGATE: what it means, and what is wrong with one."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.grammar.parser import parse
-from protocol.language.model import AGGREGATE_FUNCTION, ContinuousQuery, OneShotQuery
-from protocol.sparql.syntax import query_fault
-from protocol.sparql.tokens import tokenize
+from protocol.language.algebra import (
+    BGP,
+    Aggregate,
+    Aggregation,
+    Call,
+    Filter,
+    OrderBy,
+    Pattern,
+    Project,
+    TriplePattern,
+    Variable,
+    nodes,
+)
+from protocol.language.model import ContinuousQuery, OneShotQuery
 
+WHERE = BGP((TriplePattern(Variable("x"), Variable("p"), Variable("y")),))
 HEAD = "SELECT * FROM STREAM <u:s> [RANGE 1s]\nWHERE { ?x ?p ?y }"
 
 
-def standard(clauses: str, head: str = HEAD) -> str:
-    """What becomes of the WHERE and the clauses, the function's IRI shortened."""
+def pattern_of(clauses: str, head: str = HEAD) -> Pattern:
+    """The pattern under the projection."""
     query = parse(f"{head} {clauses}")
     assert isinstance(query, ContinuousQuery)
-    assert query_fault(query.standard) is None
-    tokens = [token.text for token in tokenize(query.standard)]
-    return " ".join(tokens[tokens.index("WHERE") + 1 : -1]).replace(AGGREGATE_FUNCTION, "")
+    assert isinstance(query.expression.pattern, Project)
+    return query.expression.pattern.pattern
+
+
+def counted(pattern: Pattern, keys: str, function: str, argument: str | None, result: str) -> Aggregation:
+    return Aggregation(
+        pattern,
+        tuple(map(Variable, keys)),
+        Aggregate(function, None if argument is None else Variable(argument), Variable(result)),
+    )
 
 
 def rejects(text: str, kind: type[ProtocolError], said: str) -> None:
@@ -35,43 +52,54 @@ def rejects(text: str, kind: type[ProtocolError], said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clauses", "carried"),
+    ("clauses", "keys", "function", "argument"),
     [
-        ("AGGREGATE { (?n, COUNT, {?x}) }", "BIND ( <COUNT-ALL> ( ?x ) AS ?n )"),
-        ("aggregate {(?n,count,?x)}", "BIND ( <COUNT-ALL> ( ?x ) AS ?n )"),
-        ("Aggregate { ( ?n , Count ( ?y ) , { ?x , ?p } ) }", "BIND ( <COUNT> ( ?y , ?x , ?p ) AS ?n )"),
-        ("AGGREGATE { (?n, SUM(?y), ?x) }", "BIND ( <SUM> ( ?y , ?x ) AS ?n )"),
-        ("AGGREGATE { ($n, Avg($y), {$x}) }", "BIND ( <AVG> ( ?y , ?x ) AS ?n )"),
-        ("AGGREGATE { (?n, MIN(?y), ?x) FILTER(?n > 5) }", "BIND ( <MIN> ( ?y , ?x ) AS ?n ) FILTER ( ?n > 5 )"),
-        (
-            "AGGREGATE { (?n, MAX(?y), ?x) FILTER REGEX(?p, 'x') FILTER NOT EXISTS { ?n ?n ?x } }",
-            "BIND ( <MAX> ( ?y , ?x ) AS ?n ) FILTER REGEX ( ?p , 'x' ) FILTER NOT EXISTS { ?n ?n ?x }",
-        ),
-        (
-            "AGGREGATE { (?n, COUNT, ?x) FILTER(?n > 1) }\nAGGREGATE { (?m, COUNT, {?y}) FILTER(?m < ?n) }",
-            "BIND ( <COUNT-ALL> ( ?x ) AS ?n ) FILTER ( ?n > 1 ) BIND ( <COUNT-ALL> ( ?y ) AS ?m ) FILTER ( ?m < ?n )",
-        ),
-        (
-            "AGGREGATE { (?n, COUNT, ?x) (?m, COUNT, ?y) FILTER(?m < ?n) }",
-            "BIND ( <COUNT-ALL> ( ?x ) AS ?n ) BIND ( <COUNT-ALL> ( ?y ) AS ?m ) FILTER ( ?m < ?n )",
-        ),
+        ("AGGREGATE { (?n, COUNT, {?x}) }", "x", "COUNT", None),
+        ("aggregate {(?n,count,?x)}", "x", "COUNT", None),
+        ("Aggregate { ( ?n , Count ( ?y ) , { ?x , ?p } ) }", "xp", "COUNT", "y"),
+        ("AGGREGATE { (?n, SUM(?y), ?x) }", "x", "SUM", "y"),
+        ("AGGREGATE { ($n, Avg($y), {$x}) }", "x", "AVG", "y"),
+        ("AGGREGATE { (?n, MIN(?y), ?x) }", "x", "MIN", "y"),
+        ("AGGREGATE { (?n, MAX(?y), ?p) }", "p", "MAX", "y"),
     ],
 )
-def test_a_clause_is_a_bind_around_the_where_with_its_filter_behind_it(clauses: str, carried: str) -> None:
-    assert standard(clauses) == f"{{ {{ ?x ?p ?y }} {carried} }}"
+def test_a_clause_is_an_aggregate_over_the_solutions_of_the_where(
+    clauses: str, keys: str, function: str, argument: str | None
+) -> None:
+    assert pattern_of(clauses) == counted(WHERE, keys, function, argument, "n")
+
+
+def test_filters_behind_an_aggregate_see_it() -> None:
+    pattern = pattern_of("AGGREGATE { (?n, COUNT, ?x) FILTER(?n > 5) FILTER REGEX(?p, 'x') }")
+    assert isinstance(pattern, Filter)
+    assert isinstance(pattern.pattern, Filter)
+    assert pattern.pattern.pattern == counted(WHERE, "x", "COUNT", None, "n")
+    names = [one.condition.name for one in (pattern.pattern, pattern) if isinstance(one.condition, Call)]
+    assert names == [">", "REGEX"]
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "AGGREGATE { (?n, COUNT, ?x) FILTER(?n > 1) }\nAGGREGATE { (?m, COUNT, {?y}) FILTER(?m < ?n) }",
+        "AGGREGATE { (?n, COUNT, ?x) FILTER(?n > 1) (?m, COUNT, ?y) FILTER(?m < ?n) }",
+    ],
+)
+def test_what_is_aggregated_later_is_over_the_where_too(clauses: str) -> None:
+    pattern = pattern_of(clauses)
+    both = counted(counted(WHERE, "x", "COUNT", None, "n"), "y", "COUNT", None, "m")
+    # No filter takes a solution away before all is counted.
+    while isinstance(pattern, Filter):
+        pattern = pattern.pattern
+    assert pattern == both
 
 
 def test_filters_of_the_where_stay_in_it_and_modifiers_follow() -> None:
     head = "SELECT * FROM STREAM <u:s> [RANGE 1s] WHERE { ?x ?p ?y FILTER(?y > 3) }"
-    assert standard("AGGREGATE { (?n, COUNT, ?x) } ORDER BY ?n LIMIT 2", head) == (
-        "{ { ?x ?p ?y FILTER ( ?y > 3 ) } BIND ( <COUNT-ALL> ( ?x ) AS ?n ) } ORDER BY ?n LIMIT 2"
-    )
-
-
-def test_lines_keep_their_numbers() -> None:
-    query = parse(f"{HEAD}\nAGGREGATE {{ (?n,\nCOUNT,\n?x) }}\n# the end\nORDER BY ?n")
-    assert isinstance(query, ContinuousQuery)
-    assert query.standard.split("\n")[6] == "ORDER BY ?n"
+    pattern = pattern_of("AGGREGATE { (?n, COUNT, ?x) } ORDER BY ?n", head)
+    assert isinstance(pattern, OrderBy)
+    assert isinstance(pattern.pattern, Aggregation)
+    assert isinstance(pattern.pattern.pattern, Filter)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +114,12 @@ def test_lines_keep_their_numbers() -> None:
         (f"{HEAD}\nAGGREGATE {{ (?n, SUM(¦5), ?x) }}", QuerySyntaxError, "expected the variable of SUM"),
         (f"{HEAD}\nAGGREGATE {{ (?n, COUNT¦) }}", QuerySyntaxError, "expected , after the function"),
         (f"{HEAD}\nAGGREGATE {{ (?n, COUNT, {{¦}}) }}", QuerySyntaxError, "expected a variable to group by"),
-        (f"{HEAD}\nAGGREGATE {{ (?n, COUNT, ?x ¦}}", QuerySyntaxError, "expected ) after the keys"),
-        (f"{HEAD}\nAGGREGATE {{ (?n, COUNT, ?x) FILTER(?n > ¦) }}", QuerySyntaxError, "unexpected )"),
+        (f"{HEAD}\nAGGREGATE {{ (?n, COUNT, ?x ¦}}", QuerySyntaxError, "expected ) for the ("),
+        (
+            f"{HEAD}\nAGGREGATE {{ (?n, COUNT, ?x) FILTER(?n > ¦) }}",
+            QuerySyntaxError,
+            "expected an expression, found )",
+        ),
         (f"{HEAD}\nAGGREGATE {{ (?n, COUNT, ?x)¦", QuerySyntaxError, "the end of the query"),
         (f"{HEAD}\nAGGREGATE {{ (¦?x, COUNT, ?y) }}", QuerySemanticError, "?x is bound already"),
         (f"{HEAD}\nAGGREGATE {{ (?n, COUNT, ?x) (¦?n, COUNT, ?y) }}", QuerySemanticError, "?n is bound already"),
@@ -119,8 +151,7 @@ def test_every_query_form_takes_it() -> None:
     for form in ("SELECT ?n", "ASK", "CONSTRUCT { ?x ?p ?n }", "DESCRIBE ?x"):
         query = parse(f"{form} FROM STREAM <u:s> [RANGE 1s] {{ ?x ?p ?y }} AGGREGATE {{ (?n, COUNT, ?x) }}")
         assert isinstance(query, ContinuousQuery)
-        assert query_fault(query.standard) is None
-        assert re.search(r"BIND\(.*COUNT-ALL>\(\?x\) AS \?n\)", query.standard)
+        assert any(isinstance(node, Aggregation) for node in nodes(query.expression.pattern))
 
 
 def test_a_query_without_a_stream_goes_to_the_store_untouched() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from protocol.grammar.parser import parse
 from protocol.language.model import R2S, ContinuousQuery, Form
-from protocol.sparql.syntax import query_fault
 from protocol.time import format_instant
 from protocol.windows.spec import (
     CountWindow,
@@ -184,7 +183,6 @@ def test_whatever_the_grammar_derives_is_read(
     text = f"{registration}{form} {operator or ''} {head} {' '.join(dataset)} WHERE {{ ?x ?p ?y }}"
     query = parse(in_any_case(text, seed))
     assert isinstance(query, ContinuousQuery)
-    assert query_fault(query.standard) is None
     assert query.form is form
     chosen = operator or (R2S(registered) if registered in tuple(R2S) else R2S.RSTREAM)
     assert query.operator is chosen

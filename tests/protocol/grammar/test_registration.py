@@ -50,9 +50,11 @@ def test_computed_every_takes_any_duration(every: str, milliseconds: int) -> Non
     assert registration == Registration("STREAM", "q", name_is_iri=False, every=milliseconds)
 
 
-def test_the_registration_is_blanked_out_and_the_prologue_on_both_sides_stays() -> None:
-    query = continuous(f"PREFIX a: <u:>\nREGISTER QUERY q\nAS\nPREFIX b: <u:>\n{QUERY}")
-    assert [line.strip() for line in query.standard.split("\n")[:4]] == ["PREFIX a: <u:>", "", "", "PREFIX b: <u:>"]
+def test_the_prologues_on_both_sides_of_the_registration_count() -> None:
+    query = continuous(
+        "PREFIX a: <u:> REGISTER QUERY q AS PREFIX b: <v:> SELECT * FROM STREAM a:s [NOW] FROM STREAM b:s [NOW] {}"
+    )
+    assert query.streams == ("u:s", "v:s")
 
 
 @pytest.mark.parametrize("form", Form)

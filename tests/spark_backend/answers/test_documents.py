@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 from spark_backend.answers.answer import Answer
@@ -21,7 +22,7 @@ def query(form: Form = Form.SELECT, operator: R2S = R2S.RSTREAM, *graphs: str | 
     members = tuple(
         StreamWindow("http://ex/s", WINDOW, graph, graph is not None) for graph in graphs or ("http://ex/w",)
     )
-    return ContinuousQuery("text", "text", form, operator, members)
+    return ContinuousQuery("text", read_query("ASK {}"), form, operator, members)
 
 
 def written(writer: DocumentWriter, instant: int, *solutions: str, triples: tuple[str, ...] = ()) -> tuple[bytes, int]:
@@ -107,7 +108,9 @@ def test_operators_go_by_membership_and_keep_multiplicities(current: list[str], 
 
 def told_bounds(window: WindowSpec, bounds: WindowBounds | None = None) -> list[str]:
     member = StreamWindow("http://ex/s", window, None, False)
-    writer = DocumentWriter(ContinuousQuery("text", "text", Form.SELECT, R2S.RSTREAM, (member,)), (), bounds=bounds)
+    writer = DocumentWriter(
+        ContinuousQuery("text", read_query("ASK {}"), Form.SELECT, R2S.RSTREAM, (member,)), (), bounds=bounds
+    )
     data, _ = written(writer, 8000)
     (told,) = json.loads(data)["evaluation"]["windows"].values()
     return list(told)

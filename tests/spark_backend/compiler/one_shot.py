@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import StreamWindow, TimeWindow
@@ -100,7 +101,7 @@ def continuous(text: str, content: Content, operator: R2S = R2S.RSTREAM) -> Cont
     full = PREFIXES + text
     return ContinuousQuery(
         full,
-        full,
+        read_query(full),
         Form(found[1].upper()),
         operator,
         windows,

@@ -1,3 +1,5 @@
+"""How deep and how long a query may be: what is within the limits of the grammar is compiled, or refused."""
+
 from __future__ import annotations
 
 import sys
@@ -6,49 +8,116 @@ import threading
 import pytest
 
 from protocol.errors import UnsupportedFeature
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.deep_stack import with_deep_stack
+from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.compiler.sql.dataset import StaticPattern
 
 
 def descended(levels: int) -> int:
     return 0 if levels == 0 else 1 + descended(levels - 1)
 
 
-def test_work_may_recurse_deeper_than_python_usually_lets_it() -> None:
-    with pytest.raises(RecursionError):
-        descended(20_000)
-    assert with_deep_stack(lambda: descended(20_000)) == 20_000
+def query(group: str) -> ContinuousQuery:
+    found = parse(f"PREFIX : <http://ex/> SELECT * FROM STREAM :s [RANGE 10s] {{ ?s :p ?o {group} }}")
+    assert isinstance(found, ContinuousQuery)
+    return found
 
 
-def test_what_recurses_deeper_still_is_refused_and_what_is_raised_is_raised_to_the_caller() -> None:
+def test_work_has_the_whole_limit_however_deep_the_caller_is() -> None:
+    levels = sys.getrecursionlimit() - 100
+
+    def deep(calls: int) -> int:
+        return deep(calls - 1) if calls else with_deep_stack(lambda: descended(levels))
+
+    assert deep(levels // 2) == levels
+
+
+def test_what_recurses_deeper_is_refused_and_what_is_raised_is_raised_to_the_caller() -> None:
     with pytest.raises(UnsupportedFeature, match="nests too deeply"):
         with_deep_stack(lambda: descended(200_000))
     with pytest.raises(ValueError, match="invalid literal"):
         with_deep_stack(lambda: int("x"))
 
 
-def test_it_is_no_lock_and_the_limit_stays_until_the_last_is_done() -> None:
-    usual = sys.getrecursionlimit()
-    met = threading.Barrier(3)
-    first_is_done = threading.Event()
-    depths: list[int] = []
+@pytest.mark.parametrize(
+    "group",
+    [
+        "{" * 90 + "?s :q ?v" + "}" * 90,
+        "FILTER(" + "(" * 90 + "?o" + ")" * 90 + " > 1)",
+        "FILTER(" + "STR(" * 90 + "?o" + ")" * 90 + " = 'x')",
+        "FILTER(?o" + " + 1" * 300 + " > 1)",
+        "FILTER(" + "!" * 300 + "?o)",
+        "FILTER(" + " && ".join(f"?o > {number}" for number in range(600)) + ")",
+        "FILTER(" + " || ".join(f"?o = {number}" for number in range(200)) + ")",
+        " ".join(f"FILTER(?o > {number})" for number in range(600)),
+        "".join(f"OPTIONAL {{ ?s :q{number} ?v{number} " for number in range(50)) + "}" * 50,
+        "".join(f"OPTIONAL {{ ?s :q{number} ?v{number} }} " for number in range(90)),
+        " UNION ".join(f"{{ ?s :q ?v{number} }}" for number in range(100)),
+        "FILTER EXISTS { ?s :p ?o " * 40 + "}" * 40,
+        ". ?s " + "(" * 90 + ":q" + ")*" * 90 + " ?v",
+        "{ SELECT ?s { " * 40 + "?s :q ?v" + " } }" * 40,
+    ],
+)
+def test_long_and_deep_queries_are_compiled(group: str) -> None:
+    assert compile_query(query(group)).variables[0] == "s"
 
-    def first() -> None:
-        with_deep_stack(lambda: met.wait(20))
-        first_is_done.set()
 
-    def second() -> None:
-        def work() -> int:
-            met.wait(20)
-            assert first_is_done.wait(20)
-            return descended(20_000)
+@pytest.mark.parametrize(
+    "group",
+    [
+        "FILTER(?o" + " + 1" * 1_900 + " > 1)",
+        "FILTER(" + "!" * 1_900 + "?o)",
+        "{ ?s :q ?v } UNION " * 600 + "{ ?s :q ?v }",
+        "OPTIONAL { ?s :q ?v } " * 900,
+        "BIND(?o AS ?v) OPTIONAL { ?s :q ?w } MINUS { ?s :q ?w } " + "{ ?s :r ?w } " * 900,
+    ],
+)
+def test_what_is_deeper_than_what_compiles_is_refused_with_a_place(group: str) -> None:
+    with pytest.raises(UnsupportedFeature, match="too deeply") as refused:
+        compile_query(query(group))
+    assert refused.value.line == 1
 
-        depths.append(with_deep_stack(work))
 
-    threads = [threading.Thread(target=work) for work in (first, second)]
+def test_two_threads_compile_at_once() -> None:
+    """Each waits in the midst of it for the other."""
+    met = threading.Barrier(2, timeout=60)
+    plans: dict[int, Plan] = {}
+
+    def compiled(number: int) -> None:
+        waited: list[int] = []
+
+        def present(_: StaticPattern) -> bool:
+            if not waited:
+                waited.append(met.wait())
+            return True
+
+        plans[number] = compile_query(query(f"FILTER(?o > {number}) OPTIONAL {{ ?s :q{number} ?v }}"), present=present)
+
+    threads = [threading.Thread(target=compiled, args=(number,)) for number in (1, 2)]
     for thread in threads:
         thread.start()
-    met.wait(20)
     for thread in threads:
         thread.join()
-    assert depths == [20_000]
-    assert sys.getrecursionlimit() == usual
+    assert not met.broken
+    assert plans[1].sql != plans[2].sql
+    for number, plan in plans.items():
+        alone = compile_query(query(f"FILTER(?o > {number}) OPTIONAL {{ ?s :q{number} ?v }}"))
+        assert (plan.sql, plan.parameters) == (alone.sql, alone.parameters)
+
+
+def test_two_threads_read_texts_at_once() -> None:
+    texts = [f"SELECT * FROM STREAM <u:s> [RANGE {n}s] {{ _:b <u:p> ?x FILTER(?x > {n}) }}" for n in range(1, 60)]
+    alone = [parse(text) for text in texts]
+    found: dict[int, list[object]] = {}
+
+    def read(number: int) -> None:
+        found[number] = [parse(text) for text in texts]
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {0: alone, 1: alone}

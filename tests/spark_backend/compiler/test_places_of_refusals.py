@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import compile_query
-from spark_backend.compiler.refusals import NotCompilable, deepest, keyword, with_place
+from spark_backend.compiler.refusals import NotCompilable, TooDeep, with_place
 
 # Comments, strings, IRIs and names that spell what is refused, before it is there.
 BEFORE = """# SERVICE MINUS RAND() EXISTS math:sqrt(1) ex:custom(?v)
@@ -80,24 +80,14 @@ def test_codepoint_escapes_before_it_move_the_place() -> None:
     assert (error.line, error.column) == (LINE, rest.index("ex:custom") + 1)
 
 
-def test_what_only_rdflib_cannot_read_has_its_place_too() -> None:
-    """Oxigraph reads a chain of ``!``, which the grammar of SPARQL 1.1 has not."""
-    error = refusal(BEFORE + "  ?s ?p 'SERVICE FILTER' .\n  FILTER(!!?v) }")
-    assert type(error) is QuerySyntaxError
-    assert (error.line, error.column) == (LINE + 1, 3)
-    assert "SERVICE" not in error.detail
-
-
 def test_what_nests_too_deeply_is_pointed_at_where_it_does() -> None:
     text = "SELECT * {\n  FILTER(?v)\n  FILTER(1 + (2 * (3 - - ?v))) }"
-    error = with_place(NotCompilable("too deep", deepest), text, None)
+    error = with_place(TooDeep("too deep"), text)
     assert (error.line, error.column) == (3, 24)
 
 
 def test_what_has_no_place_of_its_own_is_the_query_form_s() -> None:
-    error = with_place(
-        NotCompilable("nowhere", keyword("SERVICE")), "# SELECT\nPREFIX select: <http://ex/>\n  select * {}", None
-    )
+    error = with_place(NotCompilable("nowhere"), "# SELECT\nPREFIX select: <http://ex/>\n  select * {}")
     assert (error.line, error.column) == (3, 3)
 
 

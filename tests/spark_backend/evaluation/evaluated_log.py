@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyoxigraph as ox
 
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.streams import StreamSettings, TimeKind
 from protocol.terms import facets
@@ -59,7 +60,7 @@ class Site:
     def prepare(self, key: str, text: str, window: TimeWindow, form: Form = Form.SELECT) -> str:
         """The name of a query over a window that is the named graph WINDOW_GRAPH."""
         member = StreamWindow("s", window, WINDOW_GRAPH, True)
-        query = ContinuousQuery(text, text, form, R2S.RSTREAM, (member,))
+        query = ContinuousQuery(text, read_query(text), form, R2S.RSTREAM, (member,))
         plan = compile_query(query, present=lambda _: False)
         return self.registry.write_prepared(key, PreparedQuery(plan, (member,), {}))
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.answer import Answer
@@ -187,7 +188,7 @@ def test_described_resources_are_solutions_with_their_descriptions(site: Site) -
     for key, predicate in (("one", "p"), ("other", "q")):
         text = f"DESCRIBE ?s {{ ?s <http://ex/{predicate}> ?v FILTER(?v > 0) }}"
         plan = compile_query(
-            ContinuousQuery(text, text, Form.DESCRIBE, R2S.RSTREAM, (member,)), present=lambda _: False
+            ContinuousQuery(text, read_query(text), Form.DESCRIBE, R2S.RSTREAM, (member,)), present=lambda _: False
         )
         due.append((key, site.registry.write_prepared(key, PreparedQuery(plan, (member,), {})), [10, 20]))
     a, b = SUBJECTS[:2]

@@ -9,6 +9,7 @@ import pytest
 
 from protocol.errors import Unavailable
 from protocol.evaluations import Ended, Notice, Progress
+from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.spec import (
@@ -89,7 +90,7 @@ class Watched:
         for log, _ in windows:
             self.log(log)
         text = "SELECT * { GRAPH <http://ex/s> { ?s ?p ?o } }"
-        query = ContinuousQuery(text, text, Form.SELECT, R2S.RSTREAM, members)
+        query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, members)
         registered = RegisteredQuery(f"{name}.1", members, "", start)
         plan = compile_query(query, present=lambda _: False)
         running = RunningQuery(

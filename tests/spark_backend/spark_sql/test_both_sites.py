@@ -107,7 +107,7 @@ QUERIES = [
     "SELECT ?n (ABS(?n) AS ?a) (CEIL(?n) AS ?b) (ROUND(?n) AS ?c) (xsd:integer(?n) AS ?d) { ?a :q ?n }",
     "SELECT ?n (IF(?n > 1, 'more', ?n) AS ?k) (COALESCE(?n / 0, 'none') AS ?l) { ?a :q ?n }",
     # Strings and terms
-    "SELECT ?o (STR(?o) AS ?s) (LANG(?o) AS ?l) (DATATYPE(?o) AS ?d) { ?s :r ?o }",
+    "SELECT ?o (STR(?o) AS ?x) (LANG(?o) AS ?l) (DATATYPE(?o) AS ?d) { ?s :r ?o }",
     "SELECT ?o (UCASE(?o) AS ?u) (STRLEN(?o) AS ?n) (SUBSTR(?o, 2) AS ?r) { ?s :r ?o }",
     r"SELECT ?o (REPLACE(?o, 's', '$0\\\\') AS ?x) { ?s :r ?o }",
     'SELECT ?o (CONCAT(STR(?o), "\'") AS ?c) (MD5(STR(?o)) AS ?m) { ?s :r ?o }',

@@ -6,7 +6,6 @@ import itertools
 
 import pytest
 
-from protocol.language.model import AGGREGATE_FUNCTION
 from tests.spark_backend.compiler.one_shot import Content, assert_same_solutions
 
 
@@ -28,8 +27,8 @@ KEYS = ["?k", "?x", "?k ?x"]
 
 
 def clause(function: str, keys: str, new: str) -> str:
-    arguments = [*([] if function == "COUNT-ALL" else ["?v"]), *keys.split()]
-    return f"BIND(<{AGGREGATE_FUNCTION}{function}>({', '.join(arguments)}) AS {new})"
+    written = "COUNT" if function == "COUNT-ALL" else f"{function}(?v)"
+    return f"({new}, {written}, {{{', '.join(keys.split())}}})"
 
 
 def joined(function: str, keys: str, new: str, pattern: str) -> str:
@@ -40,7 +39,7 @@ def joined(function: str, keys: str, new: str, pattern: str) -> str:
 @pytest.mark.parametrize(("pattern", "function"), list(itertools.product(PATTERNS, FUNCTIONS)))
 def test_each_solution_has_the_aggregate_of_its_group(pattern: str, function: str) -> None:
     for keys in KEYS:
-        text = f"SELECT * {{ {{ {pattern} }} {clause(function, keys, '?n')} }}"
+        text = f"SELECT * {{ {pattern} }} AGGREGATE {{ {clause(function, keys, '?n')} }}"
         oracle = f"SELECT * {{ {{ {pattern} }} {joined(function, keys, '?n', pattern)} }}"
         assert_same_solutions(text, NUMBERS if function in ("MIN", "MAX") else CONTENT, oracle=oracle)
 
@@ -50,7 +49,7 @@ def test_several_clauses_and_their_filters_are_over_the_same_solutions() -> None
     clauses = f"{clause('COUNT-ALL', '?k', '?n')} {clause('COUNT', '?x', '?m')} FILTER(?n > 1) FILTER(?m < ?n)"
     groups = f"{joined('COUNT-ALL', '?k', '?n', pattern)} {joined('COUNT', '?x', '?m', pattern)}"
     assert_same_solutions(
-        f"SELECT * {{ {{ {pattern} }} {clauses} }}",
+        f"SELECT * {{ {pattern} }} AGGREGATE {{ {clauses} }}",
         CONTENT,
         oracle=f"SELECT * {{ {{ {pattern} }} {groups} FILTER(?n > 1) FILTER(?m < ?n) }}",
     )
@@ -60,7 +59,7 @@ def test_it_may_be_ordered_cut_and_grouped_again() -> None:
     pattern = PATTERNS[0]
     for head, tail in (("?x ?n", "ORDER BY DESC(?n) ?x LIMIT 2"), ("?n (COUNT(*) AS ?c)", "GROUP BY ?n")):
         assert_same_solutions(
-            f"SELECT {head} {{ {{ {pattern} }} {clause('COUNT-ALL', '?x', '?n')} }} {tail}",
+            f"SELECT {head} {{ {pattern} }} AGGREGATE {{ {clause('COUNT-ALL', '?x', '?n')} }} {tail}",
             CONTENT,
             ordered="ORDER" in tail,
             oracle=f"SELECT {head} {{ {{ {pattern} }} {joined('COUNT-ALL', '?x', '?n', pattern)} }} {tail}",

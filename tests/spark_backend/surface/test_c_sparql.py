@@ -2,7 +2,7 @@
 
 Where the paper differs from docs/language.md, the latter holds: ``FROM STREAM`` is the default graph, so the query of
 section 2.6, which asks for each stream by GRAPH, names its streams; and a query without a stream is not ours to read
-(section 2.2: tests/protocol/grammar/test_aggregate_clauses.py). A variable of SPARQL has no hyphen.
+(section 2.2: tests/protocol/language/test_aggregate_clauses.py). A variable of SPARQL has no hyphen.
 """
 
 from __future__ import annotations

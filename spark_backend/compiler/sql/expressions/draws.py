@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra.marks import BNODE_OF, DRAWING
+from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.values import Value
 
-_DRAWN = DRAWING | {BNODE_OF}
+_DRAWN = a.DRAWING | {BNODE_OF}
 _IRI, _BLANK, _STRING, _DOUBLE = (
     f"{kind:d}" for kind in (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.DOUBLE)
 )

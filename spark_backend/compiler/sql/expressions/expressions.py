@@ -71,6 +71,10 @@ class Prelude:
         return name
 
 
+_Asked = tuple[a.Expression, bool]
+"""What a prelude call evaluates, and whether it does so in every row."""
+
+
 @dataclass
 class ExpressionCompiler:
     """Compiles expressions over one relation.
@@ -82,9 +86,9 @@ class ExpressionCompiler:
     bindings: Mapping[a.Variable, Value]
     prelude: Prelude
     instant: str
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[_Asked, str] = field(default_factory=dict)
     parameters: Mapping[a.Parameter, Value] = field(default_factory=dict)
-    calls: dict[str, str] = field(default_factory=dict)
+    calls: dict[_Asked, str] = field(default_factory=dict)
 
     def value(self, expression: a.Expression) -> Value:
         """The expression's value; NULL where it is unbound or an error."""
@@ -266,7 +270,7 @@ class ExpressionCompiler:
         call = self._call(expression)
         if unless is not None:
             call = f"(CASE WHEN {unless} THEN NULL ELSE {call} END)"
-        key = f"{expression!r} {unless is None}"
+        key = expression, unless is None
         if key in self.columns:
             name = self.columns[key]
             return Value(name, f"{name}_k", f"{name}_n")

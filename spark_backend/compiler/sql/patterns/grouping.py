@@ -42,7 +42,7 @@ def group(
     known: dict[a.Aggregate, CompiledAggregate] = {}
     compiled = []
     for number, (aggregate, operand) in enumerate(zip(pattern.aggregates, operands, strict=True)):
-        same = replace(aggregate, result=_ANY)  # rdflib writes an aggregate as often as the query mentions it
+        same = replace(aggregate, result=_ANY)  # what the passes make alike
         if same not in known:
             once = relation.columns.get(flags.get(number, ""))
             known[same] = _compile(aggregate, operand, once, names.fresh("a"), relation, names)

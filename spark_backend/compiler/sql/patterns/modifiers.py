@@ -123,7 +123,7 @@ def _by_terms(relation: Relation, names: Names) -> list[str]:
 
     Partial sums are left out: they are of a group whose keys are among the variables, and tell it from others.
     """
-    named = [v for v in relation.variables if not v.name.startswith(("_:", "__")) and v not in relation.parts]
+    named = [v for v in relation.variables if not v.name.startswith("_:") and v not in relation.parts]
     variables = [*sorted(named, key=lambda v: v.name), *filter(is_time, relation.variables)]
     return [f"{relation.columns[names.column(variable)]} NULLS FIRST" for variable in variables]
 

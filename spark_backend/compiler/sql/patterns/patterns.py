@@ -86,6 +86,8 @@ def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relat
             return _extend(context, extended, variable, expression)
         case a.Graph(name, inner, windows_only):
             return compile_graph(context, name, inner, windows_only, scope)
+        case a.Service():
+            raise AssertionError("refused before (spark_backend.compiler.refusals)")
         case a.Values(variables, rows):
             return context.inside(compile_values(context, variables, rows, scope.leaf), scope)
         case a.Group(inner) | a.Aggregation(inner):

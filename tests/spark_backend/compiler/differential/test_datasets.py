@@ -104,7 +104,7 @@ def test_window_with_a_variable_ranges_over_the_declared_windows_only(inner: str
         {**WINDOWS.windows, "http://ex/undeclared": ":a :p 1 ."}, WINDOWS.graphs, frozenset({"http://ex/undeclared"})
     )
     alone = Content({"http://ex/w1": content.windows["http://ex/w1"], "http://ex/w2": content.windows["http://ex/w2"]})
-    plan, answers = evaluated(f"SELECT * {{GRAPH ?__window_w {{ {inner} }}}}", content)
+    plan, answers = evaluated(f"SELECT * {{WINDOW ?w {{ {inner} }}}}", content)
     assert "w" in plan.variables
     _, wanted = evaluated(f"SELECT {' '.join(f'?{name}' for name in plan.variables)} {{GRAPH ?w {{ {inner} }}}}", alone)
     assert answers[INSTANT] == wanted[INSTANT] != []

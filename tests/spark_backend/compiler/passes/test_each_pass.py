@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from protocol.grammar.parser import read_query
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import StreamWindow, TimeWindow
+from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
@@ -16,7 +20,6 @@ from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_static import split_static
 from spark_backend.compiler.plan import compile_query
-from spark_backend.compiler.reading.translate import translate
 from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.statistics import Occurrences, Statistics
 from tests.spark_backend.compiler.one_shot import Content, continuous
@@ -27,9 +30,10 @@ S, V, W, X, Y, R, L, D = (a.Variable(name) for name in "svwxyrld")
 
 def after(text: str, *passes: Pass, statistics: Statistics | None = None) -> a.Pattern:
     """The pattern below the outermost projection, one window being the graph :w."""
-    query = translate(PREFIXES + text, Form.SELECT)
+    query = read_query(PREFIXES + text)
+    query = replace(query, pattern=with_marks(query.pattern))
     window = StreamWindow("http://stream", TimeWindow(1000, 1000, 0), "http://ex/w", True)
-    continuous = ContinuousQuery(text, text, Form.SELECT, R2S.RSTREAM, (window,), (), ())
+    continuous = ContinuousQuery(text, query, Form.SELECT, R2S.RSTREAM, (window,), (), ())
     knowledge = Knowledge(QueryDataset(continuous, lambda _: True), None, statistics)
     query, _ = apply_passes(query, knowledge, passes)
     assert isinstance(query.pattern, a.Project)

@@ -1,4 +1,4 @@
-"""Prefixes of a continuous query, which pass through rdflib."""
+"""Prefixes of a continuous query."""
 
 from __future__ import annotations
 

@@ -1,0 +1,265 @@
+"""Graph patterns (productions [53] to [69] of SPARQL 1.1 Query section 19.8), by the translation of section 18.2.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from protocol.errors import UnsupportedFeature
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.expressions import Expressions
+from protocol.grammar.paths import Matching, Paths
+from protocol.grammar.streams import StreamClauses
+from protocol.grammar.terms import Terms
+from protocol.grammar.triples import Triples, WrittenTriple
+from protocol.language.algebra import (
+    BGP,
+    Expression,
+    Extend,
+    Filter,
+    Graph,
+    Join,
+    LeftJoin,
+    Minus,
+    Pattern,
+    Service,
+    TriplePattern,
+    Union,
+    Values,
+    Variable,
+    balanced,
+    in_scope,
+)
+
+_NOTHING = Variable("_:nothing")
+"""Of solutions that bind nothing, so that they are as many as they are."""
+
+
+class Groups:
+    """Reads groups. ``sub_select`` reads a query inside of one, from its SELECT on."""
+
+    def __init__(self, cursor: Cursor, terms: Terms, streams: StreamClauses, sub_select: Callable[[], Pattern]) -> None:
+        self._cursor = cursor
+        self._terms = terms
+        self._streams = streams
+        self._sub_select = sub_select
+        self.expressions = Expressions(cursor, terms, self.group)
+        self._triples = Triples(cursor, terms, Paths(cursor, terms))
+        self._matching = Matching(terms)
+
+    def group(self) -> Pattern:
+        """[53] GroupGraphPattern."""
+        pattern, conditions = self._parts()
+        return _filtered(pattern, conditions)
+
+    def _parts(self) -> tuple[Pattern, list[Expression]]:
+        """What a group is made of, and its filters: OPTIONAL has these for its own condition."""
+        outer = self._terms.pattern
+        with self._cursor.nested("{", "}"):
+            self._terms.begin_pattern()
+            if self._cursor.at("SELECT"):
+                found = self._sub_select(), list[Expression]()
+            else:
+                reading = _Group(self)
+                found = reading.read()
+        self._terms.pattern = outer
+        return found
+
+    def patterns(self, triples: list[WrittenTriple]) -> list[Pattern]:
+        """What matches these triples, in their order."""
+        found: list[Pattern] = []
+        for subject, predicate, object_ in triples:
+            if isinstance(predicate, Variable):
+                found.append(BGP((TriplePattern(subject, predicate, object_),)))
+            else:
+                found += self._matching.patterns(predicate, subject, object_)
+        return found
+
+
+class _Group:
+    """One group while it is read: [54] GroupGraphPatternSub."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+        self._cursor = groups._cursor
+        self._terms = groups._terms
+        self._pattern: Pattern | None = None
+        self._conditions: list[Expression] = []
+        # Of the basic graph pattern that is being read: FILTER does not end it (section 5.1).
+        self._links: list[TriplePattern] = []
+        self._others: list[Pattern] = []
+        self._scope: set[Variable] = set()
+
+    def read(self) -> tuple[Pattern, list[Expression]]:
+        cursor = self._cursor
+        ended = True
+        while not cursor.at_punctuation("}"):
+            if self._groups._triples.at_triples:
+                if not ended:
+                    raise cursor.unexpected(". after a triple, or }")
+                self._add(self._groups.patterns(self._groups._triples.block()))
+                ended = cursor.previous.text == "."
+            elif self._other():
+                cursor.take_punctuation(".")
+                ended = True
+            else:
+                raise cursor.unexpected("a triple pattern, a keyword such as OPTIONAL or FILTER, or }")
+        self._end_basic()
+        return self._pattern or BGP(()), self._conditions
+
+    def _add(self, patterns: list[Pattern]) -> None:
+        for pattern in patterns:
+            self._cursor.count_operation()
+            if isinstance(pattern, BGP):
+                self._links += pattern.triples
+            else:
+                self._others.append(pattern)
+            self._scope |= in_scope(pattern)
+
+    def _end_basic(self) -> None:
+        """The basic graph pattern is whole: it is joined to what was before."""
+        if self._links or self._others:
+            parts: list[Pattern] = [BGP(tuple(self._links))] if self._links else []
+            self._join(reduce(Join, [*parts, *self._others]))
+            self._links, self._others = [], []
+        self._terms.begin_pattern()
+
+    def _join(self, pattern: Pattern) -> None:
+        self._pattern = pattern if self._pattern is None else Join(self._pattern, pattern)
+        self._scope |= in_scope(pattern)
+
+    @property
+    def _so_far(self) -> Pattern:
+        return self._pattern or BGP(())
+
+    def _other(self) -> bool:
+        """[56] GraphPatternNotTriples; whether one was there."""
+        cursor = self._cursor
+        cursor.count_operation()
+        if cursor.take("FILTER"):
+            condition = self._groups.expressions.constraint()
+            if condition is None:
+                raise cursor.unexpected("an expression in brackets or a call after FILTER")
+            self._conditions.append(condition)
+            return True
+        if cursor.at_punctuation("{"):
+            self._end_basic()
+            self._join(self._union())
+            return True
+        match cursor.token.word:
+            case "OPTIONAL":
+                self._end_basic()
+                cursor.advance()
+                right, conditions = self._groups._parts()
+                self._pattern = LeftJoin(self._so_far, right, _conjunction(conditions))
+                self._scope |= in_scope(right)
+            case "MINUS":
+                self._end_basic()
+                cursor.advance()
+                self._pattern = Minus(self._so_far, self._groups.group())
+            case "GRAPH":
+                self._end_basic()
+                place = cursor.advance().start
+                name = self._terms.variable_or_iri("a variable or the IRI of a graph after GRAPH")
+                self._join(Graph(name, self._groups.group(), place=place))
+            case "BIND":
+                self._end_basic()
+                self._bind()
+            case "VALUES":
+                self._end_basic()
+                cursor.advance()
+                self._join(read_values(cursor, self._terms))
+            case "WINDOW" | "STREAM":
+                self._end_basic()
+                self._join(self._groups._streams.pattern(self._groups.group))
+            case "SERVICE":
+                self._end_basic()
+                place = cursor.advance().start
+                silent = cursor.take("SILENT") is not None
+                name = self._terms.variable_or_iri("a variable or the IRI of a service")
+                self._join(Service(name, self._groups.group(), silent, place=place))
+            case "LATERAL":
+                raise cursor.error("LATERAL is not part of SPARQL 1.1", kind=UnsupportedFeature)
+            case _:
+                return False
+        return True
+
+    def _union(self) -> Pattern:
+        """[67] GroupOrUnionGraphPattern."""
+        pattern = self._groups.group()
+        while union := self._cursor.take("UNION"):
+            self._cursor.count_operation(union)
+            pattern = Union(pattern, self._groups.group())
+        return pattern
+
+    def _bind(self) -> None:
+        """[60] Bind. The variable is new in its group (section 18.2.1)."""
+        cursor = self._cursor
+        cursor.advance()
+        with cursor.nested("(", ")"):
+            expression = self._groups.expressions.expression()
+            cursor.expect("AS", after="the expression in BIND( )")
+            token = cursor.token
+            variable = self._terms.variable("a new variable after AS")
+            if variable in self._scope:
+                raise cursor.error(f"{token.text} is bound already: BIND needs a new variable", token)
+        self._pattern = Extend(self._so_far, variable, expression)
+        self._scope.add(variable)
+
+
+def _filtered(pattern: Pattern, conditions: list[Expression]) -> Pattern:
+    condition = _conjunction(conditions)
+    return pattern if condition is None else Filter(pattern, condition)
+
+
+def _conjunction(conditions: list[Expression]) -> Expression | None:
+    return balanced("&&", conditions) if conditions else None
+
+
+def read_values(cursor: Cursor, terms: Terms) -> Values:
+    """[62] DataBlock."""
+    if terms.at_variable:
+        variable = terms.variable()
+        rows: list[tuple[str | None, ...]] = []
+        with cursor.nested("{", "}"):
+            while not cursor.at_punctuation("}"):
+                rows.append((_value(cursor, terms),))
+        return Values((variable,), tuple(rows))
+    variables: dict[Variable, None] = {}
+    with cursor.nested("(", ")", "a variable or ( after VALUES"):
+        while not cursor.at_punctuation(")"):
+            token = cursor.token
+            variable = terms.variable("a variable or ) after VALUES (")
+            if variable in variables:
+                raise cursor.error(f"{token.text} stands twice in VALUES", token)
+            variables[variable] = None
+    rows = []
+    with cursor.nested("{", "}"):
+        while not cursor.at_punctuation("}"):
+            rows.append(_row(cursor, terms, tuple(variables)))
+    if not variables:
+        return Values((_NOTHING,), tuple((None,) for _ in rows))
+    return Values(tuple(variables), tuple(rows))
+
+
+def _row(cursor: Cursor, terms: Terms, variables: tuple[Variable, ...]) -> tuple[str | None, ...]:
+    row: list[str | None] = []
+    with cursor.nested("(", ")", "a row in brackets or }"):
+        while not cursor.at_punctuation(")"):
+            if len(row) == len(variables):
+                raise cursor.unexpected(f") after {len(row)} values, one a variable")
+            row.append(_value(cursor, terms))
+        if len(row) < len(variables):
+            raise cursor.unexpected(f"a value for ?{variables[len(row)].name}")
+    return tuple(row)
+
+
+def _value(cursor: Cursor, terms: Terms) -> str | None:
+    """[65] DataBlockValue."""
+    if cursor.take("UNDEF"):
+        return None
+    if terms.at_iri:
+        return terms.iri().text
+    if terms.at_literal():
+        return terms.literal().text
+    raise cursor.unexpected("an IRI, a literal or UNDEF")
