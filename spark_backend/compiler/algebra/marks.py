@@ -56,32 +56,32 @@ class _Marks:
                 return a.Group(inner, keys, aggregates)
         return replace(pattern, pattern=inner)
 
-    def _mark(self, pattern: a.Pattern, expressions: Sequence[a.Expression]) -> tuple[a.Pattern, list[a.Expression]]:
+    def _mark(
+        self, pattern: a.Pattern, expressions: Sequence[a.Expression], drawn: a.Expression | None = None
+    ) -> tuple[a.Pattern, list[a.Expression]]:
         """A pattern and expressions over it without EXISTS, which are variables of the pattern instead.
 
-        Calls that draw get their solution's variable of ``Draw``, and a name of their place (BNODE(label): the label).
+        Calls that draw get ``drawn``, otherwise their solution's variable of ``Draw``, and a name of their place
+        (BNODE(label): the label).
         """
         found: list[a.MarkJoin] = []
-        seed, depth = _drawn_variable(pattern)
-        known, calls = seed is not None, 0
+        known, depth = _drawn_variable(pattern)
+        seed, calls, made = drawn or known, 0, None
 
         def rewrite(expression: a.Expression) -> a.Expression:
-            nonlocal seed, calls
+            nonlocal seed, calls, made
             if isinstance(expression, a.Call) and expression.name in a.DRAWING:
-                seed = seed or self._fresh("drawn")
+                seed = seed or (made := self._fresh("drawn"))
                 calls += 1
                 if expression.arguments:
                     return a.Call(BNODE_OF, (seed, *map(rewrite, expression.arguments)))
                 return a.Call(expression.name, (seed, a.Constant(f'"{depth} {calls}"')))
             if isinstance(expression, a.Exists):
-                draws = (
-                    node for node in a.nodes(expression.pattern) if isinstance(node, a.Call) and node.name in a.DRAWING
-                )
-                for node in draws:
+                if (call := _drawing(expression.pattern)) is not None:
                     raise NotCompilable(
                         f"{', '.join(sorted(a.DRAWING))} are not evaluated inside of EXISTS over windows: BIND them "
                         "before the FILTER",
-                        node.place,
+                        call.place,
                     )
                 # The pattern inside is a place holder, until all are known.
                 found.append(a.MarkJoin(pattern, self._fresh("exists"), self.of(expression.pattern)))
@@ -93,15 +93,20 @@ class _Marks:
         rest = [rewrite(expression) for expression in expressions]
         for one in found:
             pattern = replace(one, pattern=pattern)
-        if seed is not None and not known:
-            pattern = a.Draw(pattern, seed)
+        if made is not None:
+            pattern = a.Draw(pattern, made)
         return pattern, rest
 
     def _optional(self, left: a.Pattern, right: a.Pattern, condition: a.Expression | None) -> a.LeftJoin:
-        """LeftJoin, whose condition may ask EXISTS of both sides' solutions merged."""
+        """LeftJoin, whose condition may ask EXISTS of both sides' solutions merged, and draw terms for them."""
         if condition is None:
             return a.LeftJoin(left, right, None)
-        pattern, (rest,) = self._mark(right, [condition])
+        drawn = None
+        if _drawing(condition) is not None:
+            sides = self._fresh("drawn"), self._fresh("drawn")
+            left, right = map(a.Draw, (left, right), sides)
+            drawn = a.Call("CONCAT", sides)
+        pattern, (rest,) = self._mark(right, [condition], drawn)
         asked = []
         while isinstance(pattern, a.MarkJoin) and pattern is not right:
             asked.append((pattern.variable, pattern.exists))
@@ -111,6 +116,11 @@ class _Marks:
     def _fresh(self, of: str) -> a.Variable:
         self._made += 1
         return a.Variable(f"_:{of}{self._made}")
+
+
+def _drawing(part: a.Pattern | a.Expression) -> a.Call | None:
+    """The first call that draws."""
+    return next((node for node in a.nodes(part) if isinstance(node, a.Call) and node.name in a.DRAWING), None)
 
 
 def _drawn_variable(pattern: a.Pattern) -> tuple[a.Variable | None, int]:

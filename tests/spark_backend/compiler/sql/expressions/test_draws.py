@@ -57,6 +57,40 @@ def test_two_calls_in_one_solution_draw_differently() -> None:
     )
 
 
+def test_the_condition_of_optional_draws_for_each_merge_of_both_sides() -> None:
+    numbers = " ".join(map(str, range(20)))
+    pairs = "SELECT ?a ?b { VALUES ?a { %s } OPTIONAL { VALUES ?b { %s } FILTER(%s) } }"
+    merges = {condition: rows(pairs % (numbers, numbers, condition)) for condition in (
+        "RAND() >= 0", "RAND() < 0.5", "RAND() < 0.5 && ?b < 10", "RAND() = RAND()", "ISBLANK(BNODE())",
+        "BNODE('x') = BNODE('x')", "EXISTS { :a :p 1 } && RAND() < 0.5", "RAND() < 0.5 && ?a = ?b",
+    )}  # fmt: skip
+    everything, half = merges["RAND() >= 0"], merges["RAND() < 0.5"]
+    assert len(everything) == len(set(everything)) == len(merges["ISBLANK(BNODE())"]) == 400
+    assert len(merges["BNODE('x') = BNODE('x')"]) == 400
+    assert 140 < len(half) < 260
+    of_left = {a: frozenset(b for left, b in half if left == a) for a, _ in half}
+    assert len(set(of_left.values())) == 20
+    assert merges["RAND() = RAND()"] == [(a, None) for a in dict.fromkeys(a for a, _ in everything)]
+    assert 60 < len(merges["RAND() < 0.5 && ?b < 10"]) < 140
+    assert 140 < len(merges["EXISTS { :a :p 1 } && RAND() < 0.5"]) < 260
+    alike = merges["RAND() < 0.5 && ?a = ?b"]
+    assert len(alike) == 20
+    assert 0 < sum(b is not None for _, b in alike) < 20
+
+
+def test_the_condition_of_optional_draws_the_same_in_another_evaluation_of_the_instant() -> None:
+    text = "SELECT ?s ?v { ?s :p ?v OPTIONAL { ?v ?q ?w FILTER(RAND() < 0.5) } }"
+    assert rows(text, MANY) == rows(text, MANY)
+
+
+def test_aggregates_of_drawn_terms_are_not_one() -> None:
+    ((one, other, known, same),) = rows(
+        "SELECT (SUM(RAND()) AS ?a) (SUM(RAND()) AS ?b) (SUM(?v) AS ?c) (SUM(?v) AS ?d) {?s :p ?v}", MANY
+    )
+    assert one != other
+    assert known == same
+
+
 def test_a_labelled_blank_node_is_the_same_in_one_solution_and_another_in_the_next() -> None:
     """17.4.2.9."""
     found = rows("SELECT (BNODE('x') AS ?a) (BNODE(CONCAT('x', '')) AS ?b) (BNODE('y') AS ?c) {?s :p ?v}")
