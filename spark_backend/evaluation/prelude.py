@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import duckdb
@@ -42,10 +43,12 @@ def install_function(
 def _create(
     connection: duckdb.DuckDBPyConnection, name: str, function: Callable[..., Any], parameters: list[Any], result: str
 ) -> None:
-    # `varargs` functions and callables without a signature need it spelt out for DuckDB.
-    names = [f"p{number}" for number in range(len(parameters))]
-    scope: dict[str, Any] = {"function": function}
-    wrapper = eval(f"lambda {', '.join(names)}: function({', '.join(names)})", scope)
+    def wrapper(*columns: Any) -> Any:
+        return function(*columns)
+
+    # DuckDB asks how many arguments there are, which callables of any number do not tell.
+    names = [Parameter(f"p{number}", Parameter.POSITIONAL_ONLY) for number in range(len(parameters))]
+    wrapper.__signature__ = Signature(names)  # type: ignore[attr-defined]  # of any function (inspect.signature)
     connection.create_function(
         name, wrapper, parameters, result, type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL
     )
