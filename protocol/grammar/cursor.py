@@ -33,12 +33,19 @@ _PLACES = {
 }
 """Where keywords go that were found elsewhere."""
 
+_SLIPS = {"GROUPBY": "GROUP BY", "ORDERBY": "ORDER BY", "PARTITIONBY": "PARTITION BY"}
+
 
 class Cursor:
-    """A place among the tokens of a source. Raises UnsupportedFeature where these are too many."""
+    """A place among the tokens of a source. Raises UnsupportedFeature where these are too many.
 
-    def __init__(self, source: Source) -> None:
+    ``liberal``: the productions read what the authors of the dialects print and no grammar of SPARQL has, too
+    (docs/language.md, "Liberties of printed queries").
+    """
+
+    def __init__(self, source: Source, *, liberal: bool = False) -> None:
         self.source = source
+        self.liberal = liberal
         self.tokens = list(islice(tokens(source.text), MOST_TOKENS + 1))
         self._index = 0
         self._open: list[Token] = []
@@ -75,6 +82,11 @@ class Cursor:
         """Go on with the first token that starts at ``offset`` or after it."""
         while self.token.start < offset and self.token.kind is not TokenKind.END:
             self._index += 1
+
+    @property
+    def at_end(self) -> bool:
+        """Whether a group, or the text, ends here."""
+        return self.token.kind is TokenKind.END or self.at_punctuation("}")
 
     def count_operation(self, at: Token | None = None) -> None:
         """One operator or pattern more. Raises UnsupportedFeature where these are too many."""
@@ -138,6 +150,12 @@ class Cursor:
         token = self.token
         if token.kind is TokenKind.ILLEGAL:
             return self.error(_illegal(token.text))
+        if token.word in _SLIPS:
+            return self.error(f"{token.text} is two words: write {_SLIPS[token.word]}")
+        before = self.previous
+        if before.kind is TokenKind.VARIABLE and token.text[:1] == "-" and token.start == before.end:
+            meant = f"{before.text}_{self.following.text if token.text == '-' else token.text[1:]}"
+            return self.error(f"a variable has no hyphen in its name: write {meant}")
         if token.word in _PLACES:
             return self.error(f"{token.word} goes {_PLACES[token.word]}; expected {wanted}")
         for one, next_ in ((self.previous, token), (token, self.following)):

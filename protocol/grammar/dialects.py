@@ -4,10 +4,11 @@ docs/language.md, "Defaults of a graph pattern").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from protocol.grammar.window_spec import WrittenCount, WrittenLandmark, WrittenNow, WrittenTime, WrittenWindow
+from protocol.language.algebra import Constant, Graph, Pattern, Variable, nodes
 from protocol.time import Milliseconds
 from protocol.windows.spec import (
     DEFAULT_REPORT,
@@ -114,6 +115,31 @@ def _computed(report: Report | None, every: Milliseconds) -> Report:
     return Report(strategies | {Strategy.PERIODIC}, every)
 
 
-def stream_window(declaration: Declaration, report: Report | None, place: tuple[int, int]) -> StreamWindow:
-    """The window of the model, with every default in place."""
-    return StreamWindow(declaration.stream, declaration.window(report), declaration.graph, declaration.declared, *place)
+def stream_window(
+    declaration: Declaration, report: Report | None, place: tuple[int, int], also: str | None
+) -> StreamWindow:
+    """The window of the model, with every default in place. ``also`` as in ``StreamWindow``.
+
+    What SPARQLStream names is in the default graph, too (RSP-QL, section 5: its dataset merges all named streams).
+    """
+    window, graph, declared = declaration.window(report), declaration.graph, declaration.declared
+    if graph is not None and isinstance(declaration.written, WrittenTime) and declaration.written.of_now:
+        graph, also = None, graph
+    return StreamWindow(declaration.stream, window, graph, declared, *place, also=also)
+
+
+def graphs_beside(declarations: Sequence[Declaration], pattern: Pattern, named: Iterable[str]) -> list[str | None]:
+    """The named graph that each window is beside the default graph, None for none.
+
+    C-SPARQL (sections 2.6 and 5.2): GRAPH <s>, and a GRAPH with a variable, match the window of FROM STREAM <s> too.
+    That is so where the query has such a pattern, and no other graph of its dataset (``named``: its FROM NAMED) has
+    the name.
+    """
+    taken = {*named, *(known.graph for known in declarations)}
+    names = [one.name for one in nodes(pattern) if isinstance(one, Graph) and not one.windows_only]
+    read = {one.text[1:-1] for one in names if isinstance(one, Constant)}
+    ranged = any(isinstance(one, Variable) for one in names)
+    return [
+        known.stream if known.graph is None and known.stream not in taken and (ranged or known.stream in read) else None
+        for known in declarations
+    ]

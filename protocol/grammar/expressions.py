@@ -69,6 +69,11 @@ class Expressions:
         self._timestamps = TimestampCalls(cursor, terms)
         self._aggregates: Aggregates | None = None
 
+    @property
+    def at_aggregate(self) -> bool:
+        """Whether an aggregate of the standard is next."""
+        return self._cursor.at(*_AGGREGATES) and self._cursor.following.text == "("
+
     # Where expressions stand
 
     def expression(self, aggregates: Aggregates | None = None) -> Expression:

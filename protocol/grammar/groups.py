@@ -52,6 +52,32 @@ class Groups:
         pattern, conditions = self._parts()
         return _filtered(pattern, conditions)
 
+    def where(self) -> Pattern:
+        """The group of [17] WhereClause; with liberties also ``{…} UNION {…}``, and FILTERs behind it that are its."""
+        if not self._cursor.liberal:
+            return self.group()
+        pattern = self.union()
+        while keyword := self._cursor.take("FILTER"):
+            self._cursor.count_operation(keyword)
+            minus = self._cursor.take("MINUS")
+            pattern = Minus(pattern, self.group()) if minus else Filter(pattern, self.condition())
+        return pattern
+
+    def union(self) -> Pattern:
+        """[67] GroupOrUnionGraphPattern."""
+        pattern = self.group()
+        while union := self._cursor.take("UNION"):
+            self._cursor.count_operation(union)
+            pattern = Union(pattern, self.group())
+        return pattern
+
+    def condition(self) -> Expression:
+        """What follows FILTER: [69] Constraint."""
+        condition = self.expressions.constraint()
+        if condition is None:
+            raise self._cursor.unexpected("an expression in brackets or a call after FILTER")
+        return condition
+
     def _parts(self) -> tuple[Pattern, list[Expression]]:
         """What a group is made of, and its filters: OPTIONAL has these for its own condition."""
         outer = self._terms.pattern
@@ -136,15 +162,12 @@ class _Group:
         """[56] GraphPatternNotTriples; whether one was there."""
         cursor = self._cursor
         cursor.count_operation()
-        if cursor.take("FILTER"):
-            condition = self._groups.expressions.constraint()
-            if condition is None:
-                raise cursor.unexpected("an expression in brackets or a call after FILTER")
-            self._conditions.append(condition)
+        if cursor.take("FILTER") and not (cursor.liberal and cursor.at("MINUS")):
+            self._conditions.append(self._groups.condition())
             return True
         if cursor.at_punctuation("{"):
             self._end_basic()
-            self._join(self._union())
+            self._join(self._groups.union())
             return True
         match cursor.token.word:
             case "OPTIONAL":
@@ -183,14 +206,6 @@ class _Group:
             case _:
                 return False
         return True
-
-    def _union(self) -> Pattern:
-        """[67] GroupOrUnionGraphPattern."""
-        pattern = self._groups.group()
-        while union := self._cursor.take("UNION"):
-            self._cursor.count_operation(union)
-            pattern = Union(pattern, self._groups.group())
-        return pattern
 
     def _bind(self) -> None:
         """[60] Bind. The variable is new in its group (section 18.2.1)."""

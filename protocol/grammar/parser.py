@@ -9,7 +9,7 @@ from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
 from protocol.grammar.describe import described
-from protocol.grammar.dialects import contradicting, reports, stream_window
+from protocol.grammar.dialects import contradicting, graphs_beside, reports, stream_window
 from protocol.grammar.groups import Groups
 from protocol.grammar.registration import WrittenRegistration, read_registration
 from protocol.grammar.solutions import Selection, Solutions
@@ -52,7 +52,7 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
         return OneShotQuery(text)
     if not any(token.word in _STREAM_WORDS for token in islice(tokens(source.text), MOST_TOKENS)):
         return OneShotQuery(text)
-    cursor = Cursor(source)
+    cursor = Cursor(source, liberal=True)
     try:
         return QueryReader(cursor, base).continuous_query()
     except RecursionError:
@@ -83,6 +83,7 @@ class QueryReader:
         if cursor.at("REGISTER"):
             registration = read_registration(cursor)
             self._prologue()
+        self._dataset()
         form = Form(cursor.token.word) if cursor.at(*Form) else None
         expression = self.query()
         assert form is not None  # else query has raised
@@ -103,8 +104,13 @@ class QueryReader:
             form=form,
             operator=operator,
             windows=tuple(
-                stream_window(declaration, report, cursor.source.place(declaration.offset))
-                for declaration, report in zip(declarations, reports(declarations, every), strict=True)
+                stream_window(declaration, report, cursor.source.place(declaration.offset), also)
+                for declaration, report, also in zip(
+                    declarations,
+                    reports(declarations, every),
+                    graphs_beside(declarations, expression.pattern, self._streams.from_named),
+                    strict=True,
+                )
             ),
             from_graphs=tuple(self._streams.from_graphs),
             from_named=tuple(self._streams.from_named),
@@ -224,7 +230,7 @@ class QueryReader:
         cursor.take("WHERE")
         if not cursor.at_punctuation("{"):
             raise cursor.unexpected("FROM, WHERE or {" if outermost else "WHERE or {")
-        pattern = self._groups.group()
+        pattern = self._groups.where()
         if outermost:
             pattern = AggregateClauses(cursor, self._terms, self._groups.expressions).over(pattern)
         return solutions.solutions(pattern, selection)

@@ -4,7 +4,7 @@ translation of section 18.2.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
@@ -28,6 +28,7 @@ from protocol.language.algebra import (
     Variable,
     expression_variables,
     in_scope,
+    mentioned_variables,
 )
 from protocol.sparql.tokens import Token, TokenKind
 
@@ -74,23 +75,33 @@ class Solutions:
             return Selection(keyword, distinct, None)
         items: list[tuple[Variable, Expression | None]] = []
         selected: set[Variable] = set()
+        comma = False
         while True:
             if terms.at_variable:
                 items.append((terms.variable(), None))
             elif cursor.at_punctuation("("):
                 with cursor.nested("(", ")"):
-                    expression = self._expressions.expression(self._aggregates)
-                    cursor.expect("AS", after="the expression")
-                    token = cursor.token
-                    variable = terms.variable("a new variable after AS")
-                    if variable in selected:
-                        raise cursor.error(f"{token.text} is selected already: AS needs a new variable", token)
-                    items.append((variable, expression))
-            elif items:
+                    items.append(self._alias(selected))
+            elif cursor.liberal and self._expressions.at_aggregate:
+                items.append(self._alias(selected))
+            elif items and not comma:
                 return Selection(keyword, distinct, items)
             else:
-                raise cursor.unexpected("*, a variable or (expression AS ?variable) after SELECT")
+                wanted = "a variable or (expression AS ?variable)"
+                raise cursor.unexpected(f"{wanted} after the comma" if comma else f"*, {wanted} after SELECT")
             selected.add(items[-1][0])
+            comma = cursor.liberal and cursor.take_punctuation(",") is not None
+
+    def _alias(self, selected: Container[Variable]) -> tuple[Variable, Expression]:
+        """``expression AS ?variable``, none of those that are selected."""
+        cursor = self._cursor
+        expression = self._expressions.expression(self._aggregates)
+        cursor.expect("AS", after="the expression")
+        token = cursor.token
+        variable = self._terms.variable("a new variable after AS")
+        if variable in selected:
+            raise cursor.error(f"{token.text} is selected already: AS needs a new variable", token)
+        return variable, expression
 
     def _modifiers(self) -> Modifiers:
         """[18] SolutionModifier and [28] ValuesClause."""
@@ -104,7 +115,7 @@ class Solutions:
             if not found.keys:
                 raise cursor.unexpected("a variable, a call or an expression in brackets after GROUP BY")
         if cursor.take("HAVING"):
-            while (condition := self._expressions.constraint(self._aggregates)) is not None:
+            while (condition := self._having_condition()) is not None:
                 found.having.append(condition)
             if not found.having:
                 raise cursor.unexpected("an expression in brackets or a call after HAVING")
@@ -127,12 +138,15 @@ class Solutions:
         grouped = modifiers.keys is not None or bool(self._aggregates.found)
         if grouped:
             pattern = self._grouped(pattern, modifiers.keys)
+        items = None if selected is None else selected.items
+        aliases = self._seen_by_having(items or (), in_scope(pattern))
+        of_aliases = [one for one in modifiers.having if mentioned_variables(one) & aliases]
         for condition in modifiers.having:
-            pattern = Filter(pattern, condition)
+            if condition not in of_aliases:
+                pattern = Filter(pattern, condition)
         if modifiers.values is not None:
             pattern = Join(pattern, modifiers.values)
         visible = set(in_scope(pattern))
-        items = None if selected is None else selected.items
         if selected is not None and items is None and grouped:
             raise self._cursor.error("SELECT * does not go with GROUP BY: name the variables", selected.keyword)
         for variable, expression in items or ():
@@ -140,6 +154,8 @@ class Solutions:
             if expression is not None:
                 pattern = Extend(pattern, variable, expression)
                 visible.add(variable)
+        for condition in of_aliases:
+            pattern = Filter(pattern, condition)
         if modifiers.order:
             pattern = OrderBy(pattern, tuple(modifiers.order))
         variables = self._in_order(in_scope(pattern)) if items is None else tuple(variable for variable, _ in items)
@@ -149,6 +165,13 @@ class Solutions:
         if modifiers.limit is not None or modifiers.offset:
             pattern = Slice(pattern, modifiers.offset, modifiers.limit)
         return pattern
+
+    def _seen_by_having(
+        self, items: Sequence[tuple[Variable, Expression | None]], visible: frozenset[Variable]
+    ) -> frozenset[Variable]:
+        """The aliases of SELECT that HAVING sees: with liberties those that are not in scope otherwise."""
+        aliases = frozenset(variable for variable, expression in items if expression is not None)
+        return aliases - visible if self._cursor.liberal else frozenset()
 
     def _in_order(self, variables: frozenset[Variable]) -> tuple[Variable, ...]:
         """``SELECT *``: variables as they appear in the text."""
@@ -182,6 +205,14 @@ class Solutions:
                 bound.add(variable)
         variables = None if keys is None else tuple(dict.fromkeys(variable for variable, _ in keys))
         return Group(pattern, variables, self._aggregates.found)
+
+    def _having_condition(self) -> Expression | None:
+        """[22] HavingCondition; with liberties without brackets, too."""
+        if not self._cursor.liberal:
+            return self._expressions.constraint(self._aggregates)
+        if self._cursor.at("ORDER", "LIMIT", "OFFSET", "VALUES") or self._cursor.at_end:
+            return None
+        return self._expressions.expression(self._aggregates)
 
     def _group_condition(self) -> tuple[Variable, Expression | None] | None:
         """[20] GroupCondition."""

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import skip
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
@@ -28,19 +28,24 @@ _DATATYPE_NAMES = {
 }
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
-_AFTER_DURATION = frozenset({"STEP", "SLIDE", "TUMBLING", "T0", "REPORT", "AS", *Strategy})
+_STEP = ("STEP", "SLIDE", "SLIDING")
+_AFTER_DURATION = frozenset({*_STEP, "TUMBLING", "TO", "T0", "REPORT", "AS", *Strategy})
 _LONGEST: Milliseconds = 365_250 * 86_400_000
 _LARGEST = 10**9
 
 
 @dataclass(frozen=True)
 class WrittenTime:
-    """A time window as the query writes it, before defaults; all in milliseconds, None where nothing is written."""
+    """A time window as the query writes it, before defaults; all in milliseconds, None where nothing is written.
+
+    ``of_now``: it is written as in SPARQLStream, ``[FROM NOW - 1 MINUTE TO NOW STEP 10s]`` or ``[1 MINUTE SLIDE 10s]``.
+    """
 
     width: Milliseconds
     slide: Milliseconds | None = None
     origin: Instant | None = None
     report: Report | None = None
+    of_now: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ class SpecificationReader:
             self._word("RANGE")
             self._skip()
             kind = "TRIPLES" if self._peek_word() == "TRIPLES" else "RANGE"
+        elif not kind and _DIGITS.match(self._text, self.offset):
+            kind = "1 MINUTE SLIDE 10s"
         written = self._body(kind)
         if self._word("T0"):
             written = replace(written, origin=self._time())
@@ -145,6 +152,17 @@ class SpecificationReader:
         match kind:
             case "RANGE":
                 return self._time_body()
+            case "FROM":
+                return self._from_now_body()
+            case "1 MINUTE SLIDE 10s":
+                start = self.offset
+                width = self.duration("the window")
+                step = self._word(*_STEP)
+                if step is None:
+                    raise self._error(
+                        "expected RANGE before the window's length, or STEP and a duration after it", start
+                    )
+                return WrittenTime(width, self.duration(step), of_now=True)
             case "TRIPLES" | "ELEMENTS":
                 self._word(kind)
                 size = self._count(kind)
@@ -160,11 +178,39 @@ class SpecificationReader:
                     landmark = self._time()
                 return WrittenLandmark(landmark, self.duration("STEP") if self._word("STEP") else None)
             case _:
-                raise self._unexpected("RANGE, TRIPLES, ELEMENTS, NOW or LANDMARK")
+                raise self._unexpected("RANGE, TRIPLES, ELEMENTS, NOW, LANDMARK or FROM NOW")
+
+    def _from_now_body(self) -> WrittenTime:
+        """``FROM NOW - a TO NOW - b STEP s`` (SPARQLStream)."""
+        self._word("FROM")
+        self._now("FROM")
+        if not self._minus():
+            raise self._unexpected("- and a duration after FROM NOW")
+        since = self.duration("NOW -")
+        if not self._word("TO"):
+            raise self._unexpected("TO NOW after FROM NOW - …")
+        self._now("TO")
+        place = self.offset
+        upto = self.duration("NOW -") if self._minus() else 0
+        if upto >= since:
+            raise self._error("a window ends after it begins: FROM NOW - 10m TO NOW - 5m", place, QuerySemanticError)
+        if upto:
+            said = "windows that end in the past are not evaluated yet: end it TO NOW"
+            raise self._error(said, place, UnsupportedFeature)
+        step = self._word(*_STEP)
+        return WrittenTime(since, self.duration(step) if step else None, of_now=True)
+
+    def _now(self, after: str) -> None:
+        if not self._word("NOW"):
+            raise self._unexpected(f"NOW after {after}")
+
+    def _minus(self) -> bool:
+        self._skip()
+        return self._take("-")
 
     def _time_body(self) -> WrittenTime:
         width = self.duration("RANGE")
-        step = self._word("STEP", "SLIDE")
+        step = self._word(*_STEP)
         if step:
             return WrittenTime(width, self.duration(step))
         return WrittenTime(width, width if self._word("TUMBLING") else None)
@@ -285,7 +331,7 @@ class SpecificationReader:
                 wanted = ["T0", *wanted]
                 match written:
                     case WrittenTime(slide=None):
-                        wanted = ["STEP", "SLIDE", "TUMBLING", *wanted]
+                        wanted = [*_STEP, "TUMBLING", *wanted]
                     case WrittenCount(step=None) | WrittenLandmark(step=None):
                         wanted = ["STEP", *wanted]
         return self._unexpected(f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification")

@@ -62,7 +62,8 @@ _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 _PREFIX = rf"(?=[{_CHARS}.]{{1,1000}}+:)[{_BASE}](?:\.*+[{_CHARS}])*+"
 _LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:\.*(?:[{_CHARS}:]|{_PLX}))*"
 
-_SKIPPED = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)+")
+_SKIPPED = re.compile(r"(?:[ \t\r\n\u00a0]+|#[^\r\n]*)+")
+
 _TOKEN = re.compile(
     rf"""
       (?P<IRI>            <[^<>"{{}}|^`\\\x00-\x20]*> )

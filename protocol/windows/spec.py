@@ -135,7 +135,8 @@ WindowSpec: TypeAlias = IntervalWindow | CountWindow
 class StreamWindow:
     """One window over one stream: a member of the query's dataset (Definition 14).
 
-    ``graph`` is the IRI of the named graph the window's content becomes, None for the default graph.
+    ``graph`` is the IRI of the named graph the window's content becomes, None for the default graph; ``also`` that
+    of the named graph which it is beside the default graph, None for none (C-SPARQL sections 2.6 and 5.2).
     ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
     ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
     """
@@ -146,6 +147,12 @@ class StreamWindow:
     declared: bool
     line: int = field(default=1, compare=False)
     column: int = field(default=1, compare=False)
+    also: str | None = field(default=None, kw_only=True)
+
+    @property
+    def name(self) -> str | None:
+        """The IRI of the named graph that has its content; None where only the default graph has."""
+        return self.graph or self.also
 
 
 def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:

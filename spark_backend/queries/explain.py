@@ -213,6 +213,7 @@ def _windows(query: ContinuousQuery) -> Iterator[str]:
     deciding = [member for member in query.windows if member.window.report is not None] or list(query.windows)
     for member, table in zip(query.windows, _tables(query), strict=True):
         where = "the default graph" if member.graph is None else f"<{member.graph}>"
+        where += "" if member.also is None else f" and <{member.also}>"
         yield f"{table}: {where}, over <{member.stream}>"
         yield from (f"  {line}" for line in _describe(member.window))
         yield f"  {_report(member)}" if member in deciding else "  does not decide when to evaluate"

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -221,9 +222,7 @@ class Streams:
                     line=member.line,
                     column=member.column,
                 )
-            bound.append(
-                StreamWindow(log, member.window, member.graph, member.declared, member.line, member.column)
-            )  # fmt: skip
+            bound.append(replace(member, stream=log))
         return tuple(bound)
 
     def log_of(self, name: str) -> str:

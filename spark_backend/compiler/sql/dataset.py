@@ -155,7 +155,7 @@ class QueryDataset:
         time = f"{alias}.t" if timed else "NULL::BIGINT"
         if len(windows) == 1 and static is None:
             if graph.column is not None:
-                keys[graph.column] = quote(f"<{self.query.windows[windows[0]].graph}>")
+                keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
             return TripleSource(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
@@ -191,9 +191,9 @@ class QueryDataset:
     def graph_names(self, graph: ActiveGraph) -> str:
         """A SELECT of the keys for each named graph an active graph ranges over."""
         selects = [
-            f"SELECT instant, {quote(f'<{window.graph}>')} AS {graph.column} FROM {self.instants}"
+            f"SELECT instant, {quote(f'<{window.name}>')} AS {graph.column} FROM {self.instants}"
             for window in self.query.windows
-            if window.graph is not None and (window.declared or not graph.windows_only)
+            if window.name is not None and (window.declared or not graph.windows_only)
         ]
         if not graph.windows_only:
             names = self._use(StaticPattern("names", self._named_graphs(), without=self._window_graphs))
@@ -209,14 +209,14 @@ class QueryDataset:
         found = []
         for index, window in enumerate(self.query.windows):
             if graph.column is not None:
-                if window.graph is not None and (window.declared or not graph.windows_only):
+                if window.name is not None and (window.declared or not graph.windows_only):
                     found.append(index)
-            elif window.graph == graph.iri:
+            elif window.graph == graph.iri or (graph.iri is not None and window.also == graph.iri):
                 found.append(index)
         return found
 
     def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> str:
-        key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].graph}>')} AS g"
+        key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].name}>')} AS g"
         conditions = _constants(triple, "")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         last = "" if triple.time is None else ", t"
@@ -243,7 +243,7 @@ class QueryDataset:
 
     @property
     def _window_graphs(self) -> tuple[str, ...]:
-        return tuple(sorted({window.graph for window in self.query.windows if window.graph is not None}))
+        return tuple(sorted({window.name for window in self.query.windows if window.name is not None}))
 
     def _named_graphs(self) -> tuple[str, ...] | None:
         """FROM NAMED, or None for all of the store's: with no graph clause of either kind."""

@@ -150,7 +150,7 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
     [
         ("¦", "expected a window specification such as [RANGE 10s STEP 5s], found the end of the query"),
         ("¦RANGE 10s]", "expected a window specification"),
-        ("[¦]", "expected RANGE, TRIPLES, ELEMENTS, NOW or LANDMARK, found ]"),
+        ("[¦]", "expected RANGE, TRIPLES, ELEMENTS, NOW, LANDMARK or FROM NOW, found ]"),
         ("[¦10s]", "expected RANGE"),
         ("[¦ALL]", "expected RANGE"),
         ("[RANGE ¦]", "expected a duration after RANGE"),
@@ -161,7 +161,7 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[RANGE 10 ¦fortnights]", "fortnights is no unit of time"),
         ("[RANGE 10¦STEP 5]", "STEP is no unit"),
         ('[RANGE ¦"10s"^^xsd:string]', "is no xsd:duration"),
-        ("[RANGE 10s ¦SLIDING 1s]", "expected STEP, SLIDE, TUMBLING, T0, REPORT or ]"),
+        ("[RANGE 10s ¦HOPPING 1s]", "expected STEP, SLIDE, SLIDING, TUMBLING, T0, REPORT or ]"),
         ("[RANGE 10s STEP ¦T0 1]", "expected a duration after STEP"),
         ("[RANGE 10s STEP 5s ¦STEP 5s]", "expected T0, REPORT or ]"),
         ("[RANGE 10s T0 1 ¦STEP 5s]", "expected REPORT or ]"),

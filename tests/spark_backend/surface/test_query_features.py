@@ -16,8 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import QuerySyntaxError
-from protocol.grammar.parser import parse
 from tests.spark_backend.surface.asking import Element, answers, documents, quad, solutions
 
 MINUTE = 60_000
@@ -136,10 +134,16 @@ def test_r2s_what_leaves_last_is_streamed_if_empty_windows_are_reported(tmp_path
     assert found[11] == found[12] == NOTHING
 
 
-def test_r2s_a_window_that_is_written_without_range_is_told_what_is_right() -> None:
-    with pytest.raises(QuerySyntaxError, match="expected RANGE, TRIPLES, ELEMENTS, NOW or LANDMARK, found 1") as raised:
-        parse("SELECT ISTREAM ?room\nFROM NAMED STREAM <http://ex/fb> [1 MINUTES SLIDE 1 MINUTES] { ?p ?q ?room }")
-    assert (raised.value.line, raised.value.column) == (2, len("FROM NAMED STREAM <http://ex/fb> [") + 1)
+@pytest.mark.parametrize("window", ["1 MINUTES SLIDE 1 MINUTES", "FROM NOW - 1 MINUTES TO NOW STEP 1 MINUTES"])
+@pytest.mark.parametrize("pattern", ["?person :isIn ?room", "GRAPH :fb { ?person :isIn ?room }"])
+def test_r2s_what_sparqlstream_names_is_matched_in_the_default_graph_and_by_its_name(
+    tmp_path: Path, window: str, pattern: str
+) -> None:
+    query = f"SELECT ISTREAM ?room ?person FROM NAMED STREAM :fb [{window}] {{ {pattern} }}"
+    ours = "SELECT ISTREAM ?room ?person FROM STREAM :fb [RANGE 1m] { ?person :isIn ?room }"
+    found = answers(tmp_path / "printed", query, FB, 12 * MINUTE)
+    assert any(found.values())
+    assert found == answers(tmp_path / "ours", ours, FB, 12 * MINUTE)
 
 
 def test_r2s_a_named_stream_is_the_graph_of_its_name(tmp_path: Path) -> None:
