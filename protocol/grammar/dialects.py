@@ -31,7 +31,7 @@ _ON_CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))
 class Declaration:
     """A window as the query writes it. ``pattern`` tells the graph pattern ``STREAM … {…}`` (CQELS) from a FROM.
 
-    ``offset`` is that of the stream's IRI in the source.
+    ``offset`` is that of the stream's IRI in the source. ``instead`` as in ``StreamWindow``.
     """
 
     stream: str
@@ -40,6 +40,7 @@ class Declaration:
     declared: bool
     pattern: bool
     offset: int
+    instead: bool = False
 
     def window(self, report: Report | None) -> WindowSpec:
         """The window with every default in place: the step of a time window is its width, and for a graph pattern one
@@ -90,15 +91,17 @@ def reports(declarations: Sequence[Declaration], every: Milliseconds | None) -> 
     ``DEFAULT_REPORT`` (``Declaration.default_report``) may be given to a window only when nobody wrote REPORT, and
     then the others have to be given theirs, or they would no longer decide. ``COMPUTED EVERY d`` is
     PERIODIC d on every window, in conjunction with what its REPORT says; a PERIODIC written there with
-    another period is more than a window can carry (see ``contradicting``).
+    another period is more than a window can carry (see ``contradicting``). A window in a group (Streaming SPARQL)
+    leaves the decision to those of the dataset.
     """
     if every is not None:
         return [_computed(declaration.written.report, every) for declaration in declarations]
     written = any(declaration.written.report for declaration in declarations)
     defaults = [declaration.default_report for declaration in declarations]
-    if written or all(default == DEFAULT_REPORT for default in defaults):
+    deciding = [not declaration.instead for declaration in declarations]
+    if written or (all(deciding) and all(default == DEFAULT_REPORT for default in defaults)):
         return [declaration.written.report for declaration in declarations]
-    return list(defaults)
+    return [default if decides else None for default, decides in zip(defaults, deciding, strict=True)]
 
 
 def contradicting(declarations: Sequence[Declaration], every: Milliseconds | None) -> Declaration | None:
@@ -125,7 +128,7 @@ def stream_window(
     window, graph, declared = declaration.window(report), declaration.graph, declaration.declared
     if graph is not None and isinstance(declaration.written, WrittenTime) and declaration.written.of_now:
         graph, also = None, graph
-    return StreamWindow(declaration.stream, window, graph, declared, *place, also=also)
+    return StreamWindow(declaration.stream, window, graph, declared, *place, also=also, instead=declaration.instead)
 
 
 def graphs_beside(declarations: Sequence[Declaration], pattern: Pattern, named: Iterable[str]) -> list[str | None]:

@@ -9,11 +9,12 @@ from protocol.errors import UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.expressions import Expressions
 from protocol.grammar.paths import Matching, Paths
-from protocol.grammar.streams import StreamClauses
+from protocol.grammar.streams import BARE_WINDOWS, StreamClauses
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Triples, WrittenTriple
 from protocol.language.algebra import (
     BGP,
+    Constant,
     Expression,
     Extend,
     Filter,
@@ -78,16 +79,21 @@ class Groups:
             raise self._cursor.unexpected("an expression in brackets or a call after FILTER")
         return condition
 
+    @property
+    def at_window(self) -> bool:
+        """Whether a window is next that is the last thing in its group (Streaming SPARQL)."""
+        return self._cursor.liberal and self._cursor.at("WINDOW") and self._cursor.following.word in BARE_WINDOWS
+
     def _parts(self) -> tuple[Pattern, list[Expression]]:
         """What a group is made of, and its filters: OPTIONAL has these for its own condition."""
         outer = self._terms.pattern
-        with self._cursor.nested("{", "}"):
+        with self._cursor.nested("{", "}") as bracket:
             self._terms.begin_pattern()
             if self._cursor.at("SELECT"):
                 found = self._sub_select(), list[Expression]()
             else:
-                reading = _Group(self)
-                found = reading.read()
+                found = _Group(self, self._streams.window_in_group(bracket)).read()
+                self._streams.end_of_group(bracket)
         self._terms.pattern = outer
         return found
 
@@ -103,9 +109,10 @@ class Groups:
 
 
 class _Group:
-    """One group while it is read: [54] GroupGraphPatternSub."""
+    """One group while it is read: [54] GroupGraphPatternSub. ``graph``: what its own triple patterns read, if given."""
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: Groups, graph: Constant | None) -> None:
+        self._graph = graph
         self._groups = groups
         self._cursor = groups._cursor
         self._terms = groups._terms
@@ -119,7 +126,7 @@ class _Group:
     def read(self) -> tuple[Pattern, list[Expression]]:
         cursor = self._cursor
         ended = True
-        while not cursor.at_punctuation("}"):
+        while not (cursor.at_punctuation("}") or self._groups.at_window):
             if self._groups._triples.at_triples:
                 if not ended:
                     raise cursor.unexpected(". after a triple, or }")
@@ -146,7 +153,8 @@ class _Group:
         """The basic graph pattern is whole: it is joined to what was before."""
         if self._links or self._others:
             parts: list[Pattern] = [BGP(tuple(self._links))] if self._links else []
-            self._join(reduce(Join, [*parts, *self._others]))
+            basic = reduce(Join, [*parts, *self._others])
+            self._join(basic if self._graph is None else Graph(self._graph, basic, place=self._graph.place))
             self._links, self._others = [], []
         self._terms.begin_pattern()
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from protocol.errors import QuerySemanticError
@@ -14,6 +14,9 @@ from protocol.grammar.terms import Terms
 from protocol.grammar.window_spec import SpecificationReader, WrittenWindow
 from protocol.language.algebra import Constant, Graph, Pattern
 from protocol.sparql.tokens import Token
+
+BARE_WINDOWS = ("RANGE", "ELEMS")
+"""What follows WINDOW where it is a window without brackets (Streaming SPARQL)."""
 
 
 class StreamClauses:
@@ -29,6 +32,7 @@ class StreamClauses:
         self._named: dict[str, Token] = {}
         self._graphs: dict[tuple[object, ...], str] = {}
         """Of the windows that graph patterns make, by what makes two of them one."""
+        self._in_groups = _windows_in_groups(cursor.tokens) if cursor.liberal else {}
 
     def dataset_clause(self) -> None:
         """[13] DatasetClause, and ours."""
@@ -74,6 +78,37 @@ class StreamClauses:
             self.declarations.append(replace(written, graph=graph))
         return Graph(Constant(f"<{graph}>"), group(), place=keyword.start)
 
+    def window_in_group(self, bracket: Token) -> Constant | None:
+        """The graph that the triple patterns of a group read where a window is the last thing in it: in the place of
+        FROM STREAM's (Streaming SPARQL, Table 1). ``bracket`` opens the group.
+        """
+        keyword = self._in_groups.get(bracket.start)
+        if keyword is None:
+            return None
+        streams = list(dict.fromkeys(known.stream for known in self.declarations if known.graph is None))
+        if not streams:
+            raise self._cursor.error(
+                "a window in a group takes the place of FROM STREAM's: write FROM STREAM <stream> before WHERE",
+                keyword,
+                QuerySemanticError,
+            )
+        written, _ = self._bare_window(keyword)
+        graph = generated_graph(len(self.declarations) + 1)
+        self.declarations += [
+            Declaration(stream, written, graph, declared=False, pattern=False, offset=keyword.start, instead=True)
+            for stream in streams
+        ]
+        return Constant(f"<{graph}>", place=keyword.start)
+
+    def end_of_group(self, bracket: Token) -> None:
+        """Read the window that is the last thing in the group, if there is one."""
+        keyword = self._in_groups.get(bracket.start)
+        if keyword is not None and self._cursor.token.start == keyword.start:
+            _, end = self._bare_window(keyword)
+            self._cursor.advance_to(end)
+            if not self._cursor.at_punctuation("}"):
+                raise self._cursor.unexpected("} after the window, which is the last thing in its group")
+
     def check_uses(self) -> None:
         """Raise QuerySemanticError for the first WINDOW over what no FROM NAMED declares."""
         declared = [known.graph for known in self.declarations if known.declared]
@@ -115,9 +150,33 @@ class StreamClauses:
 
     def _specification(self) -> WrittenWindow:
         cursor = self._cursor
+        if keyword := cursor.take("WINDOW"):
+            written, end = self._bare_window(keyword)
+            cursor.advance_to(end)
+            return written
         if not cursor.at_punctuation("["):
             raise cursor.unexpected("a window specification such as [RANGE 10s STEP 5s] after the stream's IRI")
         reader = SpecificationReader(cursor.source, cursor.token.start)
         written = reader.window()
         cursor.advance_to(reader.offset)
         return written
+
+    def _bare_window(self, keyword: Token) -> tuple[WrittenWindow, int]:
+        """The window behind this WINDOW, and the offset after it."""
+        reader = SpecificationReader(self._cursor.source, keyword.end)
+        return reader.bare_window(), reader.offset
+
+
+def _windows_in_groups(tokens: Sequence[Token]) -> dict[int, Token]:
+    """WINDOW, where RANGE or ELEMS follows, of each group that has it, by the offset of the group's bracket."""
+    found: dict[int, Token] = {}
+    opened: list[Token] = []
+    for number, token in enumerate(tokens):
+        if token.text == "{":
+            opened.append(token)
+        elif token.text == "}" and opened:
+            opened.pop()
+        elif opened and token.word == "WINDOW" and tokens[number + 1].word in BARE_WINDOWS:
+            of_stream = tokens[number - 2].word == "STREAM"  # STREAM <s> WINDOW RANGE … {…}
+            found |= {} if of_stream else {opened[-1].start: token}
+    return found

@@ -30,6 +30,7 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 _STEP = ("STEP", "SLIDE", "SLIDING")
 _AFTER_DURATION = frozenset({*_STEP, "TUMBLING", "TO", "T0", "REPORT", "AS", *Strategy})
+_AFTER_DURATION |= {"FIXED", "FROM", "WHERE", "SELECT", "CONSTRUCT", "ASK", "DESCRIBE"}
 _LONGEST: Milliseconds = 365_250 * 86_400_000
 _LARGEST = 10**9
 
@@ -120,6 +121,28 @@ class SpecificationReader:
                 QuerySemanticError,
             )
         return written
+
+    def bare_window(self) -> WrittenWindow:
+        """Streaming SPARQL's, behind WINDOW (Table 1): ``RANGE 30 MINUTE SLIDE``, ``RANGE 5 S FIXED``, ``ELEMS 5``.
+
+        SLIDE alone is by one of RANGE's unit. Raises as ``window``.
+        """
+        if self._word("ELEMS"):
+            return WrittenCount(self._count("ELEMS"), Unit.TRIPLES)
+        if not self._word("RANGE"):
+            raise self._unexpected("RANGE or ELEMS after WINDOW")
+        self._skip()
+        start = self.offset
+        width = self.duration("RANGE")
+        unit = _WORD.search(self._text, start, self.offset)
+        if self._word("FIXED"):
+            return WrittenTime(width, width)
+        if not self._word("SLIDE"):
+            return WrittenTime(width)
+        self._skip()
+        if _DIGITS.match(self._text, self.offset):
+            return WrittenTime(width, self.duration("SLIDE"))
+        return WrittenTime(width, UNITS.get(unit[0].lower(), 1) if unit else 1)
 
     def duration(self, of: str) -> Milliseconds:
         """A duration longer than zero. ``of`` is the keyword it belongs to, for the errors."""

@@ -137,6 +137,8 @@ class StreamWindow:
 
     ``graph`` is the IRI of the named graph the window's content becomes, None for the default graph; ``also`` that
     of the named graph which it is beside the default graph, None for none (C-SPARQL sections 2.6 and 5.2).
+    ``instead``: in what reads the graph of this name the window takes the place of those of the default graph, and the
+    store's default graph is there as ever (Streaming SPARQL, a window in a group).
     ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
     ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
     """
@@ -148,6 +150,7 @@ class StreamWindow:
     line: int = field(default=1, compare=False)
     column: int = field(default=1, compare=False)
     also: str | None = field(default=None, kw_only=True)
+    instead: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str | None:

@@ -194,7 +194,7 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Seq
         type(node).__name__ if is_dataclass(node) else len(node) if isinstance(node, tuple) else repr(node)
         for node in a.nodes(lifted)
     ]
-    windows = [(window.graph, window.also, window.declared) for window in query.windows]
+    windows = [(window.graph, window.also, window.declared, window.instead) for window in query.windows]
     names = [one.__name__ for one in passes]
     text = repr((shape, windows, query.from_graphs, query.from_named, base, names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,6 +9,7 @@ from typing import Any
 
 from protocol.language.algebra import Constant, Parameter, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
+from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.sql.relation import quote
 
 
@@ -133,7 +134,7 @@ class QueryDataset:
         named = self._named_graphs()
         if graph.column is not None:
             return graph.windows_only
-        if graph.iri is not None:
+        if graph.iri is not None and graph.iri not in self._instead:
             return graph.iri in self._window_graphs or (named is not None and graph.iri not in named)
         return named is not None and not self.query.from_graphs
 
@@ -193,7 +194,7 @@ class QueryDataset:
         selects = [
             f"SELECT instant, {quote(f'<{window.name}>')} AS {graph.column} FROM {self.instants}"
             for window in self.query.windows
-            if window.name is not None and (window.declared or not graph.windows_only)
+            if window.name is not None and self._ranged_over(window, graph)
         ]
         if not graph.windows_only:
             names = self._use(StaticPattern("names", self._named_graphs(), without=self._window_graphs))
@@ -204,12 +205,16 @@ class QueryDataset:
             or f"SELECT instant, NULL::VARCHAR AS {graph.column} FROM {self.instants} WHERE FALSE"
         )
 
+    def _ranged_over(self, window: StreamWindow, graph: ActiveGraph) -> bool:
+        """Whether a named window is one of the graphs that ``GRAPH ?g`` or ``WINDOW ?w`` stands for."""
+        return window.declared or not (graph.windows_only or window.instead)
+
     def _windows(self, graph: ActiveGraph) -> list[int]:
         """The windows that are, or are part of, an active graph."""
         found = []
         for index, window in enumerate(self.query.windows):
             if graph.column is not None:
-                if window.name is not None and (window.declared or not graph.windows_only):
+                if window.name is not None and self._ranged_over(window, graph):
                     found.append(index)
             elif window.graph == graph.iri or (graph.iri is not None and window.also == graph.iri):
                 found.append(index)
@@ -230,7 +235,7 @@ class QueryDataset:
         named = self._named_graphs()
         if graph.column is not None:
             return self._use(StaticPattern("named", named, subject, predicate, object_, self._window_graphs))
-        if graph.iri is not None:
+        if graph.iri is not None and graph.iri not in self._instead:
             # A dataset has one graph of a name, and the query says itself that it is the window's.
             if graph.iri in self._window_graphs or (named is not None and graph.iri not in named):
                 return None
@@ -244,6 +249,11 @@ class QueryDataset:
     @property
     def _window_graphs(self) -> tuple[str, ...]:
         return tuple(sorted({window.name for window in self.query.windows if window.name is not None}))
+
+    @property
+    def _instead(self) -> frozenset[str]:
+        """Names of windows that take the place of the default graph's, beside the store's default graph."""
+        return frozenset(window.graph for window in self.query.windows if window.graph and window.instead)
 
     def _named_graphs(self) -> tuple[str, ...] | None:
         """FROM NAMED, or None for all of the store's: with no graph clause of either kind."""
