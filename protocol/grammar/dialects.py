@@ -31,7 +31,7 @@ _ON_CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))
 class Declaration:
     """A window as the query writes it. ``pattern`` tells the graph pattern ``STREAM … {…}`` (CQELS) from a FROM.
 
-    ``offset`` is that of the stream's IRI in the source. ``instead`` as in ``StreamWindow``.
+    ``offset`` is that of the stream's IRI in the source. ``instead`` and ``reference`` as in ``StreamWindow``.
     """
 
     stream: str
@@ -41,6 +41,7 @@ class Declaration:
     pattern: bool
     offset: int
     instead: bool = False
+    reference: str | None = None
 
     def window(self, report: Report | None) -> WindowSpec:
         """The window with every default in place: the step of a time window is its width, and for a graph pattern one
@@ -128,7 +129,16 @@ def stream_window(
     window, graph, declared = declaration.window(report), declaration.graph, declaration.declared
     if graph is not None and isinstance(declaration.written, WrittenTime) and declaration.written.of_now:
         graph, also = None, graph
-    return StreamWindow(declaration.stream, window, graph, declared, *place, also=also, instead=declaration.instead)
+    return StreamWindow(
+        declaration.stream,
+        window,
+        graph,
+        declared,
+        *place,
+        reference=declaration.reference,
+        also=also,
+        instead=declaration.instead,
+    )
 
 
 def graphs_beside(declarations: Sequence[Declaration], pattern: Pattern, named: Iterable[str]) -> list[str | None]:

@@ -13,7 +13,8 @@ from protocol.grammar.dialects import Declaration, generated_graph
 from protocol.grammar.terms import Terms
 from protocol.grammar.window_spec import SpecificationReader, WrittenWindow
 from protocol.language.algebra import Constant, Graph, Pattern
-from protocol.sparql.tokens import Token
+from protocol.sparql.iris import is_absolute
+from protocol.sparql.tokens import Token, TokenKind
 
 BARE_WINDOWS = ("RANGE", "ELEMS")
 """What follows WINDOW where it is a window without brackets (Streaming SPARQL)."""
@@ -32,6 +33,7 @@ class StreamClauses:
         self._named: dict[str, Token] = {}
         self._graphs: dict[tuple[object, ...], str] = {}
         """Of the windows that graph patterns make, by what makes two of them one."""
+        self._generated = 0
         self._in_groups = _windows_in_groups(cursor.tokens) if cursor.liberal else {}
 
     def dataset_clause(self) -> None:
@@ -71,10 +73,11 @@ class StreamClauses:
             self._uses.append((token, name.text[1:-1] if isinstance(name, Constant) else None))
             return Graph(name, group(), windows_only=not isinstance(name, Constant), place=keyword.start)
         token, stream = self._iri("the IRI of a stream after STREAM")
-        written = Declaration(stream, self._specification(), None, declared=False, pattern=True, offset=token.start)
+        spec, reference = self._specification(), _relative(token)
+        written = Declaration(stream, spec, None, declared=False, pattern=True, offset=token.start, reference=reference)
         graph = self._graphs.get(written.identity)
         if graph is None:
-            graph = self._graphs[written.identity] = generated_graph(len(self._graphs) + 1)
+            graph = self._graphs[written.identity] = self._generated_graph()
             self.declarations.append(replace(written, graph=graph))
         return Graph(Constant(f"<{graph}>"), group(), place=keyword.start)
 
@@ -85,7 +88,7 @@ class StreamClauses:
         keyword = self._in_groups.get(bracket.start)
         if keyword is None:
             return None
-        streams = list(dict.fromkeys(known.stream for known in self.declarations if known.graph is None))
+        streams = {known.stream: known for known in self.declarations if known.graph is None}
         if not streams:
             raise self._cursor.error(
                 "a window in a group takes the place of FROM STREAM's: write FROM STREAM <stream> before WHERE",
@@ -93,10 +96,10 @@ class StreamClauses:
                 QuerySemanticError,
             )
         written, _ = self._bare_window(keyword)
-        graph = generated_graph(len(self.declarations) + 1)
+        graph = self._generated_graph()
         self.declarations += [
-            Declaration(stream, written, graph, declared=False, pattern=False, offset=keyword.start, instead=True)
-            for stream in streams
+            replace(of_stream, written=written, graph=graph, offset=keyword.start, instead=True)
+            for of_stream in streams.values()
         ]
         return Constant(f"<{graph}>", place=keyword.start)
 
@@ -126,6 +129,10 @@ class StreamClauses:
                     f"the window <{iri}> is used but not declared ({names}): {right}", token, QuerySemanticError
                 )
 
+    def _generated_graph(self) -> str:
+        self._generated += 1
+        return generated_graph(self._generated)
+
     def _iri(self, wanted: str) -> tuple[Token, str]:
         token = self._cursor.expect_iri(wanted)
         return token, self._terms.absolute(token)
@@ -136,7 +143,15 @@ class StreamClauses:
                 raise self._named_twice(name, graph)
             self._named[graph] = name
         self.declarations.append(
-            Declaration(stream, self._specification(), graph, declared=declared, pattern=False, offset=iri.start)
+            Declaration(
+                stream,
+                self._specification(),
+                graph,
+                declared=declared,
+                pattern=False,
+                offset=iri.start,
+                reference=_relative(iri),
+            )
         )
 
     def _named_twice(self, token: Token, graph: str) -> Exception:
@@ -165,6 +180,12 @@ class StreamClauses:
         """The window behind this WINDOW, and the offset after it."""
         reader = SpecificationReader(self._cursor.source, keyword.end)
         return reader.bare_window(), reader.offset
+
+
+def _relative(token: Token) -> str | None:
+    """The reference that an IRI is, if it is relative."""
+    reference = token.text[1:-1] if token.kind is TokenKind.IRI else None
+    return None if reference is None or is_absolute(reference) else reference
 
 
 def _windows_in_groups(tokens: Sequence[Token]) -> dict[int, Token]:

@@ -140,6 +140,7 @@ class StreamWindow:
     ``instead``: in what reads the graph of this name the window takes the place of those of the default graph, and the
     store's default graph is there as ever (Streaming SPARQL, a window in a group).
     ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
+    ``reference`` is the stream's IRI as it is written, if that is relative: to a base, or else to ``/streams/``.
     ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
     """
 
@@ -149,6 +150,7 @@ class StreamWindow:
     declared: bool
     line: int = field(default=1, compare=False)
     column: int = field(default=1, compare=False)
+    reference: str | None = field(default=None, compare=False, kw_only=True)
     also: str | None = field(default=None, kw_only=True)
     instead: bool = field(default=False, kw_only=True)
 

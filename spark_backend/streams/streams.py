@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, Unavailable
+from protocol.sparql.iris import resolve
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
@@ -206,6 +207,7 @@ class Streams:
     def bound(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
         """The windows with the directories of their streams' logs in place of the streams' IRIs.
 
+        A relative IRI that names no stream where the query's base has put it is a name below ``/streams/``.
         Raises QuerySemanticError for an unknown stream, with the place of the window.
         """
         with self._lock:
@@ -215,6 +217,8 @@ class Streams:
         bound = []
         for member in windows:
             log = logs.get(member.stream)
+            if log is None and member.reference is not None:
+                log = logs.get(resolve(self.url(""), member.reference))
             if log is None:
                 known = ", ".join(sorted(f"<{iri}>" for iri in logs)) or "none yet"
                 raise QuerySemanticError(

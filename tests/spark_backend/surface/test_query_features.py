@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from protocol.errors import QuerySemanticError
 from tests.spark_backend.surface.asking import Element, answers, documents, quad, solutions
 
 MINUTE = 60_000
@@ -222,3 +223,21 @@ def test_q6_pairs_of_rooms_in_which_two_were_together_one_after_the_other(tmp_pa
     together = sample(AXEL, {minute: room for minute, room in DARKO.items() if minute != 5})
     found = by_minute(answers(tmp_path / "2", query, together, 12 * MINUTE, static))
     assert found == {t: solutions(("a", "b")) if t == 8 else NOTHING for t in range(2, 13)}
+
+
+@pytest.mark.parametrize(
+    ("prologue", "stream"),
+    [("", "<fb>"), ("BASE <http://other/a/b>", "<fb>"), ("BASE <http://other/>", "<./fb>"), ("", "<streams/fb>")],
+)
+def test_a_relative_stream_is_one_of_the_endpoints_where_the_base_has_none(
+    tmp_path: Path, prologue: str, stream: str
+) -> None:
+    query = f"{prologue} SELECT ?room FROM STREAM {stream} [RANGE 1m] {{ :axel :isIn ?room }}"
+    found = answers(tmp_path, query, FB, 12 * MINUTE)
+    assert found == answers(tmp_path / "2", query.replace(stream, ":fb"), FB, 12 * MINUTE)
+
+
+def test_a_relative_stream_that_is_nowhere_is_refused_by_the_name_that_the_base_gives(tmp_path: Path) -> None:
+    query = "BASE <http://other/> SELECT ?room FROM STREAM <nothing> [RANGE 1m] { :axel :isIn ?room }"
+    with pytest.raises(QuerySemanticError, match="there is no stream <http://other/nothing>"):
+        answers(tmp_path, query, FB, 12 * MINUTE)
