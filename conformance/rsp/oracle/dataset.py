@@ -29,11 +29,11 @@ class Graphs:
 def dataset(windows: Sequence[Window], streams: Mapping[str, OracleStream], graphs: Graphs, t: int) -> ox.Store:
     """G0 with the content of the windows without a name, the named graphs, and each named window's content.
 
-    A window without a name is the graph of its stream's name, too (C-SPARQL section 2.6), if no window has that.
+    A window without a name is the graph of its stream's IRI, too (C-SPARQL section 2.6), if no window has that.
     """
     contents = [(window, window.content(streams[window.stream], t)) for window in windows]
-    given = {window.graph for window in windows}
-    beside = {window.stream for window in windows if window.graph is None and window.stream not in given}
+    iris = {window.stream for window in windows if window.graph is None and ":" in window.stream}
+    beside = iris - {window.graph for window in windows}
     store = ox.Store()
     _add(store, graphs.default, None)
     for name, triples in graphs.named.items():
