@@ -28,10 +28,10 @@ from endpoint.server.server import Server
 from endpoint.server.sockets import listen, with_port
 from endpoint.services import services_of
 from endpoint.settings import Settings
-from protocol.time import Instant
 from spark_backend.answers.answer import Answer
-from spark_backend.budget import Budget
+from spark_backend.budget import Budget, Lane
 from spark_backend.engine import SparkBackend
+from spark_backend.evaluation.step import Due
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.pipeline import Receive
@@ -96,15 +96,15 @@ class _SelfStepping(SteppedPipeline):
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
 
-    def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
+    def _evaluated(self, due: Sequence[Due], lane: Lane) -> list[tuple[str, Answer]]:
+        # The one evaluator is of this process; Spark's tasks have one each.
         with self._evaluating:
-            yield from list(super().answers(key, prepared, instants, budget))
+            return super()._evaluated(due, lane)
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
-                with self._evaluating:
-                    more = self.step()
+                more = self.step()
             except Exception:
                 logger.exception("a batch failed")
                 more = False

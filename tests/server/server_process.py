@@ -83,12 +83,12 @@ class ServerProcess:
         self.wait(lambda: self.client.get("/health").json()["backend"]["state"] == "running")
 
     @staticmethod
-    def wait(condition: Any, patience: float = _PATIENCE) -> None:
-        """Poll until the condition holds."""
+    def wait(condition: Any, patience: float = _PATIENCE, interval: float = 0.05) -> None:
+        """Ask every so many seconds until the condition holds."""
         deadline = time.monotonic() + patience
         while not condition():
             assert time.monotonic() < deadline, "waited too long"
-            time.sleep(0.05)
+            time.sleep(interval)
 
     def stop(self) -> None:
         """End it as an operator would."""
