@@ -356,6 +356,8 @@ class LogReader:
         last, committed = self._current.last_segment, self._current.committed
         for number in range(max(position.segment, self._current.first_segment), last + 1):
             start = position.offset if number == position.segment else 0
+            if number == last and start >= committed:
+                break  # nothing is behind it, whatever may be wrong with the file
             try:
                 segment = self._segment(number)
             except OSError as error:
