@@ -1,9 +1,9 @@
 """``make crash``: processes of a server under load are killed and frozen at random, and everything is counted.
 
-Each round hits one: the server, Spark's JVM, the source of instants, the daemon of workers, a worker, an evaluator, a
-reader. At the end every acknowledged element and update is there once, every listener has had every answer once, with
-the content that ``oracle`` says, and no process, lock or file of the run is left. ``--seed`` plays the same faults
-again.
+Each round hits one: the server, Spark's JVM, the source of instants, the daemon of workers, a worker, an evaluator, the
+template of the server's own processes, a reader, the writer. At the end every acknowledged element and update is there
+once, every listener has had every answer once, with the content that ``oracle`` says, and no process, lock or file of
+the run is left. ``--seed`` plays the same faults again.
 """
 
 from __future__ import annotations

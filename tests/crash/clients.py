@@ -156,7 +156,7 @@ class Asker(Client):
         self.stopping.wait(0.1)
 
     def _refused(self, answer: httpx.Response) -> None:
-        """A process that evaluated the query may have been killed, which is told; nothing else may fail."""
+        """The process that did it may have been killed or frozen, which is told; nothing else may fail."""
         self.told[f"{answer.status_code} {answer.json().get('detail', '')[:60]}"] += 1
-        if answer.status_code != 503 and "was ended by SIGKILL" not in answer.text:
+        if answer.status_code != 503 and "done as a whole or not at all" not in answer.text:
             self.wrong.append(f"{self.name}: {answer.status_code} {answer.text}")

@@ -13,7 +13,7 @@ import psutil
 
 from spark_backend.spark.processes import DAEMON_MODULE
 
-KINDS = ("server", "jvm", "source", "daemon", "worker", "evaluator", "template", "reader")
+KINDS = ("server", "jvm", "source", "daemon", "worker", "evaluator", "template", "reader", "writer")
 """What is hit, in each round one of them."""
 
 

@@ -131,7 +131,7 @@ class _Crash:
             elif fault.signal is signal.SIGSTOP:
                 said: set[str] = set()
                 self._until(lambda: self._gone(hit, said), f"the frozen {fault.kind}", _NOTICED_WITHIN)
-                if fault.kind != "reader" and "stalled" not in said:
+                if "stalled" not in said:
                     self._wrong.append(f"{fault}: /health said nothing of it, only {said}")
                 noticed = f"noticed in {time.monotonic() - began:.1f} s, "
         posted = self._poster.seconds
@@ -143,7 +143,8 @@ class _Crash:
     def _gone(self, process: psutil.Process, said: set[str]) -> bool:
         """Whether a process has ended; ``said`` gets what the server says of itself meanwhile."""
         with contextlib.suppress(httpx.TransportError):
-            said.add(self._server.client.get("/health").json()["backend"]["state"])
+            document = self._server.client.get("/health").json()
+            said |= {document[part]["state"] for part in ("backend", "store", "readers")}
         return not _there({process})
 
     def _one(self, known: dict[psutil.Process, str], kind: str) -> psutil.Process | None:
