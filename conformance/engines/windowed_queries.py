@@ -13,10 +13,12 @@ _AFTER = frozenset({"WHERE", "FROM", "ORDER", "GROUP", "HAVING", "LIMIT", "OFFSE
 def windowed(text: str, default: Sequence[str], named: Sequence[str], window: str) -> str:
     """The query with these streams, all with one window, for its dataset; its own dataset clauses are left out.
 
-    ``default`` and ``named`` are IRIs of streams; the graph a named one becomes has the same IRI.
+    ``default`` and ``named`` are IRIs of streams; the graph a named one becomes has the same IRI. A dataset without one
+    names a graph that is not there: else GRAPH ?g would stand for the window of FROM STREAM (C-SPARQL section 5.2).
     """
     clauses = [f"FROM STREAM <{iri}> {window}" for iri in default]
     clauses += [f"FROM NAMED STREAM <{iri}> {window}" for iri in named]
+    clauses += [] if named else ["FROM NAMED <urn:x-sparql-streams:conformance:none>"]
     found = list(lexemes(text))
     place = _dataset_place(text, found)
     cuts = [(start, end) for start, end in _dataset_clauses(found) if end <= place or start >= place]

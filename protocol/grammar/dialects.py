@@ -146,12 +146,13 @@ def graphs_beside(declarations: Sequence[Declaration], pattern: Pattern, named: 
 
     C-SPARQL (sections 2.6 and 5.2): GRAPH <s>, and a GRAPH with a variable, match the window of FROM STREAM <s> too.
     That is so where the query has such a pattern, and no other graph of its dataset (``named``: its FROM NAMED) has
-    the name.
+    the name; for a variable, where the dataset names no graph: else the variable stands for those that it names, as
+    in the standard.
     """
-    taken = {*named, *(known.graph for known in declarations)}
+    taken = {*named, *(known.graph for known in declarations)} - {None}
     names = [one.name for one in nodes(pattern) if isinstance(one, Graph) and not one.windows_only]
     read = {one.text[1:-1] for one in names if isinstance(one, Constant)}
-    ranged = any(isinstance(one, Variable) for one in names)
+    ranged = not taken and any(isinstance(one, Variable) for one in names)
     return [
         known.stream if known.graph is None and known.stream not in taken and (ranged or known.stream in read) else None
         for known in declarations
