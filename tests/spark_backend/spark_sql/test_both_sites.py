@@ -99,12 +99,12 @@ QUERIES = [
     "SELECT ?a (SUM(?n * 2) AS ?s) { ?a :q ?n } GROUP BY ?a ORDER BY DESC(?s)",
     "SELECT (COUNT(?n / ?m) AS ?c) { ?a :q ?n . ?a :d ?m }",
     # Numbers
-    "SELECT ?n (?n + 1 AS ?a) (?n - 0.5 AS ?b) (?n * ?n AS ?c) (-?n AS ?d) { ?a :q ?n }",
-    "SELECT ?n (1 / ?n AS ?a) (?n / 0 AS ?b) (1.0e0 / ?n AS ?c) (?n / -0.0e0 AS ?d) { ?a :q ?n }",
+    "SELECT ?n (?n + 1 AS ?a) (?n - 0.5 AS ?b) (?n * ?n AS ?c) (-?n AS ?d) { ?x :q ?n }",
+    "SELECT ?n (1 / ?n AS ?a) (?n / 0 AS ?b) (1.0e0 / ?n AS ?c) (?n / -0.0e0 AS ?d) { ?x :q ?n }",
     "SELECT ?n ?m (?n / ?m / ?n AS ?k) (?m - ?n AS ?l) { ?a :q ?n . ?a :d ?m }",
     "SELECT * { ?a :q ?n . ?b :q ?m FILTER(?n < ?m) }",
     "SELECT * { ?a :q ?n . ?b :q ?m FILTER(?n = ?m && !sameTerm(?n, ?m)) }",
-    "SELECT ?n (ABS(?n) AS ?a) (CEIL(?n) AS ?b) (ROUND(?n) AS ?c) (xsd:integer(?n) AS ?d) { ?a :q ?n }",
+    "SELECT ?n (ABS(?n) AS ?a) (CEIL(?n) AS ?b) (ROUND(?n) AS ?c) (xsd:integer(?n) AS ?d) { ?x :q ?n }",
     "SELECT ?n (IF(?n > 1, 'more', ?n) AS ?k) (COALESCE(?n / 0, 'none') AS ?l) { ?a :q ?n }",
     # Strings and terms
     "SELECT ?o (STR(?o) AS ?x) (LANG(?o) AS ?l) (DATATYPE(?o) AS ?d) { ?s :r ?o }",
@@ -122,7 +122,7 @@ QUERIES = [
     "SELECT * { ?a :p ?b } VALUES ?b { :z :y }",
     "SELECT * { VALUES () { () () () } ?a :p ?b }",
     "SELECT * { ?a :q ?n BIND(?n * 2 AS ?m) FILTER(?m > 3) BIND(STR(?m) AS ?t) }",
-    "SELECT ?a (RAND() AS ?r) (STRUUID() AS ?u) (UUID() AS ?i) (BNODE() AS ?b) (BNODE('k') AS ?k) { ?a :p ?b }",
+    "SELECT ?a (RAND() AS ?r) (STRUUID() AS ?u) (UUID() AS ?i) (BNODE() AS ?b) (BNODE('k') AS ?k) { ?a :p ?x }",
     "SELECT * { { SELECT DISTINCT ?a { ?a :q ?n } } { SELECT ?a (COUNT(?b) AS ?c) { ?a :p ?b } GROUP BY ?a } }",
 ]
 
