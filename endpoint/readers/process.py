@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import weakref
 
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.ending import ended_for_memory, said_of_end
@@ -41,6 +42,8 @@ class ReaderProcess:
                 ours.close()
                 raise
         self._socket = ours
+        # Also when whoever owns it has forgotten it: the process ends with its connection.
+        weakref.finalize(self, ours.close)
         self._memory = memory
         self._decoder = FrameDecoder()
         self._asked = True

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -549,3 +550,11 @@ def test_at_the_end_no_process_is_left_and_whoever_waits_is_told(tmp_path: Path)
                 await endpoint.whole(ASK)
 
     run(main())
+
+
+def test_a_reader_that_is_forgotten_ends_with_its_connection() -> None:
+    reader = ReaderProcess()
+    process = psutil.Process(reader.pid)
+    del reader
+    gc.collect()
+    process.wait(20)
