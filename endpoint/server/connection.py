@@ -45,11 +45,21 @@ class Connections:
 
 
 class _Requests(h11.Connection):
-    """h11's, without requests whose end may be elsewhere for a proxy in front (RFC 9112 section 6.1)."""
+    """h11's, without requests whose end may be elsewhere for a proxy in front (RFC 9112 section 6.1).
+
+    ``method`` is that of the request that is being answered, empty between requests.
+    """
+
+    method = b""
+
+    def start_next_cycle(self) -> None:
+        super().start_next_cycle()
+        self.method = b""
 
     def next_event(self) -> Any:
         event = super().next_event()
         if isinstance(event, h11.Request):
+            self.method = event.method
             names = {name for name, _ in event.headers}
             if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
                 raise h11.RemoteProtocolError(
@@ -69,7 +79,7 @@ class Connection(H11Protocol):
 
     def __init__(self, *arguments: Any, limits: Connections, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.conn = _Requests(h11.SERVER)
+        self.conn = self._requests = _Requests(h11.SERVER)
         self._limits = limits
         self._began = 0.0
         self._received = 0
@@ -165,7 +175,7 @@ class Connection(H11Protocol):
             headers = [("Content-Type", PROBLEM), ("Content-Length", str(len(body))), ("Connection", "close")]
             if status is HTTPStatus.SERVICE_UNAVAILABLE:
                 headers.append(("Retry-After", "2"))
-            head_only = cycle is not None and cycle.scope["method"] == "HEAD"
+            head_only = self._requests.method == b"HEAD"
             response = h11.Response(status_code=status.value, headers=headers, reason=status.phrase.encode())
             for event in (response, h11.Data(data=b"" if head_only else body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")

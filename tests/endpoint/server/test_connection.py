@@ -364,3 +364,18 @@ def test_a_request_that_may_end_at_two_places_is_refused_with_all_that_follows(h
         assert transport.written.count(b"\r\n\r\n") == 1
 
     run(check)
+
+
+def test_a_head_request_that_may_end_at_two_places_is_refused_without_a_body() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(
+            b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        await turn()
+        assert transport.is_closing()
+        assert transport.written.startswith(b"HTTP/1.1 400")
+        assert transport.written.endswith(b"\r\n\r\n")
+
+    run(check)
