@@ -81,7 +81,7 @@ class Declaration:
 
 
 def generated_graph(number: int) -> str:
-    """The IRI of the graph of the ``number``-th window that a graph pattern makes."""
+    """The IRI of the graph of the ``number``-th window that a graph pattern or a group makes."""
     return f"{_GENERATED}{number}"
 
 

@@ -35,6 +35,8 @@ class StreamClauses:
         """Of the windows that graph patterns make, by what makes two of them one."""
         self._generated = 0
         self._in_groups = _windows_in_groups(cursor.tokens) if cursor.liberal else {}
+        self._ends: dict[int, int] = {}
+        """Where the window of a group ends, by the offset of its WINDOW."""
 
     def dataset_clause(self) -> None:
         """[13] DatasetClause, and ours."""
@@ -95,7 +97,7 @@ class StreamClauses:
                 keyword,
                 QuerySemanticError,
             )
-        written, _ = self._bare_window(keyword)
+        written, self._ends[keyword.start] = self._bare_window(keyword)
         graph = self._generated_graph()
         self.declarations += [
             replace(of_stream, written=written, graph=graph, offset=keyword.start, instead=True)
@@ -107,8 +109,7 @@ class StreamClauses:
         """Read the window that is the last thing in the group, if there is one."""
         keyword = self._in_groups.get(bracket.start)
         if keyword is not None and self._cursor.token.start == keyword.start:
-            _, end = self._bare_window(keyword)
-            self._cursor.advance_to(end)
+            self._cursor.advance_to(self._ends[keyword.start])
             if not self._cursor.at_punctuation("}"):
                 raise self._cursor.unexpected("} after the window, which is the last thing in its group")
 
@@ -197,7 +198,11 @@ def _windows_in_groups(tokens: Sequence[Token]) -> dict[int, Token]:
             opened.append(token)
         elif token.text == "}" and opened:
             opened.pop()
-        elif opened and token.word == "WINDOW" and tokens[number + 1].word in BARE_WINDOWS:
-            of_stream = tokens[number - 2].word == "STREAM"  # STREAM <s> WINDOW RANGE … {…}
-            found |= {} if of_stream else {opened[-1].start: token}
+        elif (
+            opened
+            and token.word == "WINDOW"
+            and tokens[number + 1].word in BARE_WINDOWS
+            and tokens[number - 2].word != "STREAM"  # STREAM <s> WINDOW RANGE … {…}
+        ):
+            found[opened[-1].start] = token
     return found
