@@ -113,6 +113,12 @@ class Backend(Protocol):
         None for ``after`` means from the query's first. Raises Unavailable while Spark is starting.
         """
 
+    def latest(self, name: str) -> Evaluation | None:
+        """The query's latest evaluation that is out, computed from the log; None if there is none.
+
+        Raises Unavailable while Spark is starting.
+        """
+
     def retained_from(self, name: str) -> Instant | None:
         """Evaluations at instants after this can be replayed; None: all of them."""
 

@@ -153,6 +153,9 @@ class LateBackend:
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._there().replay(name, after, upto)
 
+    def latest(self, name: str) -> Evaluation | None:
+        return self._there().latest(name)
+
     def backup(self, directory: Path) -> None:
         self._there().backup(directory)
 

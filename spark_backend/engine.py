@@ -244,6 +244,9 @@ class SparkBackend:
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._delivery.replay(name, after, upto)
 
+    def latest(self, name: str) -> Evaluation | None:
+        return self._delivery.latest(name)
+
     def retained_from(self, name: str) -> Instant | None:
         with self._lock:
             running = self._running.named(name)

@@ -77,6 +77,9 @@ class NoStreams:
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         raise NotFound(f"there is no query {name}")
 
+    def latest(self, name: str) -> Evaluation | None:
+        raise NotFound(f"there is no query {name}")
+
     def retained_from(self, name: str) -> Instant | None:
         return None
 

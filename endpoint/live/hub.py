@@ -203,11 +203,9 @@ class Hub:
     async def latest(self, name: str) -> Evaluation | None:
         """The query's latest answer: the one held, or the one of the last instant, computed again. Raises NotFound."""
         channel, description = await self._joined(name)
-        instant = description.evaluated
-        if channel.latest is None and instant is not None:
-            channel.remember(
-                await self.threads.run_replay(lambda: list(self.backend.replay(name, instant - 1, instant)))
-            )
+        if channel.latest is None and description.evaluated is not None:
+            latest = await self.threads.run_replay(lambda: self.backend.latest(name))
+            channel.remember([] if latest is None else [latest])
         return channel.latest
 
     async def _joined(self, name: str) -> tuple[Channel, QueryDescription]:

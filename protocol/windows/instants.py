@@ -7,6 +7,9 @@ at which all windows of the query are empty, except for those that stay as they 
 by time (count and LANDMARK windows). Watermarks that were said (``Timeline.advance``) have closed
 windows before the end already; those closes stay in ET, so that a replay gives what was given.
 
+What windows report by what elements hold, the timelines do not know: of these (``decided_by_content``) the instants
+here are all that there may be, and an evaluation says whether its own is one; ``reported_by_time`` is of the others.
+
 Every function takes the windows of one query and the timelines by stream IRI (a missing one is a KeyError)
 and is deterministic: as elements arrive, the part of ET at or below the least watermark does not change any more.
 Raises ValueError for a report that says nothing or a PERIODIC without a period.
@@ -21,7 +24,14 @@ from protocol.time import Instant
 from protocol.windows.count_decision import CountDecision
 from protocol.windows.decision import Decision
 from protocol.windows.instances import last_holding
-from protocol.windows.spec import DEFAULT_REPORT, CountWindow, LandmarkWindow, StreamWindow, WindowSpec
+from protocol.windows.spec import (
+    DEFAULT_REPORT,
+    CountWindow,
+    LandmarkWindow,
+    StreamWindow,
+    WindowSpec,
+    decided_by_content,
+)
 from protocol.windows.timeline import END, Timeline
 
 AnyDecision: TypeAlias = Decision | CountDecision
@@ -81,6 +91,12 @@ def previous_instant(
 def finished(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], after: Instant | None) -> bool:
     """Whether, all streams of the query having ended, no evaluation comes after ``after`` any more."""
     return next_instant(windows, timelines, after, END) is None
+
+
+def reported_by_time(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], t: Instant) -> bool:
+    """Whether an instant of ET is one, whatever the windows hold that are decided by content."""
+    decisions = _decisions([window for window in deciding(windows) if not decided_by_content(window.window)], timelines)
+    return _next(decisions, t - 1, t) is not None
 
 
 def deciding(windows: Sequence[StreamWindow]) -> list[StreamWindow]:
@@ -143,7 +159,7 @@ def _end(
         holding = None if newest is None else last_holding(member.window, newest)
         if holding is not None and holding[1] is not None:
             empty_from = max(empty_from, holding[1] + 1)
-    final = _next(decisions, empty_from - 1, END)
+    final = _next([d for d in decisions if not decided_by_content(d.window)], empty_from - 1, END)
     if final is None:
         # Only content makes instants here, so they end by themselves.
         return END

@@ -165,3 +165,12 @@ def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
     if isinstance(window, LandmarkWindow) and window.landmark is None:
         return replace(window, landmark=start)
     return window
+
+
+BY_CONTENT: tuple[type[WindowSpec], ...] = ()
+"""Kinds of windows that report by what elements hold, which no timeline knows."""
+
+
+def decided_by_content(window: WindowSpec) -> bool:
+    """Whether an evaluation says itself if its instant is one of ET: timelines give more instants than those."""
+    return isinstance(window, BY_CONTENT)

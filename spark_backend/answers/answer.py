@@ -19,7 +19,8 @@ class Answer:
     where it failed before they were read) and ``seconds`` (of evaluations made together, an equal share).
     ``deferred`` is the file of the prepared query where there is no answer yet: it is to be given elsewhere, at
     ``site`` SPARK by Spark SQL, and what was in the common lane in one of the query's own.
-    ``stopped``: the error is that it would have taken more than its budget.
+    ``stopped``: the error is that it would have taken more than its budget. ``quiet``: nothing that is decided by
+    content (``protocol.windows.spec.decided_by_content``) has the instant in ET.
     """
 
     instant: Instant
@@ -31,6 +32,7 @@ class Answer:
     seconds: float = field(default=0.0, compare=False)
     deferred: str | None = None
     stopped: bool = field(default=False, compare=False)
+    quiet: bool = False
 
     @property
     def for_spark_sql(self) -> bool:

@@ -124,11 +124,25 @@ class Delivery:
             if not instants:
                 return
             for answer in self._once_more(running, instants):
-                if answer.error is not None:
-                    continue  # as when it was live: an error then, and the query went on
-                data, _ = writer.write(answer)
-                yield Evaluation(name, answer.instant, data)
+                # As when it was live: an error then, and the query went on.
+                if answer.error is None and self._reported(running, answer):
+                    data, _ = writer.write(answer)
+                    yield Evaluation(name, answer.instant, data)
             after = instants[-1]
+
+    def latest(self, name: str) -> Evaluation | None:
+        """See ``endpoint.backend.Backend.latest``."""
+        with self._running.lock:
+            running = self._running.named(name)
+            writer, evaluated = self.writer(running.query, running.plan, running.windows), running.evaluated
+        answers = iter(()) if evaluated is None else self._answers_before(running, evaluated + 1)
+        answer = next(answers, None)
+        if answer is None:
+            return None
+        if writer.needs_previous:
+            writer.previous = next(answers, None)
+        data, _ = writer.write(answer)
+        return Evaluation(name, answer.instant, data)
 
     def saved_progress(self) -> dict[str, Instant] | None:
         """By key of registration, the latest instant that was out; None if that is not known."""
@@ -153,6 +167,9 @@ class Delivery:
                 f"one at {show_instant(answer.instant)}: {answer.error}. Put it again to start it again"
             )
             return [failure, Ended(running.name, running.failed)]
+        if not self._reported(running, answer):
+            running.evaluated = answer.instant
+            return []
         if running.writer.needs_previous and running.writer.previous is None:
             self._load_previous(running, running.writer, answer.instant)
         data, solutions = running.writer.write(answer)
@@ -162,18 +179,24 @@ class Delivery:
         running.measurements = running.measurements.with_answer(answer, solutions)
         return [Evaluation(running.name, answer.instant, data)]
 
+    def _reported(self, running: RunningQuery, answer: Answer) -> bool:
+        """Whether its instant is one of ET."""
+        return not answer.quiet or self._timelines.reported_by_time(running.windows, answer.instant)
+
     def _load_previous(self, running: RunningQuery, writer: DocumentWriter, instant: Instant) -> None:
         """Let the writer know the answer before ``instant``, which ISTREAM and DSTREAM compare with.
 
         Like a writer that went on from evaluation to evaluation, it passes over those that failed.
         """
-        if not writer.needs_previous:
-            return
+        if writer.needs_previous and writer.previous is None:
+            writer.previous = next(self._answers_before(running, instant), None)
+
+    def _answers_before(self, running: RunningQuery, instant: Instant) -> Iterator[Answer]:
+        """The query's answers before ``instant``, the last one first; none that failed."""
         before: Instant | None = instant
-        instants: list[Instant] = []
-        while writer.previous is None:
-            most = _REPLAYED_AT_ONCE if instants else 1
-            instants = []
+        most = 1
+        while True:
+            instants: list[Instant] = []
             with self._running.lock:
                 while len(instants) < most and before is not None:
                     before = self._timelines.previous_instant(running.windows, before, running.registered.start)
@@ -181,9 +204,10 @@ class Delivery:
                         instants.insert(0, before)
             if not instants:
                 return
-            for answer in self._once_more(running, instants):
-                if answer.error is None:
-                    writer.previous = answer
+            for answer in reversed(list(self._once_more(running, instants))):
+                if answer.error is None and self._reported(running, answer):
+                    yield answer
+            most = _REPLAYED_AT_ONCE
 
     def _once_more(self, running: RunningQuery, instants: list[Instant]) -> Iterator[Answer]:
         registered = running.registered

@@ -18,11 +18,23 @@ DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 
 ANSWER_SCHEMA = (
     "key string, instant bigint, solutions string, triples array<string>, error string, "
-    "site string, read bigint, seconds double, deferred string, stopped boolean"
+    "site string, read bigint, seconds double, deferred string, stopped boolean, quiet boolean"
 )
 """One row: the answer of one query at one instant (``Answer``), its solutions a line each."""
 
-_COLUMNS = ["key", "instant", "solutions", "triples", "error", "site", "read", "seconds", "deferred", "stopped"]
+_COLUMNS = [
+    "key",
+    "instant",
+    "solutions",
+    "triples",
+    "error",
+    "site",
+    "read",
+    "seconds",
+    "deferred",
+    "stopped",
+    "quiet",
+]
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
@@ -113,6 +125,7 @@ def _batch(answers: list[tuple[str, Answer]]) -> Any:
             pa.array([answer.seconds for _, answer in answers], pa.float64()),
             pa.array([answer.deferred for _, answer in answers], pa.string()),
             pa.array([answer.stopped for _, answer in answers], pa.bool_()),
+            pa.array([answer.quiet for _, answer in answers], pa.bool_()),
         ],
         names=_COLUMNS,
     )

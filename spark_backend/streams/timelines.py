@@ -107,6 +107,11 @@ class Timelines:
                 return found
             return et.previous_instant(windows, self._timelines, LAST_INSTANT + 1, start)
 
+    def reported_by_time(self, windows: Sequence[StreamWindow], instant: Instant) -> bool:
+        """Whether an instant of ET is one, whatever is decided by content."""
+        with self._lock:
+            return self._known(windows) and et.reported_by_time(windows, self._timelines, instant)
+
     def held(self, windows: Sequence[StreamWindow]) -> tuple[Instant | None, list[int] | None]:
         """The last instant of ET that the watermarks have reached, and about how many triples each window holds there.
 

@@ -288,6 +288,10 @@ class FakeBackend:
             )
         )
 
+    def latest(self, name: str) -> Evaluation | None:
+        evaluated = self.query(name).evaluated
+        return None if evaluated is None else max(self.replay(name, None, evaluated), key=lambda one: one.instant)
+
     def retained_from(self, name: str) -> Instant | None:
         self.query(name)
         return self.retained.get(name)
