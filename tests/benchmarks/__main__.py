@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, ingest, latency, replay, standing
+from tests.benchmarks import cluster, ingest, latency, registering, replay, standing
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.one_shot import one_shot
@@ -33,6 +33,7 @@ def main() -> int:
         "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=options.quick)),
         "f": ("large windows", lambda: large_windows.measure(quick=options.quick, plot=options.plot)),
         "g": ("a cluster", lambda: cluster.measure(quick=options.quick)),
+        "h": ("registering", lambda: registering.measure(quick=options.quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:
