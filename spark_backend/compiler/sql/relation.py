@@ -17,12 +17,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from protocol.language.algebra import Variable
+from spark_backend.compiler.refusals import TooDeep
 
 MEMBER = "member"
 """Key column of the query a solution is of, among those of its shape; a relation without it is the same for all."""
 RANK = '"rank"'
 """Column of the solution's place in its evaluation's sequence, from 1, once an order is known."""
 
+MOST_COLUMNS = 60_000
+"""Of all SELECTs of a query together. SELECTs over SELECTs over many columns grow with the square of their number, and
+for so many DuckDB takes seconds to read them."""
 _INLINE = 90
 """Columns no longer than this are repeated where they are used, rather than computed in a SELECT of their own."""
 
@@ -69,9 +73,14 @@ class Relation:
         return replace(self, conditions=(*self.conditions, *conditions), order=())
 
     def within(self, alias: str, *, materialised: bool = False) -> Relation:
-        """The same relation as a SELECT over this one; ``materialised``, it is planned and computed on its own."""
+        """The same relation as a SELECT over this one; ``materialised``, it is planned and computed on its own.
+
+        Raises TooDeep for what has more than MOST_COLUMNS.
+        """
         columns = {name: f"{alias}.{name}" for name in self.columns}
         sql = f"WITH {alias}m AS MATERIALIZED ({self.sql}) SELECT * FROM {alias}m" if materialised else self.sql
+        if sql.count(" AS ") > MOST_COLUMNS:
+            raise TooDeep(f"the query has too many expressions: its SQL would have more than {MOST_COLUMNS:,} columns")
         table = f"({sql}) {alias}"
         return Relation(columns, (table,), self.variables, self.certain, ranked=self.ranked, parts=self.parts)
 

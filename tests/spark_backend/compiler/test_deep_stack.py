@@ -121,3 +121,9 @@ def test_two_threads_read_texts_at_once() -> None:
     for thread in threads:
         thread.join()
     assert found == {0: alone, 1: alone}
+
+
+def test_a_long_chain_of_binds_is_refused_before_its_sql_fills_the_memory() -> None:
+    binds = " ".join(f"BIND(?v{number} + 1 AS ?v{number + 1})" for number in range(250))
+    with pytest.raises(UnsupportedFeature, match=r"too many expressions.*line 1"):
+        compile_query(query(f"BIND(?o AS ?v0) {binds}"))
