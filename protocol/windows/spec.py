@@ -141,6 +141,7 @@ class StreamWindow:
     store's default graph is there as ever (Streaming SPARQL, a window in a group).
     ``declared`` is true where ``WINDOW`` may range over it: FROM NAMED WINDOW and FROM NAMED STREAM.
     ``reference`` is the stream's IRI as it is written, if that is relative: to a base, or else to ``/streams/``.
+    ``occurrences``: what it holds is no set of triples, but each triple at each time (docs/model.md, "Event patterns").
     ``line`` and ``column`` (from 1) are the place of the declaration in the query's text.
     """
 
@@ -153,6 +154,7 @@ class StreamWindow:
     reference: str | None = field(default=None, compare=False, kw_only=True)
     also: str | None = field(default=None, kw_only=True)
     instead: bool = field(default=False, kw_only=True)
+    occurrences: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str | None:

@@ -73,7 +73,7 @@ class Evaluator:
     def refresh(self) -> None:
         """See what has been appended to the logs since."""
         self._tables.refresh()
-        if is_worn(self._connection, self._tables.static_rows):
+        if is_worn(self._connection, self._tables.lasting_rows):
             self._renew()
 
     def evaluate(self, due: Iterable[Due]) -> Iterator[tuple[str, Answer]]:
@@ -205,7 +205,12 @@ class Evaluator:
             tables.static(table, file)
         static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
         timed = query.plan.timed
-        windows = [tables.window(window.stream, window.window, instants, timed=timed) for window in query.windows]
+        windows = [
+            tables.occurrences(member.stream, member.window, instants)
+            if member.occurrences
+            else tables.window(member.stream, member.window, instants, timed=timed)
+            for member in query.windows
+        ]
         return static_joins, windows
 
     def _together(

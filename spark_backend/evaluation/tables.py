@@ -15,10 +15,12 @@ import duckdb
 import pyarrow as pa
 
 from protocol.errors import NotFound, Unavailable
-from protocol.time import Instant
-from protocol.windows.spec import WindowSpec
+from protocol.time import BEFORE_ALL, Instant
+from protocol.windows.instances import content_bounds
+from protocol.windows.spec import CountWindow, WindowSpec
 from spark_backend.evaluation.large_contents import LARGE, without_repetitions
 from spark_backend.evaluation.membership import instants_of_rows
+from spark_backend.evaluation.occurrences import Occurrences, occurrences_at
 from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.log.reader import LogReader
 
@@ -32,6 +34,8 @@ _KEPT_ROWS = 4_000_000
 _KEPT_INSTANTS = 64
 _KEPT_MEMBERS = 256
 _KEPT_STATIC_JOINS = 256
+_KEPT_OCCURRENCES = 8
+"""Logs whose occurrences are kept."""
 
 
 class EvaluationTables:
@@ -48,6 +52,7 @@ class EvaluationTables:
         self._static_files: dict[str, str] = {}
         self._static_rows: dict[str, int] = {}
         self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
+        self._occurrences: OrderedDict[str, Occurrences] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
         self._views: set[str] = set()
         self._made = 0
@@ -62,11 +67,13 @@ class EvaluationTables:
                 reader.refresh()
             except (NotFound, Unavailable):
                 del self._readers[log]
+                if log in self._occurrences:
+                    self._occurrences.pop(log).drop()
 
     @property
-    def static_rows(self) -> int:
-        """How many rows the static patterns' tables have, which are what takes long to make."""
-        return sum(self._static_rows.values())
+    def lasting_rows(self) -> int:
+        """How many rows the tables of static patterns and of occurrences have, which are what takes long to make."""
+        return sum(self._static_rows.values()) + sum(known.rows for known in self._occurrences.values())
 
     def move_to(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Make tables in another database from now on, all of them anew; what was read of the logs stays."""
@@ -75,6 +82,7 @@ class EvaluationTables:
             kept.clear()
         self._static_files.clear()
         self._static_rows.clear()
+        self._occurrences.clear()
         self._sizes.clear()
         self._views.clear()
 
@@ -145,6 +153,26 @@ class EvaluationTables:
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
 
+    def occurrences(self, log: str, window: WindowSpec, instants: tuple[Instant, ...]) -> str:
+        """A SELECT ``instant, s, p, o, k, n, t, entry`` of the occurrences in the window at each instant.
+
+        Raises DamagedLog where some of them are lost.
+        """
+        assert not isinstance(window, CountWindow), "refused by the grammar"
+        reader = self.reader(log)
+        # What retention has begun to take is gone, whether or not it is still in a file, or in a table here.
+        held = BEFORE_ALL if reader.retained_from is None else reader.retained_from
+        bounds = [(instant, max(content_bounds(window, instant)[0], held)) for instant in instants]
+        after = min(earlier for _, earlier in bounds)
+        reader.require_whole(after, instants[-1])
+        known = self._occurrences.get(log)
+        if known is None or known.after > after:
+            table = self._fresh("occurrences") if known is None else known.table
+            known = self._occurrences[log] = Occurrences(self._connection, table, reader, after)
+        self._occurrences.move_to_end(log)
+        known.extend(after)
+        return occurrences_at(known.table, bounds)
+
     def _make_view(self, name: str, rows: pa.Table, instant: Instant, *, timed: bool) -> bool:
         """Make a window's table a view of the rows, if they are known to have no triple twice."""
         found = without_repetitions(self._connection, rows, timed=timed)
@@ -163,6 +191,8 @@ class EvaluationTables:
         """Let go of contents that are too large together; not while an evaluation reads them."""
         while sum(sum(self._sizes[name].values()) for name in self._windows.values()) > _KEPT_ROWS:
             self._drop_oldest(self._windows, len(self._windows) - 1)
+        while len(self._occurrences) > _KEPT_OCCURRENCES:
+            self._occurrences.popitem(last=False)[1].drop()
 
     def size(self, name: str, instant: Instant) -> int:
         """How many triples a window's table has at an instant."""

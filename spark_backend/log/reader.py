@@ -205,7 +205,7 @@ class LogReader:
                     found += run.slice(after, upto)
                     for damage in run.damage:
                         self._noted(damage)
-            self._require_whole(after, upto)
+            self.require_whole(after, upto)
             self._evict()
             return pa.Table.from_batches(found, LOG)
 
@@ -216,7 +216,7 @@ class LogReader:
         """
         with self._lock:
             self._lay_out()
-            self._require_whole(after, upto)
+            self.require_whole(after, upto)
             return [
                 Stretch(run.segment.number, run.start, run.end, run.triples)
                 for run in self._runs
@@ -383,7 +383,8 @@ class LogReader:
         self._damage[damage.segment, damage.offset] = damage
         return damage
 
-    def _require_whole(self, after: Instant, upto: Instant) -> None:
+    def require_whole(self, after: Instant, upto: Instant) -> None:
+        """Raise DamagedLog where what is known to be lost may be of these times."""
         for damage in self._damage.values():
             if damage.reaches(after, upto):
                 raise self._damaged(damage)
