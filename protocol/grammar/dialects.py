@@ -147,9 +147,9 @@ def graphs_beside(declarations: Sequence[Declaration], pattern: Pattern, named: 
     C-SPARQL (sections 2.6 and 5.2): GRAPH <s>, and a GRAPH with a variable, match the window of FROM STREAM <s> too.
     That is so where the query has such a pattern, and no other graph of its dataset (``named``: its FROM NAMED) has
     the name; for a variable, where the dataset names no graph: else the variable stands for those that it names, as
-    in the standard.
+    in the standard. The graphs that patterns and groups make have no names for anybody.
     """
-    taken = {*named, *(known.graph for known in declarations)} - {None}
+    taken = {*named, *(known.graph for known in declarations if known.declared)}
     names = [one.name for one in nodes(pattern) if isinstance(one, Graph) and not one.windows_only]
     read = {one.text[1:-1] for one in names if isinstance(one, Constant)}
     ranged = not taken and any(isinstance(one, Variable) for one in names)

@@ -206,8 +206,10 @@ class QueryDataset:
         )
 
     def _ranged_over(self, window: StreamWindow, graph: ActiveGraph) -> bool:
-        """Whether a named window is one of the graphs that ``GRAPH ?g`` or ``WINDOW ?w`` stands for."""
-        return window.declared or not (graph.windows_only or window.instead)
+        """Whether a window is one of the graphs that ``GRAPH ?g`` or ``WINDOW ?w`` stands for: of those that have a
+        name in the query's words.
+        """
+        return window.declared or (window.graph is None and not graph.windows_only)
 
     def _windows(self, graph: ActiveGraph) -> list[int]:
         """The windows that are, or are part of, an active graph."""

@@ -109,6 +109,12 @@ def test_slips_are_no_liberties(text: str, said: str, column: int) -> None:
         ("FROM STREAM <u:s> [RANGE 10s] FROM STREAM <u:t> [NOW]", "GRAPH <u:t> { ?a ?b ?c }", [None, "u:t"]),
         ("FROM STREAM <u:s> [RANGE 10s] FROM NAMED STREAM <u:s> [NOW]", "GRAPH <u:s> {}", [None, "u:s"]),
         ("FROM NAMED WINDOW <u:w> ON <u:s> [NOW] FROM STREAM <u:s> [NOW]", "WINDOW ?w { ?a ?b ?c }", ["u:w", None]),
+        ("FROM STREAM <u:s> [NOW]", "GRAPH ?g {} STREAM <u:t> [NOW] {}", ["u:s", "urn:x-sparql-streams:window:1"]),
+        (
+            "FROM STREAM <u:s> [NOW]",
+            "GRAPH ?g {} { ?a ?b ?c WINDOW ELEMS 1 }",
+            ["u:s", "urn:x-sparql-streams:window:1"],
+        ),
     ],
 )
 def test_the_window_of_an_unnamed_stream_is_the_graph_of_its_name_too(

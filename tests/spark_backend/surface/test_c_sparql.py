@@ -263,3 +263,14 @@ def test_5_2_a_graph_with_a_variable_ranges_over_the_streams(tmp_path: Path) -> 
     assert answers(tmp_path, query, sold, 24 * 60 * MINUTE, static) == {
         24 * 60 * MINUTE: solutions(("ann", "here", "15"), ("bob", "here", "1"), ("ann", "there", "7"))
     }
+
+
+def test_the_window_of_a_graph_pattern_is_no_graph_that_a_variable_stands_for(tmp_path: Path) -> None:
+    query = """SELECT RSTREAM ?g ?gate ?x FROM STREAM :gates [RANGE 5m TUMBLING]
+    WHERE { GRAPH ?g { ?gate :registers :car1 } STREAM :lights [RANGE 5m TUMBLING] { ?x :is :red } }"""
+    seen = [
+        ("gates", 1 * MINUTE, ":g1 :registers :car1 ."),
+        ("lights", 2 * MINUTE, ":l1 :is :red . :l1 :registers :car1 ."),
+    ]
+    found = answers(tmp_path, query, [*seen, ("gates", 5 * MINUTE, ":g2 :registers :car2 .")], 5 * MINUTE)
+    assert found[5 * MINUTE] == solutions(("gates", "g1", "l1"))
