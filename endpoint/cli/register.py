@@ -43,6 +43,8 @@ def register(name: str, query: str | None, server: str | None, since: str | None
         document = client.json("GET", described, headers={"Accept": "application/json"})
     if for_a_person():
         click.echo(f"registered {document['name']} ({document['state']}): sparql-streams subscribe {document['name']}")
+        for warning in document["warnings"]:
+            click.echo(f"warning: {warning}", err=True)
     else:
         click.echo(json_line(document))
 

@@ -135,6 +135,7 @@ export class QueriesPanel {
     const badge = element("span", { class: "badge" });
     const text = element("pre", { class: "text", tabIndex: 0, attrs: { role: "region", "aria-label": `Text of ${name}` } });
     const error = element("p", { class: "last-error", hidden: true });
+    const warnings = element("p", { class: "warnings", hidden: true });
     const facts = { evaluations: fact("evaluations"), solutions: fact("answers"), evaluated: fact("evaluated") };
     let latest = null;
     const follow = element("button", { type: "button", class: "follow", title: `Show the results of ${name} as they come` });
@@ -168,7 +169,9 @@ export class QueriesPanel {
       showInstant(facts.evaluated.value, query.evaluated);
       error.hidden = !query.lastError;
       setText(error, query.lastError ?? "");
+      warnings.hidden = query.warnings.length === 0;
+      setText(warnings, query.warnings.join("\n"));
     };
-    return { root: element("li", {}, head, list, error, details), update };
+    return { root: element("li", {}, head, list, error, warnings, details), update };
   }
 }

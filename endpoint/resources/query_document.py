@@ -38,6 +38,7 @@ def query_document(
         "memory": description.lowered.memory,
         "listeners": listeners,
         "lastError": description.last_error,
+        "warnings": list(query.warnings),
         "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan"},
     }
     if query.registration is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
@@ -16,6 +17,7 @@ from protocol.grammar.solutions import Selection, Solutions
 from protocol.grammar.streams import StreamClauses
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Node, Triples
+from protocol.grammar.warnings import warnings
 from protocol.language.algebra import BGP, Constant, Distinct, Pattern, Project, Query, Slice, TriplePattern, Variable
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.sparql.iris import Namespaces
@@ -98,7 +100,7 @@ class QueryReader:
                 contradicted.offset,
                 QuerySemanticError,
             )
-        return ContinuousQuery(
+        query = ContinuousQuery(
             text=cursor.source.original,
             expression=expression,
             form=form,
@@ -116,6 +118,7 @@ class QueryReader:
             from_named=tuple(self._streams.from_named),
             registration=registration.resolved(self._namespaces) if registration else None,
         )
+        return replace(query, warnings=warnings(query, cursor.source))
 
     def query(self) -> Query:
         """[2] Query, to the end of the text."""

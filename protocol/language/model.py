@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from protocol.language.algebra import Query
@@ -49,6 +49,7 @@ class ContinuousQuery:
     """A query with at least one stream clause.
 
     ``expression`` is SE, in which ``WINDOW <w> {…}`` and ``STREAM <s> [spec] {…}`` are ``Graph`` of that window's name.
+    ``warnings``: what is known to answer nothing, a sentence each.
     """
 
     text: str
@@ -59,6 +60,7 @@ class ContinuousQuery:
     from_graphs: tuple[str, ...] = ()
     from_named: tuple[str, ...] = ()
     registration: Registration | None = None
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def publishes(self) -> bool:

@@ -39,6 +39,13 @@ def test_what_is_refused_is_refused_with_the_words_that_are_shown(block: Block) 
     assert (refused.value.status == 501) == ("## Not there yet" in before and "syntax errors" not in before)
 
 
+def test_a_warning_is_the_one_that_is_shown() -> None:
+    (block,) = [block for block in QUERIES if block.shown is not None and block.comment != "refused"]
+    query = parse(block.text, base=BASE)
+    assert isinstance(query, ContinuousQuery)
+    assert query.warnings == ((block.shown or "").rstrip("\n"),)
+
+
 def test_the_tokens_are_read() -> None:
     (block,) = page(ROOT / "docs" / "operations.md").blocks_of("toml")
     tokens = parse_tokens(block.text, json_document=False)

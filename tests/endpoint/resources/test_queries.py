@@ -310,3 +310,14 @@ def test_a_head_request_is_answered_without_a_stream(backend: FakeBackend) -> No
         assert (head.status, head.body) == (200, b"")
 
     served(backend, check)
+
+
+def test_what_never_answers_is_in_the_answer_to_the_registration_and_in_the_description(client: TestClient) -> None:
+    never = QUERY.replace("WHERE {", "WHERE { FILTER(?never > 1) ")
+    register = never.replace("SELECT", "REGISTER QUERY r AS SELECT")
+    put = client.put("/queries/q", content=never, headers=SPARQL).json()
+    (warning,) = put["warnings"]
+    assert "?never is never bound here" in warning
+    assert [warning] == client.get("/queries/q").json()["warnings"]
+    assert len(client.post("/sparql", content=register, headers=SPARQL).json()["warnings"]) == 1
+    assert client.put("/queries/q", content=QUERY, headers=SPARQL).json()["warnings"] == []
