@@ -48,10 +48,10 @@ class Declaration:
         millisecond; its origin is the epoch less the width. A LANDMARK with a time steps from there.
         """
         match self.written:
-            case WrittenTime(width=width, slide=slide, origin=origin):
+            case WrittenTime(width=width, slide=slide, origin=origin, offset=offset):
                 if slide is None:
                     slide = _CONTINUOUS_STEP if self.pattern else width
-                return TimeWindow(width, slide, -width if origin is None else origin, report)
+                return TimeWindow(width, slide, -width if origin is None else origin, report, offset)
             case WrittenCount(size=size, unit=unit, step=step, origin=origin):
                 return CountWindow(size, unit, step or 1, origin, report)
             case WrittenNow(origin=origin):

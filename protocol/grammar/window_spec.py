@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import skip
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
@@ -29,7 +29,7 @@ _DATATYPE_NAMES = {
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 _STEP = ("STEP", "SLIDE", "SLIDING")
-_AFTER_DURATION = frozenset({*_STEP, "TUMBLING", "TO", "T0", "REPORT", "AS", *Strategy})
+_AFTER_DURATION = frozenset({*_STEP, "TUMBLING", "OFFSET", "TO", "T0", "REPORT", "AS", *Strategy})
 _AFTER_DURATION |= {"FIXED", "FROM", "WHERE", "SELECT", "CONSTRUCT", "ASK", "DESCRIBE"}
 _LONGEST: Milliseconds = 365_250 * 86_400_000
 _LARGEST = 10**9
@@ -40,6 +40,7 @@ class WrittenTime:
     """A time window as the query writes it, before defaults; all in milliseconds, None where nothing is written.
 
     ``of_now``: it is written as in SPARQLStream, ``[FROM NOW - 1 MINUTE TO NOW STEP 10s]`` or ``[1 MINUTE SLIDE 10s]``.
+    ``offset``: how long before NOW it ends, 0 where nothing is written.
     """
 
     width: Milliseconds
@@ -47,6 +48,7 @@ class WrittenTime:
     origin: Instant | None = None
     report: Report | None = None
     of_now: bool = False
+    offset: Milliseconds = 0
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class SpecificationReader:
         elif not kind and _DIGITS.match(self._text, self.offset):
             kind = "1 MINUTE SLIDE 10s"
         written = self._body(kind)
+        if self._word("OFFSET"):
+            written = self._shifted(written)
         if self._word("T0"):
             written = replace(written, origin=self._time())
         if self._word("REPORT"):
@@ -144,8 +148,8 @@ class SpecificationReader:
             return WrittenTime(width, self.duration("SLIDE"))
         return WrittenTime(width, UNITS.get(unit[0].lower(), 1) if unit else 1)
 
-    def duration(self, of: str) -> Milliseconds:
-        """A duration longer than zero. ``of`` is the keyword it belongs to, for the errors."""
+    def duration(self, of: str, *, least: Milliseconds = 1) -> Milliseconds:
+        """A duration of at least so much. ``of`` is the keyword it belongs to, for the errors."""
         self._skip()
         start = self.offset
         if quoted := self._quoted("duration"):
@@ -161,7 +165,7 @@ class SpecificationReader:
             length = parse_duration(written)
         except ValueError as error:
             raise self._error(str(error), start) from None
-        if length == 0:
+        if length < least:
             raise self._error(
                 f"{of} {written} lasts no time: write at least a millisecond, such as {of} 1s or {of} PT1S",
                 start,
@@ -214,14 +218,23 @@ class SpecificationReader:
             raise self._unexpected("TO NOW after FROM NOW - …")
         self._now("TO")
         place = self.offset
-        upto = self.duration("NOW -") if self._minus() else 0
+        upto = self.duration("NOW -", least=0) if self._minus() else 0
         if upto >= since:
             raise self._error("a window ends after it begins: FROM NOW - 10m TO NOW - 5m", place, QuerySemanticError)
-        if upto:
-            said = "windows that end in the past are not evaluated yet: end it TO NOW"
-            raise self._error(said, place, UnsupportedFeature)
         step = self._word(*_STEP)
-        return WrittenTime(since, self.duration(step) if step else None, of_now=True)
+        slide = self.duration(step) if step else None
+        return WrittenTime(since - upto, slide, of_now=True, offset=upto)
+
+    def _shifted(self, written: WrittenWindow) -> WrittenTime:
+        """The window with what stands behind OFFSET."""
+        place = self.offset - len("OFFSET")
+        if not isinstance(written, WrittenTime):
+            said = "OFFSET shifts a time window into the past, and no other: write RANGE, such as [RANGE 1h OFFSET 1d]"
+            raise self._error(said, place, QuerySemanticError)
+        if written.offset:
+            said = "TO NOW - … says already how far in the past the window ends: leave OFFSET out"
+            raise self._error(said, place, QuerySemanticError)
+        return replace(written, offset=self.duration("OFFSET", least=0))
 
     def _now(self, after: str) -> None:
         if not self._word("NOW"):
@@ -353,8 +366,10 @@ class SpecificationReader:
             if written.origin is None:
                 wanted = ["T0", *wanted]
                 match written:
-                    case WrittenTime(slide=None):
-                        wanted = [*_STEP, "TUMBLING", *wanted]
+                    case WrittenTime(slide=None, offset=0):
+                        wanted = [*_STEP, "TUMBLING", "OFFSET", *wanted]
+                    case WrittenTime(offset=0):
+                        wanted = ["OFFSET", *wanted]
                     case WrittenCount(step=None) | WrittenLandmark(step=None):
                         wanted = ["STEP", *wanted]
         return self._unexpected(f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification")

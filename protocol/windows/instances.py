@@ -11,6 +11,7 @@ from protocol.windows.spec import (
     LandmarkWindow,
     NowWindow,
     TimeWindow,
+    offset_of,
 )
 
 
@@ -20,7 +21,10 @@ def closing_instants(window: TimeWindow) -> Progression:
 
 
 def opening(window: IntervalWindow, t: Instant) -> Instant:
-    """The opening instant o of the instance that is present at t; where that is not before t, it has no content."""
+    """The opening instant o of the instance that is present at t; where that is not before t, it has no content.
+
+    What entered after o is content: of a window with an offset, by the instants at which elements enter it.
+    """
     if isinstance(window, TimeWindow):
         return closing_instants(window).at_or_after(t) - window.width
     if isinstance(window, LandmarkWindow):
@@ -39,8 +43,12 @@ def present(window: TimeWindow, t: Instant) -> tuple[Instant, Instant]:
 
 
 def content_bounds(window: IntervalWindow, t: Instant) -> tuple[Instant, Instant]:
-    """(after, upto] of the window's content at t: the present instance cut at t, or (t, t] while that is not open."""
-    return min(opening(window, t), t), t
+    """(after, upto] of the window's content at t: the present instance cut at t, or (t, t] while that is not open.
+
+    Of a window with an offset, both so much earlier.
+    """
+    offset = offset_of(window)
+    return min(opening(window, t), t) - offset, t - offset
 
 
 def closes(window: TimeWindow, after: Instant, upto: Instant) -> Iterator[Instant]:
@@ -51,7 +59,7 @@ def closes(window: TimeWindow, after: Instant, upto: Instant) -> Iterator[Instan
 def last_holding(window: IntervalWindow, t: Instant) -> tuple[Instant, Instant | None] | None:
     """The last instance that opened before t, and when it closes for good; None if t is not after the origin.
 
-    From its close on, every window is empty that has no content newer than t. Between two instances
+    From its close on, every window is empty into which nothing comes after t. Between two instances
     of a sampling window it is one that closed before t. A LANDMARK window has one instance, and that never closes.
     """
     match window:

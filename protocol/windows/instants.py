@@ -3,8 +3,8 @@
 RSP-QL Definition 23; docs/model.md, "Instants and reports". ET is the union, over the windows that decide, of the
 instants that satisfy the window's report. Nothing is evaluated before the first element of the query's streams.
 When all of them have ended, ET ends too: with the first of its instants, once every element takes part,
-at which all windows of the query are empty, except for those that stay as they are for ever, since they forget nothing
-by time (count and LANDMARK windows). Watermarks that were said (``Timeline.advance``) have closed
+at which all windows of the query are empty and stay so, except for those that stay as they are for ever, since they
+forget nothing by time (count and LANDMARK windows). Watermarks that were said (``Timeline.advance``) have closed
 windows before the end already; those closes stay in ET, so that a replay gives what was given.
 
 What windows report by what elements hold, the timelines do not know: of these (``decided_by_content``) the instants
@@ -20,21 +20,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.count_decision import CountDecision
 from protocol.windows.decision import Decision
-from protocol.windows.instances import last_holding
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
     LandmarkWindow,
+    Report,
+    Strategy,
     StreamWindow,
     WindowSpec,
     decided_by_content,
+    offset_of,
 )
 from protocol.windows.timeline import END, Timeline
 
 AnyDecision: TypeAlias = Decision | CountDecision
+_NON_EMPTY = Report(frozenset({Strategy.NON_EMPTY_CONTENT}))
 
 
 def evaluation_instants(
@@ -113,7 +116,7 @@ def _decision(window: WindowSpec, timeline: Timeline) -> AnyDecision:
     report = window.report or DEFAULT_REPORT
     if isinstance(window, CountWindow):
         return CountDecision.of(window, report, timeline)
-    return Decision.of(window, report, timeline)
+    return Decision.of(window, report, timeline.shifted(offset_of(window)))
 
 
 def _next(decisions: Sequence[AnyDecision], after: Instant, upto: Instant) -> Instant | None:
@@ -155,10 +158,10 @@ def _end(
     for member in windows:
         if isinstance(member.window, CountWindow | LandmarkWindow):
             continue
-        newest = timelines[member.stream].latest(END)
-        holding = None if newest is None else last_holding(member.window, newest)
-        if holding is not None and holding[1] is not None:
-            empty_from = max(empty_from, holding[1] + 1)
+        timeline = timelines[member.stream].shifted(offset_of(member.window))
+        holding = Decision.of(member.window, _NON_EMPTY, timeline).previous(BEFORE_ALL, END)
+        if holding is not None:
+            empty_from = max(empty_from, holding + 1)
     final = _next([d for d in decisions if not decided_by_content(d.window)], empty_from - 1, END)
     if final is None:
         # Only content makes instants here, so they end by themselves.

@@ -37,16 +37,21 @@ class TimeWindow:
 
     Its instances are (o, c] with o = t0 + iβ, c = o + α, i ≥ 0. ``report`` is None where the query
     wrote no REPORT on this window (docs/model.md, "Instants and reports", says which windows then decide).
+    ``offset`` δ: at t it holds what lies in (o − δ, t − δ], where (o, t] is what it would hold without; its closes and
+    the beats of PERIODIC stay where they are. An element with timestamp x so enters at x + δ.
     """
 
     width: Milliseconds
     slide: Milliseconds
     origin: Instant
     report: Report | None = None
+    offset: Milliseconds = 0
 
     def __post_init__(self) -> None:
         if self.width <= 0 or self.slide <= 0:
             raise ValueError("a window's range and step must be longer than zero")
+        if self.offset < 0:
+            raise ValueError("a window's offset leads into the past")
 
     @property
     def first_close(self) -> Instant:
@@ -125,7 +130,7 @@ class CountWindow:
 
 
 IntervalWindow: TypeAlias = TimeWindow | NowWindow | LandmarkWindow
-"""Windows whose content at t is what lies in an interval (o, t]."""
+"""Windows whose content at t is what lies in an interval (o, t], or in one a constant time earlier."""
 
 WindowSpec: TypeAlias = IntervalWindow | CountWindow
 """All kinds of windows."""
@@ -160,6 +165,11 @@ class StreamWindow:
     def name(self) -> str | None:
         """The IRI of the named graph that has its content; None where only the default graph has."""
         return self.graph or self.also
+
+
+def offset_of(window: WindowSpec) -> Milliseconds:
+    """How long after its timestamp an element enters the window."""
+    return window.offset if isinstance(window, TimeWindow) else 0
 
 
 def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:

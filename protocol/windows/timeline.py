@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
-from protocol.time import Instant
+from protocol.time import Instant, Milliseconds
 from protocol.windows.counts import Counts
+from protocol.windows.spec import CountWindow, WindowSpec, offset_of
 
 _Instants: TypeAlias = "array[int]"
 END: Instant = 2**62
@@ -29,13 +30,15 @@ class Timeline:
     are never content. Kept are the distinct timestamps of on-time content, sorted (8 bytes each), and
     of late content only what can decide whether a window is empty. Every question costs O(log n).
 
-    ``counting``: keep ``counts`` as well, which count windows need.
+    ``counting``: keep ``counts`` as well, which count windows need. ``offsets``: those of the windows that end in
+    the past; each costs as much again (``shifted``).
 
     Not synchronised: the owner sees to it that nobody asks while it extends.
     """
 
-    def __init__(self, *, counting: bool = False) -> None:
+    def __init__(self, *, counting: bool = False, offsets: Collection[Milliseconds] = ()) -> None:
         self._counts = Counts() if counting else None
+        self._shifted = {offset: Timeline() for offset in offsets if offset}
         self._on_time: _Instants = array("q")
         # Late content as a staircase: entries and timestamps both strictly growing. An element below it
         # (another entered no later with a timestamp no smaller) never decides whether a window is empty.
@@ -45,6 +48,29 @@ class Timeline:
         self._last: Instant | None = None
         self._advanced: Instant | None = None
         self._ended = False
+
+    @classmethod
+    def of(cls, windows: Iterable[WindowSpec]) -> Timeline:
+        """An empty one, that keeps what these windows ask for."""
+        asking = list(windows)
+        counting = any(isinstance(window, CountWindow) for window in asking)
+        return cls(counting=counting, offsets={offset_of(window) for window in asking})
+
+    def serves(self, windows: Iterable[WindowSpec]) -> bool:
+        """Whether it keeps what these windows ask for."""
+        return all(
+            offset_of(window) in (0, *self._shifted) and (self.counting or not isinstance(window, CountWindow))
+            for window in windows
+        )
+
+    def shifted(self, offset: Milliseconds) -> Timeline:
+        """The same elements as windows with this offset see them: each so much later, itself for 0.
+
+        An element that comes late by less than that is on time there. Raises ValueError for an offset it does not keep.
+        """
+        if offset and offset not in self._shifted:
+            raise ValueError("the timeline of a stream with windows that end in the past has to be made for them")
+        return self._shifted[offset] if offset else self
 
     @property
     def first(self) -> Instant | None:
@@ -113,6 +139,8 @@ class Timeline:
         earliest, latest = min(entries), max(entries)
         self._first = earliest if self._first is None else min(self._first, earliest)
         self._last = latest if self._last is None else max(self._last, latest)
+        for offset, timeline in self._shifted.items():
+            timeline.extend([t + offset for t in times], seen, triples)
 
     def advance(self, watermark: Instant) -> None:
         """Take note of a watermark that no element brought about: said by the client, by the clock, or END.
@@ -136,6 +164,8 @@ class Timeline:
         del self._on_time[: bisect_left(self._on_time, before)]
         cut = bisect_left(self._late_times, before)
         del self._late_entries[:cut], self._late_times[:cut]
+        for offset, timeline in self._shifted.items():
+            timeline.forget(before + offset)
 
     def latest(self, upto: Instant) -> Instant | None:
         """The largest timestamp of the content that takes part at ``upto``; None if there is none."""

@@ -38,7 +38,7 @@ def contents(reader: LogReader, window: WindowSpec, instants: Sequence[Instant])
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
-    rows = reader.scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds))
+    rows = reader.scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds), instants[-1])
     return WindowContents(rows, "time", bounds)
 
 

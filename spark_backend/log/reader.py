@@ -189,12 +189,14 @@ class LogReader:
                 pa.concat_arrays([part.triples for part in found]),
             )
 
-    def scan(self, after: Instant, upto: Instant) -> pa.Table:
-        """The triples that an evaluation at ``upto`` finds in the window (after, upto].
+    def scan(self, after: Instant, upto: Instant, at: Instant | None = None) -> pa.Table:
+        """The triples that an evaluation at ``at`` (not before ``upto``, which it is if it is not given) finds in the
+        window (after, upto].
 
-        Rows in the columns of LOG with after < time <= upto and seen < upto, in no particular order;
+        Rows in the columns of LOG with after < time <= upto and seen < at, in no particular order;
         views of memory that later scans share, where that can be.
         """
+        at = upto if at is None else at
         with self._lock:
             self._lay_out()
             self._scans += 1
@@ -202,7 +204,7 @@ class LogReader:
             for run in self._runs:
                 if run.triples and run.latest > after and run.earliest <= upto:
                     run.used = self._scans
-                    found += run.slice(after, upto)
+                    found += run.slice(after, upto, at)
                     for damage in run.damage:
                         self._noted(damage)
             self.require_whole(after, upto)

@@ -33,7 +33,7 @@ class Retention:
         self.bytes = 0
         """Bytes in the sealed segments."""
         self.needed: Milliseconds = 0
-        """The widest window of the queries that read the stream (ms)."""
+        """How far back the windows of the queries that read the stream reach (ms)."""
         self.evaluated: Instant | None = None
         """The latest instant that all queries have evaluated; None if retention need not wait for them.
 

@@ -116,19 +116,19 @@ class Run:
             self.content = _sort(rows, late)
         return self.content
 
-    def slice(self, after: Instant, upto: Instant) -> list[pa.RecordBatch]:
-        """The rows with after < time <= upto and seen < upto, views where they are punctual."""
+    def slice(self, after: Instant, upto: Instant, at: Instant) -> list[pa.RecordBatch]:
+        """The rows with after < time <= upto (not after ``at``) and seen < at, views where they are punctual."""
         punctual, times, late, _ = self.load()
         found = []
         begin, end = bisect_right(times, after), bisect_right(times, upto)
         if begin < end:
-            # Punctual: seen < time <= upto.
+            # Punctual: seen < time <= upto <= at.
             found.append(punctual.slice(begin, end - begin))
         if late is not None:
             time = late["time"]
             wanted = pc.and_(
                 pc.and_(pc.greater(time, after), pc.less_equal(time, upto)),
-                pc.less(late["seen"], upto),
+                pc.less(late["seen"], at),
             )
             rows = late.filter(wanted)
             if rows.num_rows:

@@ -228,8 +228,10 @@ def _report(member: StreamWindow) -> str:
 def _describe(window: WindowSpec) -> list[str]:
     """What the window holds, and where its instants are."""
     match window:
-        case TimeWindow(width=width, slide=slide, origin=origin):
-            return [f"range {format_duration(width)}, step {format_duration(slide)}", _said("first opens at", origin)]
+        case TimeWindow(width=width, slide=slide, origin=origin, offset=offset):
+            earlier = f", all bounds {format_duration(offset)} earlier" if offset else ""
+            lengths = f"range {format_duration(width)}, step {format_duration(slide)}"
+            return [lengths + earlier, _said("first opens at", origin)]
         case NowWindow(origin=origin):
             held = ["the elements at the instant"]
         case LandmarkWindow(landmark=landmark, step=step, origin=origin):

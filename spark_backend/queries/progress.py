@@ -98,7 +98,7 @@ class QueryProgress:
         window = member.window
         match window:
             case TimeWindow():
-                return window.width
+                return window.width + window.offset
             case LandmarkWindow():
                 return max(place - window.opening, 0)
             case CountWindow():

@@ -11,7 +11,7 @@ from protocol.errors import NotFound, ProtocolError
 from protocol.time import BEFORE_ALL, LAST_INSTANT, Instant
 from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit
+from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 from protocol.windows.timeline import END, Timeline
 from spark_backend.evaluation.window_contents import rows_about
 from spark_backend.log.damage import Damage
@@ -30,23 +30,26 @@ class Timelines:
 
     def __init__(self, streams: Path) -> None:
         self._streams = streams
-        self._unread: dict[str, bool] = {}
-        """Logs that could not be read when they were last tried, and whether they are to be counted."""
+        self._asking: dict[str, list[WindowSpec]] = {}
+        """The windows over each log."""
+        self._unread: set[str] = set()
+        """Logs that could not be read when they were last tried."""
         self._readers: dict[str, LogReader] = {}
         self._timelines: dict[str, Timeline] = {}
         self._lock = threading.RLock()
 
     def follow(self, logs: Iterable[str], windows: Iterable[StreamWindow] = ()) -> None:
-        """Keep just these logs and those of the windows. Streams with a count window are counted."""
-        members = list(windows)
-        counted = {member.stream for member in members if isinstance(member.window, CountWindow)}
-        wanted = {*logs, *(member.stream for member in members)}
+        """Keep just these logs and those of the windows, and of each what its windows ask for."""
+        asking: dict[str, list[WindowSpec]] = {log: [] for log in logs}
+        for member in windows:
+            asking.setdefault(member.stream, []).append(member.window)
         with self._lock:
+            self._asking = asking
             for log, timeline in list(self._timelines.items()):
-                # Counted from the first element held on: a timeline that did not count is made again.
-                if log not in wanted or (log in counted and not timeline.counting):
+                # What is asked for first now is made from the first element held on.
+                if log not in asking or not timeline.serves(asking[log]):
                     del self._readers[log], self._timelines[log]
-            self._unread = {log: log in counted for log in wanted - set(self._readers)}
+            self._unread = set(asking) - set(self._readers)
             self._open_unread()
 
     def refresh(self) -> bool:
@@ -57,9 +60,8 @@ class Timelines:
                 try:
                     changed = self._catch_up(log) or changed
                 except (ProtocolError, OSError) as error:
-                    counting = self._timelines[log].counting
                     del self._readers[log], self._timelines[log]
-                    self._cannot_read(log, error, counting)
+                    self._cannot_read(log, error)
                     changed = True
             return changed
 
@@ -144,7 +146,7 @@ class Timelines:
         window = member.window
         match window:
             case TimeWindow():
-                return held + window.width
+                return held + window.width + window.offset
             case CountWindow():
                 with self._lock:
                     timeline = self._timelines.get(member.stream)
@@ -160,22 +162,22 @@ class Timelines:
 
     def _open_unread(self) -> bool:
         """Try the logs that could not be read so far. True if there are timelines more."""
-        tried, self._unread = self._unread, {}
-        for log, counting in tried.items():
+        tried, self._unread = self._unread, set()
+        for log in tried:
             try:
                 self._readers[log] = LogReader(self._streams / log)
-                self._timelines[log] = Timeline(counting=counting)
+                self._timelines[log] = Timeline.of(self._asking[log])
                 self._take(log)
             except (ProtocolError, OSError) as error:
                 self._readers.pop(log, None)
                 self._timelines.pop(log, None)
-                self._cannot_read(log, error, counting)
+                self._cannot_read(log, error)
         return len(self._unread) < len(tried)
 
-    def _cannot_read(self, log: str, error: ProtocolError | OSError, counting: bool) -> None:
+    def _cannot_read(self, log: str, error: ProtocolError | OSError) -> None:
         if not isinstance(error, NotFound):  # deleted since: its queries have nothing to wait for
             _LOGGER.debug("the stream log %s cannot be read now: %s", log, error)
-            self._unread[log] = counting
+            self._unread.add(log)
 
     def _catch_up(self, log: str) -> bool:
         if not self._readers[log].refresh():

@@ -23,7 +23,7 @@ from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 REPORT = Report(frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.PERIODIC}), 500)
 WINDOWS = (
     StreamWindow("s", TimeWindow(1000, 500, -1000, REPORT), "http://ex/w", True),
-    StreamWindow("t", TimeWindow(1000, 1000, 0), None, False),
+    StreamWindow("t", TimeWindow(1000, 1000, 0, offset=500), None, False),
     StreamWindow("t", CountWindow(5, Unit.ELEMENTS, 2, -7, REPORT), "http://ex/count", True),
     StreamWindow("t", NowWindow(), "http://ex/now", True),
     StreamWindow("t", LandmarkWindow(7, None, 7, None), "http://ex/landmark", True),

@@ -25,7 +25,7 @@ def _holds(strategy: str, window: Window, stream: OracleStream, t: int) -> bool:
         return window.beats(t)
     if strategy == NON_EMPTY:
         return bool(window.content(stream, t))
-    return any(e.time == t and e.triples and e.takes_part(t) and window.admits(e) for e in stream.elements)
+    return any(e.triples and e.takes_part(t) and window.entry(e) == t for e in stream.elements)
 
 
 def evaluation_instants(
@@ -34,8 +34,8 @@ def evaluation_instants(
     """ET of a query that started after ``start``, as far as its streams' watermarks have come.
 
     Every instant of the horizon is looked at. Of streams that have all ended, ET is up to the first of its
-    instants, no element being awaited any more, at which all windows are empty; what a watermark that was
-    said had closed before stays closed.
+    instants, no element being awaited any more, at which all windows are empty and stay so; what a watermark that
+    was said had closed before stays closed.
     """
     read = {window.stream: streams[window.stream] for window in windows}
     # If any window of the query carries REPORT, only windows that carry it decide.
@@ -48,19 +48,25 @@ def evaluation_instants(
         and any(element.takes_part(t) for element in elements)
     ]
     if all(stream.ended for stream in read.values()):
-        upto = _last(windows, read, instants)
+        upto = _last(windows, read, instants, horizon)
     else:
         reached = [stream.watermark for stream in read.values() if not stream.ended]
         upto = horizon[0] - 1 if None in reached else min(w for w in reached if w is not None)
     return [t for t in instants if t <= upto and (start is None or t > start)]
 
 
-def _last(windows: Sequence[Window], read: Mapping[str, OracleStream], instants: Sequence[int]) -> int:
+def _last(
+    windows: Sequence[Window], read: Mapping[str, OracleStream], instants: Sequence[int], horizon: tuple[int, int]
+) -> int:
     elements = [element for stream in read.values() for element in stream.elements]
     said = [stream.said for stream in read.values() if stream.said is not None]
+    forgetting = [(window, read[window.stream]) for window in windows if window.forgets]
+    # The last instant at which a window holds something.
+    held = next(
+        (t for t in range(horizon[1], horizon[0] - 1, -1) if any(w.content(stream, t) for w, stream in forgetting)),
+        horizon[0] - 1,
+    )
     for t in instants:
-        if all(e.takes_part(t) for e in elements) and not any(
-            w.forgets and w.content(read[w.stream], t) for w in windows
-        ):
+        if t > held and all(element.takes_part(t) for element in elements):
             return max([t, *said])
     return max(instants, default=0)

@@ -192,7 +192,7 @@ def _reach(window: Window) -> int:
     """How long after the last element something may still happen in a window."""
     match window:
         case TimeWindow():
-            return window.width + window.slide + 2 * window.period + max(0, window.origin)
+            return window.width + window.slide + window.offset + 2 * window.period + max(0, window.origin)
         case LandmarkWindow():
             return (window.step or 1) + window.period + max(0, window.landmark or 0)
         case CountWindow():

@@ -23,10 +23,13 @@ _NAMES = {"ms": "millisecond", "s": "second", "m": "minute", "h": "hour", "d": "
 _MS |= {f"{name}{end}": _MS[unit] for unit, name in _NAMES.items() for end in ("", "s")}
 _MS |= {"sec": 1000, "min": 60_000}
 _ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
-DURATION = r"(?:P[0-9DTHMS.]+|\d+\s*(?!STEP|SLIDE|TUMBLING|T0|REPORT|AS\b|ON_|NON_|PERIODIC)[a-z]*)"
+DURATION = r"(?:P[0-9DTHMS.]+|\d+\s*(?!STEP|SLIDE|TUMBLING|OFFSET|TO\b|T0|REPORT|AS\b|ON_|NON_|PERIODIC)[a-z]*)"
 _TIME = r"""(?:"[^"]*"(?:\^\^(?:<[^>]*>|[\w.-]*:[\w.-]*))?|-?[0-9][^\s\]]*)"""
 _SPECIFICATION = re.compile(
     rf"""(?: RANGE\s+(?P<width>(?!TRIPLES){DURATION}) (?:\s+(?:STEP|SLIDE)\s+(?P<slide>{DURATION}) | \s+TUMBLING)?
+         (?:\s+OFFSET\s+(?P<offset>{DURATION}))?
+       | FROM\s+NOW\s*-\s*(?P<begin>{DURATION}) \s+TO\s+NOW (?:\s*-\s*(?P<end>{DURATION}))?
+         (?:\s+(?:STEP|SLIDE)\s+(?P<of_now>{DURATION}))?
        | (?:RANGE\s+)?(?P<by>TRIPLES|ELEMENTS)\s+(?P<size>\d+) (?:\s+STEP\s+(?P<count_step>\d+))?
        | (?P<now>NOW)
        | (?P<landmark>LANDMARK) (?:\s+(?P<since>(?!STEP|T0|REPORT){_TIME}))? (?:\s+STEP\s+(?P<step>{DURATION}))? )
@@ -61,11 +64,13 @@ def window(text: str, stream: str, graph: str | None, *, pattern: bool) -> Windo
         raise ValueError(f"[{text}] is no window that the oracle knows")
     origin = None if found["origin"] is None else instant(found["origin"])
     made: Window
-    if found["width"]:
-        width = duration(found["width"])
+    if found["width"] or found["begin"]:
+        offset = duration(found["offset"] or found["end"] or "0")
+        width = duration(found["width"]) if found["width"] else duration(found["begin"]) - offset
         continuous = pattern and "TUMBLING" not in text.upper()
-        slide = duration(found["slide"]) if found["slide"] else 1 if continuous else width
-        made = TimeWindow(stream, graph, None, 0, width, slide, -width if origin is None else origin)
+        sliding = found["slide"] or found["of_now"]
+        slide = duration(sliding) if sliding else 1 if continuous else width
+        made = TimeWindow(stream, graph, None, 0, width, slide, -width if origin is None else origin, offset)
     elif found["by"]:
         step = int(found["count_step"] or 1)
         made = CountWindow(stream, graph, None, 0, int(found["size"]), found["by"].upper(), step, origin)

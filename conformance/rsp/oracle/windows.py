@@ -63,46 +63,57 @@ class Window(ABC):
         """The window in a query that starts there."""
         return self
 
-    def admits(self, element: Element) -> bool:
-        """Whether the element is in the window at its own timestamp."""
-        return True
+    def entry(self, element: Element) -> int | None:
+        """When the element enters the window, if it comes in time for that; None if it is never in it."""
+        return element.time
 
 
 @dataclass(frozen=True)
 class IntervalWindow(Window):
-    """A window that holds what is in an interval (o, t]."""
+    """A window that holds what is in an interval (o, t], or in one so much (``shift``) earlier."""
 
     @abstractmethod
     def opening(self, t: int) -> int:
         """The o of the present instance."""
 
+    @property
+    def shift(self) -> int:
+        return 0
+
     def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
-        opening = self.opening(t)
-        return (opening, t) if opening < t else (t, t)
+        opening = min(self.opening(t), t)
+        return opening - self.shift, t - self.shift
 
     def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
         return frozenset(self.timed(stream, t))
 
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
-        opening = self.opening(t)
-        there = [element for element in stream.elements if opening < element.time and element.takes_part(t)]
+        after, upto = self.bounds(stream, t)
+        there = [element for element in stream.elements if after < element.time <= upto and element.takes_part(t)]
         return _latest([(element.time, triple) for element in there for triple in element.triples])
 
-    def admits(self, element: Element) -> bool:
-        return element.time > self.opening(element.time)
+    def entry(self, element: Element) -> int | None:
+        entry = element.time + self.shift
+        return entry if entry > self.opening(entry) else None
 
 
 @dataclass(frozen=True)
 class TimeWindow(IntervalWindow):
-    """Definition 13: width α, slide β and t0, here ``origin``, in ms."""
+    """Definition 13: width α, slide β and t0, here ``origin``, in ms; ``offset``: all bounds so much earlier."""
 
     width: int = 1
     slide: int = 1
     origin: int = 0
+    offset: int = 0
 
     @property
     def written(self) -> str:
-        return f"RANGE {self.width} STEP {self.slide} T0 {self.origin}"
+        offset = f"OFFSET {self.offset} " if self.offset else ""
+        return f"RANGE {self.width} STEP {self.slide} {offset}T0 {self.origin}"
+
+    @property
+    def shift(self) -> int:
+        return self.offset
 
     def opening(self, t: int) -> int:
         """That of the oldest instance not closed before t: the least i ≥ 0 with t0 + iβ + α ≥ t."""

@@ -86,8 +86,9 @@ def windows(draw: st.DrawFn) -> Written:
                 st.tuples(st.sampled_from([" STEP ", " SLIDE "]), durations()).map(lambda s: (s[0] + s[1][0], s[1][1])),
             )
         )
-        body = f"RANGE {text}{slide_text}"
-        window = TimeWindow(width, slide, -width if origin is None else origin, report)
+        offset_text, offset = draw(st.just(("", 0)) | durations().map(lambda one: (f" OFFSET {one[0]}", one[1])))
+        body = f"RANGE {text}{slide_text}{offset_text}"
+        window = TimeWindow(width, slide, -width if origin is None else origin, report, offset)
     elif kind in ("TRIPLES", "ELEMENTS"):
         size, step = draw(st.integers(1, 99)), draw(st.none() | st.integers(1, 9))
         prefix = draw(st.sampled_from(["", "RANGE "])) if kind == "TRIPLES" else ""

@@ -18,6 +18,7 @@ from protocol.time import UNITS, format_instant
 from protocol.windows.spec import Report, Strategy, Unit
 
 NEW_YEAR = 1_767_225_600_000
+CLOSES = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))
 
 
 def read(text: str) -> WrittenWindow:
@@ -52,6 +53,25 @@ def read(text: str) -> WrittenWindow:
 )
 def test_a_range_and_a_step_are_read_in_every_way_to_write_them(text: str, width: int, slide: int | None) -> None:
     assert read(text) == WrittenTime(width, slide, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("[RANGE 10s STEP 2s OFFSET 1h]", WrittenTime(10_000, 2_000, offset=3_600_000)),
+        ("[range 10s offset 7]", WrittenTime(10_000, offset=7)),
+        ("[RANGE 10 OFFSET 5 T0 1 REPORT ON_WINDOW_CLOSE]", WrittenTime(10, None, 1, CLOSES, offset=5)),
+        ("[RANGE 10m TUMBLING OFFSET P7D]", WrittenTime(600_000, 600_000, offset=604_800_000)),
+        ("[RANGE 10s OFFSET 0s]", WrittenTime(10_000)),
+        ("[10s SLIDE 1s OFFSET 5s]", WrittenTime(10_000, 1_000, of_now=True, offset=5_000)),
+        ("[FROM NOW - 10m TO NOW - 5m STEP 1m]", WrittenTime(300_000, 60_000, of_now=True, offset=300_000)),
+        ("[FROM NOW-10s TO NOW-4s]", WrittenTime(6_000, of_now=True, offset=4_000)),
+        ("[FROM NOW - 10s TO NOW - 0s]", WrittenTime(10_000, of_now=True)),
+        ("[FROM NOW - 10s TO NOW OFFSET 4s]", WrittenTime(10_000, of_now=True, offset=4_000)),
+    ],
+)
+def test_a_window_that_ends_in_the_past_has_an_offset(text: str, window: WrittenTime) -> None:
+    assert read(text) == window
 
 
 @given(st.integers(1, 10_000), st.sampled_from(sorted(UNITS)), st.booleans(), st.booleans())
@@ -138,6 +158,13 @@ def test_windows_by_count_at_the_instant_and_from_a_landmark_on_are_read(text: s
         ("[ELEMENTS 5 STEP ¦0]", "write at least STEP 1"),
         ("[TRIPLES ¦1000000001]", "at most 1000000000"),
         ("[TRIPLES ¦" + "9" * 5000 + "]", "at most 1000000000"),
+        ("[TRIPLES 5 ¦OFFSET 5s]", "OFFSET shifts a time window into the past, and no other: write RANGE"),
+        ("[NOW ¦OFFSET 5s]", "OFFSET shifts a time window"),
+        ("[LANDMARK 0 STEP 1s ¦OFFSET 5s]", "OFFSET shifts a time window"),
+        ("[FROM NOW - 10m TO NOW - 5m ¦OFFSET 5s]", "leave OFFSET out"),
+        ("[FROM NOW - 10m TO NOW¦ - 10m]", "a window ends after it begins"),
+        ("[FROM NOW - ¦0s TO NOW]", "lasts no time"),
+        ("[RANGE 10s OFFSET ¦366000d]", "longer than 1000 years"),
         ("[¦LANDMARK 5 REPORT ON_WINDOW_CLOSE NON_EMPTY_CONTENT]", "a LANDMARK window without STEP never closes"),
     ],
 )
@@ -161,9 +188,12 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[RANGE 10 ¦fortnights]", "fortnights is no unit of time"),
         ("[RANGE 10¦STEP 5]", "STEP is no unit"),
         ('[RANGE ¦"10s"^^xsd:string]', "is no xsd:duration"),
-        ("[RANGE 10s ¦HOPPING 1s]", "expected STEP, SLIDE, SLIDING, TUMBLING, T0, REPORT or ]"),
+        ("[RANGE 10s ¦HOPPING 1s]", "expected STEP, SLIDE, SLIDING, TUMBLING, OFFSET, T0, REPORT or ]"),
         ("[RANGE 10s STEP ¦T0 1]", "expected a duration after STEP"),
-        ("[RANGE 10s STEP 5s ¦STEP 5s]", "expected T0, REPORT or ]"),
+        ("[RANGE 10s STEP 5s ¦STEP 5s]", "expected OFFSET, T0, REPORT or ]"),
+        ("[RANGE 10s OFFSET ¦]", "expected a duration after OFFSET"),
+        ("[RANGE 10s OFFSET 5s ¦STEP 5s]", "expected T0, REPORT or ]"),
+        ("[RANGE 10s T0 1 ¦OFFSET 5s]", "expected REPORT or ]"),
         ("[RANGE 10s T0 1 ¦STEP 5s]", "expected REPORT or ]"),
         ("[RANGE 10s T0 ¦]", "expected a time"),
         ("[RANGE 10s T0 ¦2026-01-01]", "is not a time"),

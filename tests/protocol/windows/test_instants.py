@@ -21,6 +21,7 @@ from protocol.windows.spec import (
     TimeWindow,
     Unit,
     WindowSpec,
+    offset_of,
 )
 from protocol.windows.timeline import END, Timeline
 
@@ -28,6 +29,7 @@ UNKNOWN = -1_000
 """The watermark before there is one."""
 LOWEST, HIGHEST = -80, 500
 """All instants the oracle looks at: beyond every end that the strategies below can produce."""
+LONGEST_OFFSET = 9
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Stream:
         self.said = watermark if self.said is None else max(self.said, watermark)
 
     def timeline(self, chunk: int = 100) -> Timeline:
-        timeline = Timeline(counting=True)
+        timeline = Timeline(counting=True, offsets=range(1, LONGEST_OFFSET + 1))
         for i in range(0, len(self.elements), chunk):
             part = self.elements[i : i + chunk]
             timeline.extend(*([e[k] for e in part] for k in range(3)))
@@ -61,7 +63,7 @@ Streams = dict[str, Stream]
 
 
 def content(window: WindowSpec, stream: Stream, e: int) -> list[tuple[int, int, int]]:
-    there = [(t, seen, n) for t, seen, n in stream.elements if n and t <= e and seen < e]
+    there = [(t, seen, n) for t, seen, n in stream.elements if n and t + offset_of(window) <= e and seen < e]
     match window:
         case TimeWindow():
             o = window.origin
@@ -73,7 +75,7 @@ def content(window: WindowSpec, stream: Stream, e: int) -> list[tuple[int, int, 
             o = LOWEST if window.landmark is None else window.landmark
         case CountWindow():
             return there  # whether it is empty is all that is asked
-    return [element for element in there if element[0] > o]
+    return [element for element in there if element[0] + offset_of(window) > o]
 
 
 def count(window: CountWindow, stream: Stream, e: int) -> int:
@@ -107,7 +109,7 @@ def holds(strategy: Strategy, window: WindowSpec, report: Report, stream: Stream
     inside = content(window, stream, e)
     if strategy is Strategy.NON_EMPTY_CONTENT:
         return bool(inside)
-    return any(t == e for t, _, _ in inside)
+    return any(t + offset_of(window) == e for t, _, _ in inside)
 
 
 def forgets(window: WindowSpec) -> bool:
@@ -133,8 +135,13 @@ def by_definition(windows: Sequence[StreamWindow], streams: Streams, *, ended: b
     if not ended:
         return found
     last = max(max(t, seen + 1) for t, seen, _ in elements)
+    held = [
+        e
+        for e in range(last, HIGHEST + 1)
+        if any(forgets(w.window) and content(w.window, streams[w.stream], e) for w in windows)
+    ]
     for e in found:
-        if e >= last and not any(forgets(w.window) and content(w.window, streams[w.stream], e) for w in windows):
+        if e >= last and e > max(held, default=LOWEST):
             closed = max([e, *(stream.said for stream in read if stream.said is not None)])
             return [earlier for earlier in found if earlier <= closed]
     return found
@@ -146,8 +153,13 @@ reports = st.builds(
 without_close = reports.filter(lambda report: Strategy.ON_WINDOW_CLOSE not in report.strategies)
 origins = st.none() | st.integers(-15, 15)
 time_windows = st.builds(
-    TimeWindow, st.integers(1, 12), st.integers(1, 12), st.integers(-15, 15), st.none() | reports
-)  # fmt: skip
+    TimeWindow,
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(-15, 15),
+    st.none() | reports,
+    st.just(0) | st.integers(0, LONGEST_OFFSET),
+)
 count_windows = st.builds(
     CountWindow, st.integers(1, 5), st.sampled_from(Unit), st.integers(1, 6), origins, st.none() | reports
 )
@@ -301,5 +313,5 @@ def test_the_order_of_arrival_within_the_allowed_lateness_changes_nothing(
     for t, n in times:
         shuffled.append(t, n)
     assert evaluation_instants(
-        windows, {"a": in_order.timeline(), "b": Timeline(counting=True)}, None, END, limit=None
-    ) == evaluation_instants(windows, {"a": shuffled.timeline(), "b": Timeline(counting=True)}, None, END, limit=None)
+        windows, {"a": in_order.timeline(), "b": Stream(0).timeline()}, None, END, limit=None
+    ) == evaluation_instants(windows, {"a": shuffled.timeline(), "b": Stream(0).timeline()}, None, END, limit=None)

@@ -130,6 +130,7 @@ def test_a_window_by_count_is_present_whenever_another_one_decides(stepped: Step
 
 def test_the_plan_says_what_the_windows_hold(stepped: SteppedBackend) -> None:
     for window, said in (
+        ("RANGE 1h STEP 5m OFFSET 7d", "range PT1H, step PT5M, all bounds PT168H earlier"),
         ("TRIPLES 5 STEP 2", "the last 5 triples, step 2"),
         ("NOW", "the elements at the instant"),
         ("LANDMARK 0 STEP 1s", "all since 1970-01-01T00:00:00Z, step PT1S"),
@@ -167,6 +168,27 @@ def test_retention_keeps_what_count_windows_and_landmarks_hold_and_counting_goes
         assert values(again) == {40_000: list(range(29, 41))}
     finally:
         again.close()
+
+
+def test_retention_keeps_what_a_window_of_the_past_reaches_back_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
+    stepped = SteppedBackend(tmp_path)
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+    stepped.register("q", query("RANGE 2s STEP 2s OFFSET 10s"))
+    for at in range(1, 41):
+        post(stepped, at * 1_000, at)
+        stepped.run()
+        stepped.backend._progress.say()
+    told = [notice for notice in stepped.notices if isinstance(notice, Evaluation)]
+    earlier = {n * 1_000: [n - 11, n - 10] for n in range(12, 40, 2)}
+    assert {one.instant: solutions(one.data) for one in told} == earlier
+    held = stepped.backend._streams.retained_from("s.1")
+    assert held is not None
+    assert 10_000 < held <= 38_000 - 12_000
+    assert stepped.backend.retained_from("q") == held + 12_000
+    stepped.close()
 
 
 def test_what_would_be_evaluated_after_the_year_9999_is_not(stepped: SteppedBackend) -> None:

@@ -11,7 +11,9 @@ from protocol.windows.spec import TimeWindow
 from spark_backend.evaluation.membership import instants_of_rows
 
 _rows = st.lists(st.tuples(st.integers(-20, 60), st.integers(-30, 70)), max_size=30)
-_windows = st.builds(TimeWindow, st.integers(1, 25), st.integers(1, 25), st.integers(-9, 9))
+_windows = st.builds(
+    TimeWindow, st.integers(1, 25), st.integers(1, 25), st.integers(-9, 9), st.none(), st.integers(0, 9)
+)
 _instants = st.lists(st.integers(-10, 70), min_size=1, max_size=12, unique=True).map(sorted)
 
 

@@ -118,9 +118,8 @@ origins = st.none() | st.integers(-3, 15)
 @st.composite
 def time_windows(draw: st.DrawFn, *common: *Common) -> Window:
     width = draw(st.integers(1, 12))
-    return TimeWindow(
-        *common, width, draw(st.integers(1, 14)), draw(st.sampled_from([-width, 0]) | st.integers(0, 15))
-    )  # fmt: skip
+    origin = draw(st.sampled_from([-width, 0]) | st.integers(0, 15))
+    return TimeWindow(*common, width, draw(st.integers(1, 14)), origin, draw(st.sampled_from([0, 0, 0, 1, 4, 13])))
 
 
 @st.composite

@@ -181,6 +181,7 @@ def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
     ("window", "reach"),
     [
         (TimeWindow(30, 10, 0, CLOSES), 30),
+        (TimeWindow(30, 10, 0, CLOSES, offset=100), 130),
         (NowWindow(), 0),
         (LandmarkWindow(5, None, None), 35),
         (LandmarkWindow(50, None, None), 0),
@@ -188,7 +189,16 @@ def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
         (CountWindow(2, Unit.ELEMENTS, 1), 21),
         (CountWindow(9, Unit.TRIPLES, 1), 31),
     ],
-    ids=["time", "now", "landmark", "a landmark to come", "no landmark", "the last two", "more than there are"],
+    ids=[
+        "time",
+        "time of the past",
+        "now",
+        "landmark",
+        "a landmark to come",
+        "no landmark",
+        "the last two",
+        "more than there are",
+    ],
 )
 def test_a_log_keeps_what_the_windows_over_it_reach_back_to(
     watched: Watched, window: WindowSpec, reach: Milliseconds

@@ -32,7 +32,7 @@ _triples = st.lists(
 )
 _requests = st.lists(st.lists(st.tuples(st.integers(0, 60), _triples), min_size=1, max_size=4), max_size=8)
 _windows = st.one_of(
-    st.builds(TimeWindow, st.integers(1, 25), st.integers(1, 25), st.integers(-9, 9)),
+    st.builds(TimeWindow, st.integers(1, 25), st.integers(1, 25), st.integers(-9, 9), st.none(), st.integers(0, 9)),
     st.builds(NowWindow),
     st.builds(LandmarkWindow, st.none() | st.integers(-5, 40), st.none(), st.none()),
     st.builds(CountWindow, st.integers(1, 9), st.sampled_from(Unit)),
