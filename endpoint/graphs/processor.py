@@ -24,6 +24,7 @@ from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.rdf_xml import write_rdf_xml
 from protocol.formats.xml_text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.grammar.one_shot import as_standard
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.guard import permitted_query, refuse_excess
@@ -154,16 +155,34 @@ class OxigraphProcessor(Processor):
         """
         if initBindings:
             raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
-        refuse_excess(strOrQuery)
-        text = permitted_query(strOrQuery, allow_fetch, base=base)
+        try:
+            return self._answered(strOrQuery, base, default_graphs, named_graphs, allow_fetch)
+        except SyntaxError:
+            standard = as_standard(strOrQuery, base)
+        try:
+            return self._answered(standard, base, default_graphs, named_graphs, allow_fetch)
+        except SyntaxError:
+            raise query_error(strOrQuery, base) from None
+
+    def _answered(
+        self,
+        query: str,
+        base: str | None,
+        default_graphs: Sequence[str],
+        named_graphs: Sequence[str],
+        allow_fetch: AllowList,
+    ) -> Mapping[str, Any]:
+        """As ``query``; SyntaxError for what Oxigraph does not read."""
+        refuse_excess(query)
+        text = permitted_query(query, allow_fetch, base=base)
         services = bool(allow_fetch) and "service" in text.casefold()
         default: list[DefaultName] = [ox.NamedNode(iri) for iri in default_graphs]
         named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
         if not default and not named:
             default, named = _from_clauses(text, base)
-        refuse_misreading(strOrQuery, base)
+        refuse_misreading(query, base)
         try:
-            text = corrected(text, lambda: self._named_graphs(strOrQuery, base, default, named))
+            text = corrected(text, lambda: self._named_graphs(query, base, default, named))
             if not default and not named:
                 answer = self._store.query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
                 return {"answer": answer, "services": services}
@@ -175,8 +194,6 @@ class OxigraphProcessor(Processor):
                 text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=CUSTOM_FUNCTIONS
             )
             return {"answer": answer, "services": services}
-        except SyntaxError:
-            raise query_error(strOrQuery, base) from None
         except (RuntimeError, OSError) as error:
             problem = _problem_of(error, services)
             if problem is None:

@@ -40,12 +40,13 @@ class Cursor:
     """A place among the tokens of a source. Raises UnsupportedFeature where these are too many.
 
     ``liberal``: the productions read what the authors of the dialects print and no grammar of SPARQL has, too
-    (docs/language.md, "Liberties of printed queries").
+    (docs/language.md, "Liberties of printed queries"), ``continuous``: of a query over streams.
     """
 
-    def __init__(self, source: Source, *, liberal: bool = False) -> None:
+    def __init__(self, source: Source, *, liberal: bool = False, continuous: bool = False) -> None:
         self.source = source
-        self.liberal = liberal
+        self.liberal = liberal or continuous
+        self.continuous = continuous
         self.tokens = list(islice(tokens(source.text), MOST_TOKENS + 1))
         self._index = 0
         self._open: list[Token] = []

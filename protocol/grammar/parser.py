@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -18,8 +19,19 @@ from protocol.grammar.streams import StreamClauses
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Node, Triples
 from protocol.grammar.warnings import warnings
-from protocol.language.algebra import BGP, Constant, Distinct, Pattern, Project, Query, Slice, TriplePattern, Variable
+from protocol.language.algebra import (
+    BGP,
+    Constant,
+    Distinct,
+    Pattern,
+    Project,
+    Query,
+    Slice,
+    TriplePattern,
+    Variable,
+)
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
+from protocol.language.sparql_text import WrittenQuery
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, TokenKind, tokens
@@ -54,7 +66,7 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
         return OneShotQuery(text)
     if not any(token.word in _STREAM_WORDS for token in islice(tokens(source.text), MOST_TOKENS)):
         return OneShotQuery(text)
-    cursor = Cursor(source, liberal=True)
+    cursor = Cursor(source, continuous=True)
     try:
         return QueryReader(cursor, base).continuous_query()
     except RecursionError:
@@ -73,6 +85,9 @@ class QueryReader:
         self._cursor = cursor
         self._namespaces = Namespaces(cursor.source, base)
         self._operator: Token | None = None
+        self._described: Pattern | None = None
+        self._resources: Sequence[Variable | Constant] = ()
+        """What DESCRIBE describes, and the pattern that binds it."""
         self._terms = Terms(cursor, self._namespaces)
         self._streams = StreamClauses(cursor, self._terms)
         self._groups = Groups(cursor, self._terms, self._streams, self._sub_select)
@@ -119,6 +134,19 @@ class QueryReader:
             registration=registration.resolved(self._namespaces) if registration else None,
         )
         return replace(query, warnings=warnings(query, cursor.source))
+
+    def one_shot_query(self) -> WrittenQuery:
+        """A query that reads no stream, as it is written."""
+        self._prologue()
+        self._dataset()
+        form = Form(self._cursor.token.word) if self._cursor.at(*Form) else None
+        query = self.query()
+        assert form is not None  # else query has raised
+        pattern = query.pattern if self._described is None else self._described
+        streams = self._streams
+        return WrittenQuery(
+            form, replace(query, pattern=pattern), streams.from_graphs, streams.from_named, self._resources
+        )
 
     def query(self) -> Query:
         """[2] Query, to the end of the text."""
@@ -223,8 +251,9 @@ class QueryReader:
             pattern = self._rest(solutions, None, outermost=True)
             resources = list(_projection(pattern)) if everything else resources
         else:
-            solutions.solutions(BGP(()), None)
-        query = described(pattern, tuple(dict.fromkeys(resources)))
+            self._described = solutions.solutions(BGP(()), None)
+        self._described, self._resources = pattern or self._described, tuple(dict.fromkeys(resources))
+        query = described(pattern, self._resources)
         return Query(query.pattern, query.variables, query.template, self._namespaces.base)
 
     def _rest(self, solutions: Solutions, selection: Selection | None, *, outermost: bool = False) -> Pattern:
@@ -234,7 +263,7 @@ class QueryReader:
         if not cursor.at_punctuation("{"):
             raise cursor.unexpected("FROM, WHERE or {" if outermost else "WHERE or {")
         pattern = self._groups.where()
-        if outermost:
+        if outermost and cursor.liberal:
             pattern = AggregateClauses(cursor, self._terms, self._groups.expressions).over(pattern)
         return solutions.solutions(pattern, selection)
 

@@ -210,7 +210,7 @@ class Matching:
                 anywhere = zero and isinstance(subject, Variable) and isinstance(object, Variable)
                 step = joined(self.patterns(inner, source, target))
                 nodes = self._nodes(source) if anywhere else None
-                return [Closure(subject, object, step, source, target, zero, many, nodes)]
+                return [Closure(subject, object, step, source, target, zero, many, nodes, path_text(path))]
 
     def _others(self, path: Negated, subject: PathEnd, object: PathEnd) -> Iterator[Pattern]:
         for predicates, one, other in ((path.forward, subject, object), (path.inverse, object, subject)):
@@ -229,6 +229,24 @@ class Matching:
         as_subject = TriplePattern(variable, fresh(), fresh())
         as_object = TriplePattern(fresh(), fresh(), variable)
         return Union(BGP((as_subject,)), BGP((as_object,)))
+
+
+def path_text(path: Path) -> str:
+    """The path in SPARQL, every operator of it in brackets."""
+    match path:
+        case Constant(text):
+            return text
+        case Inverse(inner):
+            return f"(^{path_text(inner)})"
+        case Sequence(parts):
+            return f"({'/'.join(map(path_text, parts))})"
+        case Alternative(parts):
+            return f"({'|'.join(map(path_text, parts))})"
+        case Repeated(inner, zero, many):
+            return f"({path_text(inner)}{'*' if zero and many else '+' if many else '?'})"
+        case Negated(forward, inverse):
+            found = [one.text for one in forward or ()] + [f"^{one.text}" for one in inverse or ()]
+            return f"(!({'|'.join(found)}))"
 
 
 def joined(patterns: list[Pattern]) -> Pattern:

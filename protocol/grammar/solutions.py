@@ -169,9 +169,9 @@ class Solutions:
     def _seen_by_having(
         self, items: Sequence[tuple[Variable, Expression | None]], visible: frozenset[Variable]
     ) -> frozenset[Variable]:
-        """The aliases of SELECT that HAVING sees: with liberties those that are not in scope otherwise."""
+        """The aliases of SELECT that HAVING sees: over streams those that are not in scope otherwise."""
         aliases = frozenset(variable for variable, expression in items if expression is not None)
-        return aliases - visible if self._cursor.liberal else frozenset()
+        return aliases - visible if self._cursor.continuous else frozenset()
 
     def _in_order(self, variables: frozenset[Variable]) -> tuple[Variable, ...]:
         """``SELECT *``: variables as they appear in the text."""

@@ -102,7 +102,7 @@ class Closure:
 
     ``step`` is the path once, a pattern from the variable ``source`` to the variable ``target``. ``zero``: also of
     length zero; ``many``: of any length. ``nodes`` has as ``source`` all nodes of the active graph, where a path of
-    length zero has a variable at either end; None elsewhere.
+    length zero has a variable at either end; None elsewhere. ``written`` is the path in SPARQL, if it was written.
     """
 
     subject: PathEnd
@@ -113,6 +113,7 @@ class Closure:
     zero: bool
     many: bool
     nodes: Pattern | None = None
+    written: str = field(default="", compare=False, repr=False)
 
     @property
     def variables(self) -> tuple[Variable, ...]:

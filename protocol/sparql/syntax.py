@@ -78,7 +78,7 @@ def query_error(text: str, base: str | None = None) -> ProtocolError:
     """The error, with its place, to answer with for a text that Oxigraph does not take for a query."""
     source = Source(text)
     fault = query_fault(source.text, base) or _escape(source)
-    return source.error(*_of_streams(source.text, fault), QuerySyntaxError)
+    return source.error(*fault, QuerySyntaxError)
 
 
 def update_error(text: str, base: str | None = None) -> ProtocolError:
@@ -274,19 +274,6 @@ def _misreading(text: str, base: str | None) -> Fault | None:
     # Where the text has no base, a relative IRI is a fault of its own.
     fault = _fault("".join([*pieces, text[done:]]), _query_parser(base or "urn:x:"), "query", base)
     return Fault(ONE_IRI, fault.offset) if fault and fault.offset in {token.start for token in perhaps} else None
-
-
-def _of_streams(text: str, fault: Fault) -> Fault:
-    """The fault, or instead of it what the text has of the language of streams, though it reads none."""
-    for token, following in pairwise(tokenize(text)) if len(text) <= _LONGEST else ():
-        if token.word == "TIMESTAMP" and following.text == "(":
-            detail = "timestamp() is the time of streamed triples, and this query reads no stream"
-        elif token.word == "AGGREGATE":
-            detail = "AGGREGATE belongs to queries over streams; without one there is GROUP BY"
-        else:
-            continue
-        return Fault(f"{detail}: add FROM STREAM <stream> [RANGE 10s]", token.start)
-    return fault
 
 
 def _escape(source: Source) -> Fault:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from protocol.language.algebra import Call, Constant, Expression, Variable
+from protocol.language.sparql_text import call_text
 
 _SHORT = 300
 """Sums of longer operands are written once: in a chain of sums each would be three times as long as the last."""
-_INFIX = frozenset({"=", "!=", "<", ">", "<=", ">=", "&&", "||", "+", "-", "*", "/"})
 
 
 def expression_text(expression: Expression, names: Mapping[Variable, str]) -> str:
@@ -31,14 +31,3 @@ def _sum_text(one: str, other: str) -> str:
     a dateTime plus a duration: what is an error to it is tried both ways round. Operands of ``-`` stay where they are.
     """
     return f"COALESCE(({one} + {other}), ({one} - (-({other}))), ({other} - (-({one}))))"
-
-
-def call_text(call: Call, arguments: list[str]) -> str:
-    """A call of these arguments, which are texts already."""
-    if call.name in ("IN", "NOT IN"):
-        return f"({arguments[0]} {call.name} ({', '.join(arguments[1:])}))"
-    if call.name in _INFIX and len(arguments) == 2:
-        return f"({arguments[0]} {call.name} {arguments[1]})"
-    if call.name in ("!", "-", "+"):
-        return f"({call.name}({arguments[0]}))"
-    return f"{call.name}({', '.join(arguments)})"

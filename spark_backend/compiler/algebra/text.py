@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from protocol.language import algebra as a
+from protocol.language.sparql_text import call_text
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.terms import XSD
-from spark_backend.compiler.algebra.sparql_text import call_text
 
 _STEP = "  "
 _LOCAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z|\Z")

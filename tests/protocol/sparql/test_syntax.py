@@ -115,24 +115,6 @@ def test_an_update_is_accepted_and_never_run(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("SELECT *\n{ ?s ?p 'timestamp(?x)' FILTER(¦timestamp(?s) > 5) }", "reads no stream: add FROM STREAM"),
-        (
-            "SELECT ?x ?n { ?x ?p ?y } # AGGREGATE\n¦aggregate { (?n, COUNT, {?x}) }",
-            "there is GROUP BY: add FROM STREAM",
-        ),
-    ],
-)
-def test_words_of_streams_in_a_query_that_reads_none_are_named_with_what_is_missing(text: str, said: str) -> None:
-    assert_marked(query_error(text.replace("¦", "")), text, said)
-
-
-def test_words_of_streams_in_names_and_strings_are_no_fault() -> None:
-    assert "FROM STREAM" not in query_error("SELECT *\n{ ?timestamp ?p 'AGGREGATE' ] }").detail
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "SELECT * { FILTER(?a¦<?b&&?c>?d) }",
