@@ -20,10 +20,12 @@ from protocol.windows.spec import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    Partition,
     Report,
     Strategy,
     StreamWindow,
     TimeWindow,
+    TriplePart,
     Unit,
     WindowSpec,
 )
@@ -61,6 +63,9 @@ def window_from_json(document: dict[str, Any]) -> WindowSpec:
         window["report"] = Report(frozenset(map(Strategy, report["strategies"])), report["period"])
     if "unit" in window:
         window["unit"] = Unit(window["unit"])
+    if window.get("partition") is not None:
+        key = window["partition"]
+        window["partition"] = Partition(tuple(map(TriplePart, key["parts"])), tuple(key["properties"]))
     return _KINDS[window.pop("kind")](**window)
 
 

@@ -52,8 +52,8 @@ class Declaration:
                 if slide is None:
                     slide = _CONTINUOUS_STEP if self.pattern else width
                 return TimeWindow(width, slide, -width if origin is None else origin, report, offset)
-            case WrittenCount(size=size, unit=unit, step=step, origin=origin):
-                return CountWindow(size, unit, step or 1, origin, report)
+            case WrittenCount(size=size, unit=unit, step=step, origin=origin, partition=partition):
+                return CountWindow(size, unit, step or 1, origin, report, partition)
             case WrittenNow(origin=origin):
                 return NowWindow(origin, report)
             case WrittenLandmark(landmark=landmark, step=step, origin=origin):

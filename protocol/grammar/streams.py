@@ -15,6 +15,7 @@ from protocol.grammar.window_spec import SpecificationReader, WrittenWindow
 from protocol.language.algebra import Constant, Graph, Pattern
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.tokens import Token, TokenKind
+from protocol.windows.spec import Partition, TriplePart
 
 BARE_WINDOWS = ("RANGE", "ELEMS")
 """What follows WINDOW where it is a window without brackets (Streaming SPARQL)."""
@@ -172,10 +173,27 @@ class StreamClauses:
             return written
         if not cursor.at_punctuation("["):
             raise cursor.unexpected("a window specification such as [RANGE 10s STEP 5s] after the stream's IRI")
-        reader = SpecificationReader(cursor.source, cursor.token.start)
+        reader = SpecificationReader(cursor.source, cursor.token.start, self._partition)
         written = reader.window()
         cursor.advance_to(reader.offset)
         return written
+
+    def _partition(self, offset: int) -> tuple[Partition, int]:
+        """The keys of ``PARTITION BY``, from right after PARTITION on, and the offset after them."""
+        cursor = self._cursor
+        cursor.advance_to(offset)
+        cursor.expect("BY", after="PARTITION")
+        parts: list[TriplePart] = []
+        properties: list[str] = []
+        while cursor.at(*TriplePart) or self._terms.at_iri:
+            if cursor.at(*TriplePart):
+                parts.append(TriplePart(cursor.advance().word))
+            else:
+                properties.append(self._terms.absolute(cursor.advance()))
+        if not parts and not properties:
+            wanted = "SUBJECT, PREDICATE, OBJECT or the IRI of a property after PARTITION BY"
+            raise cursor.error(f"expected {wanted}, found {cursor.token.shown}")
+        return Partition(tuple(sorted({*parts})), tuple(sorted({*properties}))), cursor.previous.end
 
     def _bare_window(self, keyword: Token) -> tuple[WrittenWindow, int]:
         """The window behind this WINDOW, and the offset after it."""

@@ -7,6 +7,7 @@ This part is read from the characters, not from SPARQL's tokens, which would cut
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import skip
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
-from protocol.windows.spec import Report, Strategy, Unit
+from protocol.windows.spec import Partition, Report, Strategy, Unit
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGITS = re.compile(r"[0-9]+")
@@ -29,7 +30,7 @@ _DATATYPE_NAMES = {
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 _STEP = ("STEP", "SLIDE", "SLIDING")
-_AFTER_DURATION = frozenset({*_STEP, "TUMBLING", "OFFSET", "TO", "T0", "REPORT", "AS", *Strategy})
+_AFTER_DURATION = frozenset({*_STEP, "TUMBLING", "OFFSET", "TO", "PARTITION", "T0", "REPORT", "AS", *Strategy})
 _AFTER_DURATION |= {"FIXED", "FROM", "WHERE", "SELECT", "CONSTRUCT", "ASK", "DESCRIBE"}
 _LONGEST: Milliseconds = 365_250 * 86_400_000
 _LARGEST = 10**9
@@ -60,6 +61,7 @@ class WrittenCount:
     step: int | None = None
     origin: Instant | None = None
     report: Report | None = None
+    partition: Partition | None = None
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,16 @@ class WrittenLandmark:
 WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLandmark
 
 
+KeyReader: TypeAlias = Callable[[int], tuple[Partition, int]]
+"""Reads what follows PARTITION, from an offset on, and says where it ends: IRIs are SPARQL's tokens."""
+
+
 class SpecificationReader:
     """Reads durations and window specifications from ``offset`` on; ``offset`` then is right after them."""
 
-    def __init__(self, source: Source, offset: int) -> None:
+    def __init__(self, source: Source, offset: int, keys: KeyReader | None = None) -> None:
         self.offset = offset
+        self._keys = keys
         self._source = source
         self._text = source.text
 
@@ -110,6 +117,10 @@ class SpecificationReader:
         written = self._body(kind)
         if self._word("OFFSET"):
             written = self._shifted(written)
+        if self._keys is not None and self._word("PARTITION"):
+            partition, self.offset = self._keys(self.offset)
+            if isinstance(written, WrittenCount):  # what lies in an interval does so whatever its key
+                written = replace(written, partition=partition)
         if self._word("T0"):
             written = replace(written, origin=self._time())
         if self._word("REPORT"):
@@ -201,7 +212,9 @@ class SpecificationReader:
                 self._word(kind)
                 self._skip()
                 landmark = None
-                if self._peek_word() not in ("STEP", "T0", "REPORT") and not self._text.startswith("]", self.offset):
+                if self._peek_word() not in ("STEP", "PARTITION", "T0", "REPORT") and not self._text.startswith(
+                    "]", self.offset
+                ):
                     landmark = self._time()
                 return WrittenLandmark(landmark, self.duration("STEP") if self._word("STEP") else None)
             case _:
@@ -370,7 +383,11 @@ class SpecificationReader:
                         wanted = [*_STEP, "TUMBLING", "OFFSET", *wanted]
                     case WrittenTime(offset=0):
                         wanted = ["OFFSET", *wanted]
-                    case WrittenCount(step=None) | WrittenLandmark(step=None):
+                    case WrittenCount(step=None, partition=None):
+                        wanted = ["STEP", "PARTITION BY", *wanted]
+                    case WrittenCount(partition=None):
+                        wanted = ["PARTITION BY", *wanted]
+                    case WrittenLandmark(step=None):
                         wanted = ["STEP", *wanted]
         return self._unexpected(f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification")
 

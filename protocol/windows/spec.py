@@ -103,6 +103,26 @@ class Unit(StrEnum):
     ELEMENTS = "ELEMENTS"
 
 
+class TriplePart(StrEnum):
+    """A part of a triple that a window may be partitioned by."""
+
+    SUBJECT = "SUBJECT"
+    PREDICATE = "PREDICATE"
+    OBJECT = "OBJECT"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """``PARTITION BY``: what the triples of one partition have in common (docs/model.md, "Partitioned windows").
+
+    The same ``parts``, and messages with the same set of values for each of the ``properties`` (IRIs): the objects
+    that the property has in the message, whatever their subjects.
+    """
+
+    parts: tuple[TriplePart, ...] = ()
+    properties: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class CountWindow:
     """``[TRIPLES n STEP k]``, ``[ELEMENTS n STEP k]``: the last n that take part at t (docs/model.md, "Windows").
@@ -116,6 +136,9 @@ class CountWindow:
     The window closes at each instant t at which the count of all that takes part at t, from the stream's beginning, is
     past a multiple of k that it was not past at t − 1 ms. ``origin`` (``T0``) is where PERIODIC counts from, as
     in ``NowWindow``: a count begins nowhere in time.
+
+    With a ``partition`` it holds the last n of each partition: each is a stream of its own, with the triples of its
+    key and the elements that have such. When the window closes is a matter of all that takes part.
     """
 
     size: int
@@ -123,6 +146,7 @@ class CountWindow:
     step: int = 1
     origin: Instant | None = None
     report: Report | None = None
+    partition: Partition | None = None
 
     def __post_init__(self) -> None:
         if self.size <= 0 or self.step <= 0:

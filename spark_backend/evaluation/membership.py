@@ -45,3 +45,14 @@ def instants_after(
         found = found[early]
         start = numpy.concatenate(([0], numpy.cumsum(numpy.bincount(row, minlength=len(seen)))))
     return pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), pa.array(found, pa.int64()))
+
+
+def instants_by_number(
+    rows: int, instants: Sequence[Instant], held: Sequence[npt.NDArray[numpy.int64]]
+) -> pa.ListArray:
+    """For each of so many rows, the instants that hold it. ``held``: the numbers of the rows that each one holds."""
+    row = numpy.concatenate(held)
+    instant = numpy.repeat(numpy.array(instants, numpy.int64), [len(numbers) for numbers in held])
+    start = numpy.concatenate(([0], numpy.cumsum(numpy.bincount(row, minlength=rows))))
+    order = numpy.argsort(row, kind="stable")
+    return pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), pa.array(instant[order], pa.int64()))

@@ -19,8 +19,8 @@ from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, WindowSpec
 from spark_backend.evaluation.large_contents import LARGE, without_repetitions
-from spark_backend.evaluation.membership import instants_of_rows
 from spark_backend.evaluation.occurrences import Occurrences, occurrences_at
+from spark_backend.evaluation.partitions import PartitionContents
 from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.log.reader import LogReader
 
@@ -46,6 +46,7 @@ class EvaluationTables:
         self._streams = streams
         self._statics = statics
         self._readers: dict[str, LogReader] = {}
+        self._partitions: dict[str, PartitionContents] = {}
         self._windows: OrderedDict[tuple[str, WindowSpec, tuple[Instant, ...], bool], str] = OrderedDict()
         self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
         self._members: OrderedDict[str, str] = OrderedDict()
@@ -66,7 +67,7 @@ class EvaluationTables:
             try:
                 reader.refresh()
             except (NotFound, Unavailable):
-                del self._readers[log]
+                del self._readers[log], self._partitions[log]
                 if log in self._occurrences:
                     self._occurrences.pop(log).drop()
 
@@ -91,6 +92,7 @@ class EvaluationTables:
         if log not in self._readers:
             self._readers[log] = LogReader(self._streams / log)
             self._readers[log].refresh()
+            self._partitions[log] = PartitionContents(self._readers[log])
         return self._readers[log]
 
     def instants(self, instants: tuple[Instant, ...]) -> str:
@@ -129,15 +131,15 @@ class EvaluationTables:
         if known is not None:
             self._windows.move_to_end(key)
             return known
-        content = contents(self.reader(log), window, instants)
+        content = contents(self.reader(log), window, instants, self._partitions[log])
         rows = content.rows
         name = self._fresh("window")
         if len(instants) == 1 and rows.num_rows >= LARGE and self._make_view(name, rows, instants[0], timed=timed):
             self._windows[key] = name
             self._drop_oldest(self._windows, _KEPT_WINDOWS)
             return name
-        if len(instants) > 1:
-            rows = rows.append_column("instants", instants_of_rows(rows, content.bounds, content.key))
+        if content.instants is not None:
+            rows = rows.append_column("instants", content.instants)
         self._connection.register("slice", rows)
         try:
             distinct = len(instants) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
@@ -209,7 +211,7 @@ class EvaluationTables:
 
     def rows_between(self, log: str, window: WindowSpec, instants: Sequence[Instant]) -> int:
         """How many rows the window's contents at these instants have together, about."""
-        return rows_about(self.reader(log), window, instants)
+        return rows_about(self.reader(log), window, instants, self._partitions[log])
 
     def static(self, table: str, file: str) -> None:
         """Make a static pattern's table the content of a file (columns g, s, p, o, k, n)."""

@@ -16,34 +16,49 @@ import pyarrow.compute as pc
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, Unit, WindowSpec
-from spark_backend.evaluation.membership import InstantBounds
+from spark_backend.evaluation.membership import InstantBounds, instants_by_number, instants_of_rows
+from spark_backend.evaluation.partitions import PartitionContents
 from spark_backend.log.reader import LogReader
 
 
 @dataclass(frozen=True)
 class WindowContents:
-    """``rows`` in the columns of LOG. Those of an instant: lower < ``key`` ≤ upper and seen < instant.
+    """``rows`` in the columns of LOG, and perhaps more; ``instants``: those at which each row is in the content.
 
-    ``bounds``: (instant, lower, upper) of each instant, ascending at both ends. ``key`` is a column of ``rows``. For
-    one instant ``rows`` are its content and nothing else.
+    For one instant ``rows`` are its content and nothing else, and ``instants`` are not said.
     """
 
     rows: pa.Table
-    key: str
-    bounds: Sequence[InstantBounds]
+    instants: pa.ListArray | None
 
 
-def contents(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> WindowContents:
-    """The window's contents at ascending instants."""
+def contents(
+    reader: LogReader, window: WindowSpec, instants: Sequence[Instant], partitions: PartitionContents | None = None
+) -> WindowContents:
+    """The window's contents at ascending instants. ``partitions``: what is known of those of partitioned windows."""
+    if isinstance(window, CountWindow) and window.partition is not None:
+        rows, held = (partitions or PartitionContents(reader)).at(window, instants)
+        if len(instants) == 1:
+            return WindowContents(rows.take(pa.array(held[0])), None)
+        return WindowContents(rows, instants_by_number(rows.num_rows, instants, held))
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
     rows = reader.scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds), instants[-1])
-    return WindowContents(rows, "time", bounds)
+    return _between(rows, bounds, "time")
 
 
-def rows_about(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> int:
+def _between(rows: pa.Table, bounds: Sequence[InstantBounds], key: str) -> WindowContents:
+    """Contents of rows with lower < ``key`` ≤ upper and seen < instant; bounds ascend at both ends."""
+    return WindowContents(rows, instants_of_rows(rows, bounds, key) if len(bounds) > 1 else None)
+
+
+def rows_about(
+    reader: LogReader, window: WindowSpec, instants: Sequence[Instant], partitions: PartitionContents | None = None
+) -> int:
     """How many rows the contents at ascending instants have together, about; no time window's are read for it."""
+    if isinstance(window, CountWindow) and window.partition is not None:
+        return (partitions or PartitionContents(reader)).about(window, instants)
     if isinstance(window, CountWindow):
         if window.unit is Unit.TRIPLES:
             return min(window.size, reader.triples_about(BEFORE_ALL, instants[-1])) * len(instants)
@@ -70,7 +85,7 @@ def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -
     places = np.arange(1, len(time) + 1)
     begin, end = bounds[0][1], bounds[-1][2]
     rows = rows.append_column("place", pa.array(places, pa.int64())).slice(begin, end - begin)
-    return WindowContents(rows, "place", bounds)
+    return _between(rows, bounds, "place")
 
 
 def bounds_of_last(

@@ -211,6 +211,29 @@ class LogReader:
             self._evict()
             return pa.Table.from_batches(found, LOG)
 
+    def entered(self, after: Instant, upto: Instant) -> pa.Table:
+        """The triples that take part first at an instant in (after, upto], late ones among them; otherwise as ``scan``.
+
+        The rows of an element are neighbours, in the log's order.
+        """
+        with self._lock:
+            self._lay_out()
+            self._scans += 1
+            found: list[pa.RecordBatch] = []
+            late = True
+            for run in reversed(self._runs):
+                if not run.triples or not ((late and run.late) or (run.latest > after and run.earliest <= upto)):
+                    continue
+                run.used = self._scans
+                found += run.entered(after, upto)
+                for damage in run.damage:
+                    self._noted(damage)
+                # Watermarks do not go back: in older runs nothing met a later one.
+                late = late and not run.met_before(after)
+            self.require_whole(BEFORE_ALL, upto)
+            self._evict()
+            return pa.Table.from_batches(found, LOG)
+
     def stretches(self, after: Instant, upto: Instant) -> list[Stretch]:
         """Where the triples with after < time <= upto are, in the log's order; each may have others besides.
 

@@ -135,6 +135,21 @@ class Run:
                 found.append(rows)
         return found
 
+    def entered(self, after: Instant, upto: Instant) -> list[pa.RecordBatch]:
+        """The rows whose first instant, the greater one of time and ``seen`` + 1, is in (after, upto]."""
+        punctual, times, late, _ = self.load()
+        begin, end = bisect_right(times, after), bisect_right(times, upto)
+        found = [punctual.slice(begin, end - begin)] if begin < end else []
+        if late is not None:
+            rows = late.filter(pc.and_(pc.greater_equal(late["seen"], after), pc.less(late["seen"], upto)))
+            found += [rows] if rows.num_rows else []
+        return found
+
+    def met_before(self, watermark: Instant) -> bool:
+        """Whether a late element in it met a watermark below this one."""
+        late = self.load().late
+        return late is not None and late.num_rows > 0 and late["seen"][0].as_py() < watermark
+
 
 def _sort(rows: pa.RecordBatch, late: pa.RecordBatch | None) -> Content:
     times = _times(rows)

@@ -15,6 +15,7 @@ from protocol.windows.spec import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    Partition,
     StreamWindow,
     TimeWindow,
     WindowSpec,
@@ -237,9 +238,14 @@ def _describe(window: WindowSpec) -> list[str]:
         case LandmarkWindow(landmark=landmark, step=step, origin=origin):
             since = "all since the first element" if landmark is None else _said("all since", landmark)
             held = [since if step is None else f"{since}, step {format_duration(step)}"]
-        case CountWindow(size=size, unit=unit, step=step, origin=origin):
-            held = [f"the last {size} {unit.lower()}, step {step}"]
+        case CountWindow(size=size, unit=unit, step=step, origin=origin, partition=partition):
+            of_each = "" if partition is None else f" of each {_key(partition)}"
+            held = [f"the last {size} {unit.lower()}{of_each}, step {step}"]
     return held if origin is None else [*held, _said("steps from", origin)]
+
+
+def _key(partition: Partition) -> str:
+    return " and ".join([*(part.lower() for part in partition.parts), *(f"<{iri}>" for iri in partition.properties)])
 
 
 def _said(what: str, instant: Instant) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from protocol.errors import Unavailable
 from protocol.evaluations import Ended, Notice, Progress
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
-from protocol.windows.spec import CountWindow, LandmarkWindow, StreamWindow, TimeWindow
+from protocol.windows.spec import CountWindow, LandmarkWindow, Partition, StreamWindow, TimeWindow
 from protocol.windows.timeline import END
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -101,6 +101,9 @@ class QueryProgress:
                 return window.width + window.offset
             case LandmarkWindow():
                 return max(place - window.opening, 0)
+            case CountWindow(partition=Partition()):
+                # A key that has long been silent still has its last elements.
+                return place - BEFORE_ALL
             case CountWindow():
                 return place - min(self._timelines.bounds(member, place)[0], place)
             case _:

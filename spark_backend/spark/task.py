@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from protocol.windows.spec import CountWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.registry import PreparedQuery
@@ -92,7 +93,12 @@ def _evaluator(root: str, sites: SiteChoice, lane: Lane, budget: Budget) -> Any:
 
 
 def has_translation(query: PreparedQuery) -> bool:
-    """Whether Spark SQL can give the answers of a query that it was not forced to."""
+    """Whether Spark SQL can give the answers of a query that it was not forced to.
+
+    What a partitioned window holds follows from what it held before, which a process that stays remembers.
+    """
+    if any(isinstance(w.window, CountWindow) and w.window.partition is not None for w in query.windows):
+        return False
     # Few evaluations are for Spark SQL: the others' tasks need not import what translates.
     from spark_backend.spark_sql.translation.plans import refusal
 

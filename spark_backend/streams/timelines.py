@@ -19,6 +19,9 @@ from spark_backend.log.format.frame import Gap, walk
 from spark_backend.log.format.segment import mapped, segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
 
+_ALL = 2**62
+"""More than any stream has."""
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -129,25 +132,30 @@ class Timelines:
             return instant, [rows_about(self._readers[m.stream], m.window, (instant,)) for m in windows]
 
     def bounds(self, member: StreamWindow, t: Instant) -> tuple[Instant, Instant]:
-        """(after, upto] of a window's content at t: of a count window from just before the oldest in it."""
+        """(after, upto] of a window's content at t: of a count window from just before the oldest in it.
+
+        Of a partitioned one from just before the oldest that takes part: that may be the last of its key.
+        """
         window = member.window
         if not isinstance(window, CountWindow):
             return content_bounds(window, t)
+        size = window.size if window.partition is None else _ALL
         with self._lock:
             timeline = self._timelines.get(member.stream)
-            oldest = None if timeline is None else timeline.counts.oldest(window.unit, window.size, t)
+            oldest = None if timeline is None else timeline.counts.oldest(window.unit, size, t)
         return (t if oldest is None else oldest - 1), t
 
     def complete_from(self, member: StreamWindow, held: Instant) -> Instant:
         """After this instant the window's content is all held, where the log holds what is after ``held``.
 
-        A LANDMARK keeps its stream from being taken; what was gone before it was registered is in no content.
+        A LANDMARK and a partitioned window keep their stream from being taken; what was gone before they were
+        registered is in no content.
         """
         window = member.window
         match window:
             case TimeWindow():
                 return held + window.width + window.offset
-            case CountWindow():
+            case CountWindow(partition=None):
                 with self._lock:
                     timeline = self._timelines.get(member.stream)
                     if timeline is None or timeline.last is None:

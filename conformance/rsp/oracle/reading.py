@@ -73,7 +73,7 @@ def read_query(text: str, base: str) -> ReadQuery:
             continue
         stream = full(clause["on"] or clause["stream"])
         graph = full(clause["window"]) if clause["window"] else stream if clause["named"] else None
-        written.append((window(clause["w_spec"] or clause["s_spec"], stream, graph, pattern=False), False))
+        written.append((window(clause["w_spec"] or clause["s_spec"], stream, graph, pattern=False, full=full), False))
     declared = [one.graph for one, _ in written if one.graph is not None]
     text = _FROM.sub("", text)
     patterns = 0
@@ -82,7 +82,7 @@ def read_query(text: str, base: str) -> ReadQuery:
         nonlocal patterns
         graph = f"urn:x-oracle:pattern:{patterns}"
         patterns += 1
-        made = window(clause[2], full(clause[1]), graph, pattern=True)
+        made = window(clause[2], full(clause[1]), graph, pattern=True, full=full)
         written.append((made, not steps_as_written(clause[2])))
         return f"GRAPH <{graph}> {{"
 

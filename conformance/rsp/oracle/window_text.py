@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +24,10 @@ _NAMES = {"ms": "millisecond", "s": "second", "m": "minute", "h": "hour", "d": "
 _MS |= {f"{name}{end}": _MS[unit] for unit, name in _NAMES.items() for end in ("", "s")}
 _MS |= {"sec": 1000, "min": 60_000}
 _ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
-DURATION = r"(?:P[0-9DTHMS.]+|\d+\s*(?!STEP|SLIDE|TUMBLING|OFFSET|TO\b|T0|REPORT|AS\b|ON_|NON_|PERIODIC)[a-z]*)"
+DURATION = (
+    r"(?:P[0-9DTHMS.]+"
+    r"|\d+\s*(?!STEP|SLIDE|TUMBLING|OFFSET|PARTITION|TO\b|T0|REPORT|AS\b|ON_|NON_|PERIODIC)[a-z]*)"
+)
 _TIME = r"""(?:"[^"]*"(?:\^\^(?:<[^>]*>|[\w.-]*:[\w.-]*))?|-?[0-9][^\s\]]*)"""
 _SPECIFICATION = re.compile(
     rf"""(?: RANGE\s+(?P<width>(?!TRIPLES){DURATION}) (?:\s+(?:STEP|SLIDE)\s+(?P<slide>{DURATION}) | \s+TUMBLING)?
@@ -32,7 +36,9 @@ _SPECIFICATION = re.compile(
          (?:\s+(?:STEP|SLIDE)\s+(?P<of_now>{DURATION}))?
        | (?:RANGE\s+)?(?P<by>TRIPLES|ELEMENTS)\s+(?P<size>\d+) (?:\s+STEP\s+(?P<count_step>\d+))?
        | (?P<now>NOW)
-       | (?P<landmark>LANDMARK) (?:\s+(?P<since>(?!STEP|T0|REPORT){_TIME}))? (?:\s+STEP\s+(?P<step>{DURATION}))? )
+       | (?P<landmark>LANDMARK) (?:\s+(?P<since>(?!STEP|PARTITION|T0|REPORT){_TIME}))?
+         (?:\s+STEP\s+(?P<step>{DURATION}))? )
+       (?:\s+PARTITION\s+BY(?P<keys>(?:\s+(?!T0\b|REPORT\b)[^\s\]]+)+))?
        (?:\s+T0\s+(?P<origin>{_TIME}))? (?:\s+REPORT\s+(?P<report>.+))?""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
@@ -57,8 +63,13 @@ def instant(text: str) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def window(text: str, stream: str, graph: str | None, *, pattern: bool) -> Window:
-    """The window of a specification without its brackets. ``pattern``: it is that of a graph pattern (CQELS)."""
+def window(
+    text: str, stream: str, graph: str | None, *, pattern: bool, full: Callable[[str], str] = lambda iri: iri[1:-1]
+) -> Window:
+    """The window of a specification without its brackets. ``pattern``: it is that of a graph pattern (CQELS).
+
+    ``full``: the IRI that one in brackets or a prefixed name stands for.
+    """
     found = _SPECIFICATION.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"[{text}] is no window that the oracle knows")
@@ -73,7 +84,9 @@ def window(text: str, stream: str, graph: str | None, *, pattern: bool) -> Windo
         made = TimeWindow(stream, graph, None, 0, width, slide, -width if origin is None else origin, offset)
     elif found["by"]:
         step = int(found["count_step"] or 1)
-        made = CountWindow(stream, graph, None, 0, int(found["size"]), found["by"].upper(), step, origin)
+        words = (found["keys"] or "").split()
+        keys = tuple(word.upper() if re.match(r"\w+$", word) else f"<{full(word)}>" for word in words)
+        made = CountWindow(stream, graph, None, 0, int(found["size"]), found["by"].upper(), step, origin, keys)
     elif found["now"]:
         made = NowWindow(stream, graph, None, 0, origin)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from conformance.rsp.oracle.elements import Element, OracleStream, Triple
@@ -216,10 +217,14 @@ class CountWindow(Window):
     by: str = "TRIPLES"
     step: int = 1
     origin: int | None = None
+    partition: tuple[str, ...] = ()
+    """The keys of PARTITION BY: SUBJECT, PREDICATE, OBJECT or properties in N-Triples."""
 
     @property
     def written(self) -> str:
-        return f"{self.by} {self.size} STEP {self.step}" + ("" if self.origin is None else f" T0 {self.origin}")
+        words = [f"{self.by} {self.size} STEP {self.step}"]
+        words += ["PARTITION BY", *self.partition] if self.partition else []
+        return " ".join([*words, *([] if self.origin is None else [f"T0 {self.origin}"])])
 
     @property
     def forgets(self) -> bool:
@@ -229,24 +234,44 @@ class CountWindow(Window):
         return frozenset(self.timed(stream, t))
 
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
-        last = self._items(stream, t)[-self.size :]
+        last = [item for part in self._parts(stream) for item in self._items(part, t)[-self.size :]]
         return _latest([(time, triple) for time, triples in last for triple in triples])
 
     def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
-        last = self._items(stream, t)[-self.size :]
+        items = self._items(stream.elements, t)
+        last = items if self.partition else items[-self.size :]
         return (last[0][0] - 1, t) if last else (t, t)
 
     def closes(self, stream: OracleStream, t: int) -> bool:
-        """Whether the count passes a multiple of the step at t."""
-        now, before = len(self._items(stream, t)), len(self._items(stream, t - 1))
+        """Whether the count passes a multiple of the step at t, of all whatever their key."""
+        now, before = len(self._items(stream.elements, t)), len(self._items(stream.elements, t - 1))
         return any(count % self.step == 0 for count in range(before + 1, now + 1))
 
     def beats(self, t: int) -> bool:
         return _steps(self.origin, self.period, t)
 
-    def _items(self, stream: OracleStream, t: int) -> list[tuple[int, tuple[Triple, ...]]]:
+    def _items(self, elements: Sequence[Element], t: int) -> list[tuple[int, tuple[Triple, ...]]]:
         """What takes part at t in its order: elements, or the triples of each in the order they were sent."""
-        there = sorted((e for e in stream.elements if e.triples and e.takes_part(t)), key=lambda e: e.time)
+        there = sorted((e for e in elements if e.triples and e.takes_part(t)), key=lambda e: e.time)
         if self.by == "ELEMENTS":
             return [(e.time, e.triples) for e in there]
         return [(e.time, (triple,)) for e in there for triple in e.triples]
+
+    def _parts(self, stream: OracleStream) -> list[list[Element]]:
+        """The streams of all keys: the elements that have triples of the key, with just these."""
+        if not self.partition:
+            return [stream.elements]
+        parts: dict[tuple[object, ...], list[Element]] = {}
+        for element in stream.elements:
+            of_key: dict[tuple[object, ...], list[Triple]] = {}
+            for triple in element.triples:
+                of_key.setdefault(tuple(_key(word, triple, element) for word in self.partition), []).append(triple)
+            for key, triples in of_key.items():
+                parts.setdefault(key, []).append(replace(element, triples=tuple(triples)))
+        return list(parts.values())
+
+
+def _key(word: str, triple: Triple, element: Element) -> object:
+    """What a word of PARTITION BY looks at: a part of the triple, or the values of a property in the message."""
+    parts = ("SUBJECT", "PREDICATE", "OBJECT")
+    return triple[parts.index(word)] if word in parts else frozenset(o for _, p, o in element.triples if p == word)

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, WindowSpec
-from spark_backend.evaluation.membership import InstantBounds, instants_after, instants_of_rows
+from spark_backend.evaluation.membership import InstantBounds, instants_after, instants_by_number, instants_of_rows
+from spark_backend.evaluation.partitions import PartitionContents
 from spark_backend.evaluation.window_contents import bounds_of_last
 from spark_backend.log.reader import LogReader, Stretch
 
@@ -65,8 +66,36 @@ class CountCut:
         return instants_after(instants, np.searchsorted(instants, time, side="left"), reached, seen)
 
 
+@dataclass(frozen=True)
+class PartitionCut:
+    """Of a partitioned window: elements and the triples of these that it ever holds, ascending, and when it does.
+
+    ``triples_at_most`` is more than any of them has.
+    """
+
+    element: npt.NDArray[np.int64]
+    triple: npt.NDArray[np.int64]
+    instants: pa.ListArray
+    triples_at_most: int
+
+    def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
+        element = rows["element"].to_numpy()
+        triple = np.minimum(_places_in_element(element), self.triples_at_most - 1)
+        known, wanted = self._ranks(self.element, self.triple), self._ranks(element, triple)
+        place = np.searchsorted(known, wanted)
+        found = np.append(known, -1)[place] == wanted
+        # The last list is that of rows that are never held.
+        never = pa.array([[]], self.instants.type)
+        return pa.concat_arrays([self.instants, never]).take(pa.array(np.where(found, place, len(known))))
+
+    def _ranks(self, element: npt.NDArray[np.int64], triple: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return element * self.triples_at_most + triple
+
+
 def cut_of(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:
     """Where in the log the window's contents at ascending instants are, and how to tell them there."""
+    if isinstance(window, CountWindow) and window.partition is not None:
+        return _last_of_each(reader, window, instants)
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = tuple((instant, *content_bounds(window, instant)) for instant in instants)
@@ -91,6 +120,17 @@ def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -
         for _, lower, _ in bounds_of_last(time, seen, element, window, instants)
     ]
     return stretches, CountCut(tuple(instants), tuple(first))
+
+
+def _last_of_each(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:
+    rows, held = PartitionContents(reader).at(window, instants)
+    time, element, triple = (rows[name].to_numpy() for name in ("time", "element", "triple"))
+    order = np.lexsort((triple, element))
+    found = instants_by_number(rows.num_rows, instants, held).take(pa.array(order))
+    after = int(time.min()) - 1 if len(time) else instants[-1]
+    # The first triple that is not held has a place of its own.
+    most = int(triple.max()) + 2 if len(triple) else 1
+    return reader.stretches(after, instants[-1]), PartitionCut(element[order], triple[order], found, most)
 
 
 def _places(rows: pa.RecordBatch, after: Instant, upto: Instant) -> npt.NDArray[np.int64]:

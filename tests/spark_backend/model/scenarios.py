@@ -112,6 +112,9 @@ def windows_over(draw: st.DrawFn, streams: Sequence[str], named: bool) -> tuple[
 
 Common = tuple[str, str | None, frozenset[str] | None, int]
 """A window's stream, graph, strategies and period."""
+partitions = st.just(()) | st.sampled_from(
+    [("SUBJECT",), ("PREDICATE",), ("OBJECT", "SUBJECT"), (VALUE,), (KNOWS, VALUE), ("SUBJECT", KNOWS)]
+)
 origins = st.none() | st.integers(-3, 15)
 
 
@@ -125,7 +128,8 @@ def time_windows(draw: st.DrawFn, *common: *Common) -> Window:
 @st.composite
 def count_windows(draw: st.DrawFn, *common: *Common) -> Window:
     by = draw(st.sampled_from(["TRIPLES", "ELEMENTS"]))
-    return CountWindow(*common, draw(st.integers(1, 6)), by, draw(st.sampled_from([1, 1, 2, 3, 5])), draw(origins))
+    step, origin, keys = draw(st.sampled_from([1, 1, 2, 3, 5])), draw(origins), draw(partitions)
+    return CountWindow(*common, draw(st.integers(1, 6)), by, step, origin, keys)
 
 
 @st.composite

@@ -16,10 +16,12 @@ from protocol.windows.spec import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    Partition,
     Report,
     Strategy,
     StreamWindow,
     TimeWindow,
+    TriplePart,
     Unit,
     WindowSpec,
 )
@@ -188,6 +190,7 @@ def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
         (LandmarkWindow(None, None, None), 40 - BEFORE_ALL),
         (CountWindow(2, Unit.ELEMENTS, 1), 21),
         (CountWindow(9, Unit.TRIPLES, 1), 31),
+        (CountWindow(1, Unit.ELEMENTS, partition=Partition((TriplePart.SUBJECT,))), 40 - BEFORE_ALL),
     ],
     ids=[
         "time",
@@ -198,6 +201,7 @@ def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
         "no landmark",
         "the last two",
         "more than there are",
+        "the last of each key",
     ],
 )
 def test_a_log_keeps_what_the_windows_over_it_reach_back_to(

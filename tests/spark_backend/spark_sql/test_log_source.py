@@ -14,7 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import NotFound
-from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, TimeWindow, Unit, WindowSpec
+from protocol.windows.spec import (
+    CountWindow,
+    LandmarkWindow,
+    NowWindow,
+    Partition,
+    TimeWindow,
+    TriplePart,
+    Unit,
+    WindowSpec,
+)
 from spark_backend.evaluation.window_contents import contents
 from spark_backend.log import run
 from spark_backend.log.reader import LogReader
@@ -31,11 +40,16 @@ _triples = st.lists(
     st.tuples(_terms, _terms, st.sampled_from([f'"{n}"^^<{XSD}integer>' for n in range(3)])), max_size=4
 )
 _requests = st.lists(st.lists(st.tuples(st.integers(0, 60), _triples), min_size=1, max_size=4), max_size=8)
+_partitions = st.none() | st.builds(
+    Partition,
+    st.sampled_from([(), (TriplePart.SUBJECT,), (TriplePart.PREDICATE, TriplePart.OBJECT)]),
+    st.sampled_from([(), ("http://ex/a",), ("http://ex/b", "http://ex/c")]),
+).filter(lambda partition: partition != Partition())
 _windows = st.one_of(
     st.builds(TimeWindow, st.integers(1, 25), st.integers(1, 25), st.integers(-9, 9), st.none(), st.integers(0, 9)),
     st.builds(NowWindow),
     st.builds(LandmarkWindow, st.none() | st.integers(-5, 40), st.none(), st.none()),
-    st.builds(CountWindow, st.integers(1, 9), st.sampled_from(Unit)),
+    st.builds(CountWindow, st.integers(1, 9), st.sampled_from(Unit), partition=_partitions),
 )
 _instants = st.lists(st.integers(-10, 70), min_size=1, max_size=6, unique=True).map(sorted)
 _some = st.dictionaries(st.sampled_from(["s", "p"]), st.lists(_terms, max_size=2), max_size=2)
