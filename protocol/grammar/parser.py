@@ -10,7 +10,6 @@ from itertools import islice
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
-from protocol.grammar.describe import described
 from protocol.grammar.dialects import contradicting, graphs_beside, reports, stream_window
 from protocol.grammar.groups import Groups
 from protocol.grammar.registration import WrittenRegistration, read_registration
@@ -30,6 +29,7 @@ from protocol.language.algebra import (
     TriplePattern,
     Variable,
 )
+from protocol.language.describe import described
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.language.sparql_text import WrittenQuery
 from protocol.sparql.iris import Namespaces
