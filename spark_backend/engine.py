@@ -155,6 +155,7 @@ class SparkBackend:
         since: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
+        query = replace(query, windows=self._streams.with_only_stream(query.windows))
         windows = self._streams.bound(query.windows)
         plan = self._compile(query, windows)
         if self._sites.forced is Site.SPARK:

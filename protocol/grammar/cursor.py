@@ -23,6 +23,7 @@ MOST_OPERATIONS = 2000
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _NEWER = ("<<", "{|")
 _IN_GROUP = "inside a group, as in WHERE { … }"
+_BETWEEN_EVENTS = "between the groups of an event pattern, as in STREAM <stream> { … } %s { … }"
 _PLACES = {
     **dict.fromkeys(("RSTREAM", "ISTREAM", "DSTREAM"), "right after the SELECT or CONSTRUCT of the outermost query"),
     "REGISTER": "once, before the query: REGISTER QUERY name AS SELECT …",
@@ -30,6 +31,7 @@ _PLACES = {
     "AGGREGATE": "right after the WHERE of the outermost query, before ORDER BY and the like",
     "WINDOW": _IN_GROUP,
     "STREAM": _IN_GROUP,
+    **{word: _BETWEEN_EVENTS % word for word in ("SEQ", "OPTIONALSEQ", "EQUALS", "EQUALSOPTIONAL", "AND", "OR")},
 }
 """Where keywords go that were found elsewhere."""
 

@@ -6,10 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import lcm
 
-from protocol.grammar.window_spec import WrittenCount, WrittenLandmark, WrittenNow, WrittenTime, WrittenWindow
+from protocol.grammar.window_spec import (
+    WrittenCount,
+    WrittenLandmark,
+    WrittenNothing,
+    WrittenNow,
+    WrittenTime,
+    WrittenWindow,
+)
 from protocol.language.algebra import Constant, Graph, Pattern, Variable, nodes
-from protocol.time import Milliseconds
+from protocol.time import BEFORE_ALL, Milliseconds
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
@@ -31,7 +39,8 @@ _ON_CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))
 class Declaration:
     """A window as the query writes it. ``pattern`` tells the graph pattern ``STREAM … {…}`` (CQELS) from a FROM.
 
-    ``offset`` is that of the stream's IRI in the source. ``instead`` and ``reference`` as in ``StreamWindow``.
+    ``offset`` is that of the stream's IRI in the source. ``instead``, ``occurrences`` and ``reference`` as in
+    ``StreamWindow``.
     """
 
     stream: str
@@ -42,12 +51,23 @@ class Declaration:
     offset: int
     instead: bool = False
     reference: str | None = None
+    occurrences: bool = False
 
     def window(self, report: Report | None) -> WindowSpec:
         """The window with every default in place: the step of a time window is its width, and for a graph pattern one
         millisecond; its origin is the epoch less the width. A LANDMARK with a time steps from there.
         """
         match self.written:
+            case WrittenTime(width=width, slide=slide, origin=origin, offset=offset) if self.occurrences:
+                return TimeWindow(
+                    width,
+                    _CONTINUOUS_STEP,
+                    -width if origin is None else origin,
+                    None if report is None else _beating(report, slide),
+                    offset,
+                )
+            case WrittenNothing():
+                return LandmarkWindow(BEFORE_ALL, None, None, report)
             case WrittenTime(width=width, slide=slide, origin=origin, offset=offset):
                 if slide is None:
                     slide = _CONTINUOUS_STEP if self.pattern else width
@@ -62,22 +82,33 @@ class Declaration:
     @property
     def identity(self) -> tuple[object, ...]:
         """What makes two graph patterns' windows one: the stream, the window, and when it reports."""
-        return self.stream, self.window(None), self.written.report, self.default_report
+        return self.stream, self.occurrences, self.window(None), self.written.report, self.default_report
 
     @property
     def default_report(self) -> Report:
         """When it reports if no window of the query has a REPORT: at its closes, or on content change.
 
         The latter are the windows of graph patterns, NOW, and LANDMARK without a step. A step that is written on a
-        count window or a LANDMARK says when it reports, in a graph pattern too: it has no other meaning.
+        count window or a LANDMARK says when it reports, in a graph pattern too: it has no other meaning. Nor has it in
+        the window of an event pattern, which holds what is in (t − α, t] at any t.
         """
         match self.written:
-            case WrittenNow() | WrittenLandmark(step=None):
+            case WrittenNow() | WrittenNothing() | WrittenLandmark(step=None):
                 return _ON_CHANGE
+            case WrittenTime(slide=int() as step) if self.occurrences:
+                return _beating(DEFAULT_REPORT, step)
             case WrittenLandmark() | WrittenCount(step=int()):
                 return DEFAULT_REPORT
             case _:
                 return _ON_CHANGE if self.pattern else DEFAULT_REPORT
+
+
+def _beating(report: Report, step: Milliseconds | None) -> Report:
+    """The report of a window that slides continuously, PERIODIC where one with this step would close."""
+    if step is None or Strategy.ON_WINDOW_CLOSE not in report.strategies:
+        return report
+    period = step if report.period is None else lcm(step, report.period)
+    return Report(report.strategies - {Strategy.ON_WINDOW_CLOSE} | {Strategy.PERIODIC}, period)
 
 
 def generated_graph(number: int) -> str:
@@ -138,6 +169,7 @@ def stream_window(
         reference=declaration.reference,
         also=also,
         instead=declaration.instead,
+        occurrences=declaration.occurrences,
     )
 
 

@@ -9,7 +9,18 @@ from protocol.errors import UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.terms import Terms, number
 from protocol.grammar.timestamps import TimestampCalls
-from protocol.language.algebra import DRAWING, Aggregate, Call, Exists, Expression, Pattern, Variable, balanced, nodes
+from protocol.language.algebra import (
+    DRAWING,
+    INTERVAL,
+    Aggregate,
+    Call,
+    Exists,
+    Expression,
+    Pattern,
+    Variable,
+    balanced,
+    nodes,
+)
 from protocol.sparql.tokens import Token, TokenKind
 
 _OR, _AND, _RELATIONAL, _ADDITIVE, _MULTIPLICATIVE = range(1, 6)
@@ -100,6 +111,16 @@ class Expressions:
             return self._call()
         finally:
             self._aggregates = outer
+
+    def bind(self) -> tuple[Token, Variable, Expression]:
+        """[60] Bind: the new variable, where it stands, and what it is bound to."""
+        cursor = self._cursor
+        cursor.advance()
+        with cursor.nested("(", ")"):
+            expression = self.expression()
+            cursor.expect("AS", after="the expression in BIND( )")
+            token = cursor.token
+            return token, self._terms.variable("a new variable after AS"), expression
 
     # Operators
 
@@ -200,6 +221,10 @@ class Expressions:
             cursor.advance()
             with cursor.nested("(", ")"):
                 return Call(word, (self._terms.variable("a variable in BOUND( )"),), place=token.start)
+        if word in INTERVAL and cursor.continuous:
+            cursor.advance()
+            with cursor.nested("(", ")"):
+                return Call(word, (), place=token.start)
         if word not in _FUNCTIONS:
             if word in _NEWER and cursor.following.text == "(":
                 raise cursor.error(f"{word}() is not part of SPARQL 1.1", token, UnsupportedFeature)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from protocol.errors import UnsupportedFeature
+from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
+from protocol.grammar.events import EventPatterns
 from protocol.grammar.expressions import Expressions
 from protocol.grammar.paths import Matching, Paths
 from protocol.grammar.streams import BARE_WINDOWS, StreamClauses
@@ -31,6 +32,7 @@ from protocol.language.algebra import (
     balanced,
     in_scope,
 )
+from protocol.sparql.tokens import Token
 
 _NOTHING = Variable("_:nothing")
 """Of solutions that bind nothing, so that they are as many as they are."""
@@ -47,11 +49,31 @@ class Groups:
         self.expressions = Expressions(cursor, terms, self.group)
         self._triples = Triples(cursor, terms, Paths(cursor, terms))
         self._matching = Matching(terms)
+        self.events = EventPatterns(cursor, terms, self.expressions, self._triples, self.patterns, self.condition)
+        self._graph: Token | None = None
+        """The keyword by which the group that is read has a graph of its own."""
 
     def group(self) -> Pattern:
         """[53] GroupGraphPattern."""
         pattern, conditions = self._parts()
         return _filtered(pattern, conditions)
+
+    def group_of_graph(self, keyword: Token) -> Pattern:
+        """The group behind GRAPH, WINDOW or SERVICE."""
+        outer, self._graph = self._graph, keyword
+        pattern = self.group()
+        self._graph = outer
+        return pattern
+
+    def event_pattern(self) -> Pattern:
+        """An event pattern that names no stream: it is over the only one."""
+        if self._graph is not None:
+            raise self._cursor.error(
+                f"an event pattern is over occurrences in a stream, not in {self._graph.word}: write STREAM <stream> "
+                "before it",
+                kind=QuerySemanticError,
+            )
+        return self._streams.events_of_only_stream(self.events)
 
     def where(self) -> Pattern:
         """The group of [17] WhereClause; with liberties also ``{…} UNION {…}``, and FILTERs behind it that are its."""
@@ -175,7 +197,8 @@ class _Group:
             return True
         if cursor.at_punctuation("{"):
             self._end_basic()
-            self._join(self._groups.union())
+            events = self._groups.events.is_first
+            self._join(self._groups.event_pattern() if events else self._groups.union())
             return True
         match cursor.token.word:
             case "OPTIONAL":
@@ -190,9 +213,9 @@ class _Group:
                 self._pattern = Minus(self._so_far, self._groups.group())
             case "GRAPH":
                 self._end_basic()
-                place = cursor.advance().start
+                keyword = cursor.advance()
                 name = self._terms.variable_or_iri("a variable or the IRI of a graph after GRAPH")
-                self._join(Graph(name, self._groups.group(), place=place))
+                self._join(Graph(name, self._groups.group_of_graph(keyword), place=keyword.start))
             case "BIND":
                 self._end_basic()
                 self._bind()
@@ -202,13 +225,13 @@ class _Group:
                 self._join(read_values(cursor, self._terms))
             case "WINDOW" | "STREAM":
                 self._end_basic()
-                self._join(self._groups._streams.pattern(self._groups.group))
+                self._join(self._groups._streams.pattern(self._groups.group_of_graph, self._groups.events))
             case "SERVICE":
                 self._end_basic()
-                place = cursor.advance().start
+                keyword = cursor.advance()
                 silent = cursor.take("SILENT") is not None
                 name = self._terms.variable_or_iri("a variable or the IRI of a service")
-                self._join(Service(name, self._groups.group(), silent, place=place))
+                self._join(Service(name, self._groups.group_of_graph(keyword), silent, place=keyword.start))
             case "LATERAL":
                 raise cursor.error("LATERAL is not part of SPARQL 1.1", kind=UnsupportedFeature)
             case _:
@@ -217,15 +240,9 @@ class _Group:
 
     def _bind(self) -> None:
         """[60] Bind. The variable is new in its group (section 18.2.1)."""
-        cursor = self._cursor
-        cursor.advance()
-        with cursor.nested("(", ")"):
-            expression = self._groups.expressions.expression()
-            cursor.expect("AS", after="the expression in BIND( )")
-            token = cursor.token
-            variable = self._terms.variable("a new variable after AS")
-            if variable in self._scope:
-                raise cursor.error(f"{token.text} is bound already: BIND needs a new variable", token)
+        token, variable, expression = self._groups.expressions.bind()
+        if variable in self._scope:
+            raise self._cursor.error(f"{token.text} is bound already: BIND needs a new variable", token)
         self._pattern = Extend(self._so_far, variable, expression)
         self._scope.add(variable)
 

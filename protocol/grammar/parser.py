@@ -11,6 +11,7 @@ from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
 from protocol.grammar.dialects import contradicting, graphs_beside, reports, stream_window
+from protocol.grammar.events import OPERATORS
 from protocol.grammar.groups import Groups
 from protocol.grammar.registration import WrittenRegistration, read_registration
 from protocol.grammar.solutions import Selection, Solutions
@@ -38,7 +39,7 @@ from protocol.sparql.tokens import Token, TokenKind, tokens
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", *R2S})
-_STREAM_TEXT = re.compile(r"register|stream|window", re.IGNORECASE)
+_STREAM_TEXT = re.compile(r"register|stream|window|optionalseq|equals|\bseq\b|\band\b|\bor\b", re.IGNORECASE)
 
 
 def perhaps_continuous(text: str) -> bool:
@@ -64,13 +65,23 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
     source = Source(text)
     if not _STREAM_TEXT.search(source.text):
         return OneShotQuery(text)
-    if not any(token.word in _STREAM_WORDS for token in islice(tokens(source.text), MOST_TOKENS)):
+    if not _names_streams(source):
         return OneShotQuery(text)
     cursor = Cursor(source, continuous=True)
     try:
         return QueryReader(cursor, base).continuous_query()
     except RecursionError:
         raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
+
+
+def _names_streams(source: Source) -> bool:
+    """Whether there is a word of streams, or an operator of event patterns behind a group."""
+    before = ""
+    for token in islice(tokens(source.text), MOST_TOKENS):
+        if token.word in _STREAM_WORDS or (before == "}" and token.word in OPERATORS):
+            return True
+        before = token.text
+    return False
 
 
 def read_query(text: str, base: str | None = None) -> Query:
@@ -103,6 +114,7 @@ class QueryReader:
         self._dataset()
         form = Form(cursor.token.word) if cursor.at(*Form) else None
         expression = self.query()
+        expression = replace(expression, pattern=self._groups.events.resolved(expression.pattern))
         assert form is not None  # else query has raised
         operator = self._chosen_operator(registration)
         self._check_streams(registration)

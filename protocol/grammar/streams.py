@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from protocol.errors import QuerySemanticError
+from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.dialects import Declaration, generated_graph
+from protocol.grammar.events import EventPatterns
 from protocol.grammar.terms import Terms
-from protocol.grammar.window_spec import SpecificationReader, WrittenWindow
+from protocol.grammar.window_spec import SpecificationReader, WrittenCount, WrittenNothing, WrittenWindow
 from protocol.language.algebra import Constant, Graph, Pattern
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.tokens import Token, TokenKind
-from protocol.windows.spec import Partition, TriplePart
+from protocol.windows.spec import ONLY_STREAM, Partition, TriplePart
 
 BARE_WINDOWS = ("RANGE", "ELEMS")
 """What follows WINDOW where it is a window without brackets (Streaming SPARQL)."""
@@ -66,23 +67,55 @@ class StreamClauses:
                 self._named.setdefault(graph, token)
             (self.from_named if named else self.from_graphs).append(graph)
 
-    def pattern(self, group: Callable[[], Pattern]) -> Pattern:
-        """``WINDOW VarOrIri {…}`` or ``STREAM iri [spec] {…}``. The same stream with the same window is one window."""
+    def pattern(self, group: Callable[[Token], Pattern], events: EventPatterns) -> Pattern:
+        """``WINDOW VarOrIri {…}``, ``STREAM iri [spec] {…}`` or an event pattern ``STREAM iri [spec]? {…} SEQ {…}``.
+
+        The same stream with the same window is one window.
+        """
         cursor = self._cursor
         keyword = cursor.advance()
         if keyword.word == "WINDOW":
             token = cursor.token
             name = self._terms.variable_or_iri("a variable or the IRI of a window after WINDOW")
             self._uses.append((token, name.text[1:-1] if isinstance(name, Constant) else None))
-            return Graph(name, group(), windows_only=not isinstance(name, Constant), place=keyword.start)
+            return Graph(name, group(keyword), windows_only=not isinstance(name, Constant), place=keyword.start)
         token, stream = self._iri("the IRI of a stream after STREAM")
-        spec, reference = self._specification(), _relative(token)
-        written = Declaration(stream, spec, None, declared=False, pattern=True, offset=token.start, reference=reference)
-        graph = self._graphs.get(written.identity)
-        if graph is None:
-            graph = self._graphs[written.identity] = self._generated_graph()
-            self.declarations.append(replace(written, graph=graph))
-        return Graph(Constant(f"<{graph}>"), group(), place=keyword.start)
+        brackets = self._cursor.token
+        spec = WrittenNothing() if cursor.at_punctuation("{") else self._specification()
+        occurrences = isinstance(spec, WrittenNothing) or events.is_here
+        if occurrences and isinstance(spec, WrittenCount):
+            raise cursor.error(
+                "an event pattern over the last so many is not evaluated: give it a RANGE", brackets, UnsupportedFeature
+            )
+        graph = self._graph_of(
+            Declaration(
+                stream,
+                spec,
+                None,
+                declared=False,
+                pattern=True,
+                offset=token.start,
+                reference=_relative(token),
+                occurrences=occurrences,
+            )
+        )
+        return Graph(graph, events.pattern() if occurrences else group(keyword), place=keyword.start)
+
+    def events_of_only_stream(self, events: EventPatterns) -> Pattern:
+        """An event pattern in a query that names no stream."""
+        start = self._cursor.token.start
+        graph = self._graph_of(
+            Declaration(
+                ONLY_STREAM,
+                WrittenNothing(),
+                None,
+                declared=False,
+                pattern=True,
+                offset=start,
+                occurrences=True,
+            )
+        )
+        return Graph(graph, events.pattern(), place=start)
 
     def window_in_group(self, bracket: Token) -> Constant | None:
         """The graph that the triple patterns of a group read where a window is the last thing in it: in the place of
@@ -130,6 +163,23 @@ class StreamClauses:
                 raise self._cursor.error(
                     f"the window <{iri}> is used but not declared ({names}): {right}", token, QuerySemanticError
                 )
+
+        unnamed = next((known for known in self.declarations if known.stream == ONLY_STREAM), None)
+        if unnamed is not None and any(known.stream != ONLY_STREAM for known in self.declarations):
+            raise self._cursor.error(
+                "an event pattern in a query that names a stream says which one it is about: write STREAM <stream> "
+                "before it",
+                unnamed.offset,
+                QuerySemanticError,
+            )
+
+    def _graph_of(self, written: Declaration) -> Constant:
+        """The graph of a window that a graph pattern makes."""
+        graph = self._graphs.get(written.identity)
+        if graph is None:
+            graph = self._graphs[written.identity] = self._generated_graph()
+            self.declarations.append(replace(written, graph=graph))
+        return Constant(f"<{graph}>")
 
     def _generated_graph(self) -> str:
         self._generated += 1

@@ -15,6 +15,8 @@ from protocol.terms import RDF, XSD
 _ECHAR = re.compile(r"\\(.)", re.DOTALL)
 _CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
+_DURATIONS = frozenset(f"{XSD}{name}" for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
+
 TRUE, FALSE = Constant(f'"true"^^<{XSD}boolean>'), Constant(f'"false"^^<{XSD}boolean>')
 NIL, FIRST, REST, TYPE = (Constant(f"<{RDF}{name}>") for name in ("nil", "first", "rest", "type"))
 
@@ -118,6 +120,8 @@ class Terms:
                 raise self._cursor.error(f"{following.text} is no language tag", following) from None
         elif self._cursor.take_punctuation("^^"):
             datatype = self.iri("a datatype after ^^")
+            if self._cursor.liberal and datatype.text[1:-1] in _DURATIONS:
+                value = " ".join(value.split())  # white space collapses (XML Schema Part 2, section 4.3.6)
             written = ox.Literal(value, datatype=ox.NamedNode(datatype.text[1:-1]))
         else:
             written = ox.Literal(value)

@@ -82,7 +82,15 @@ class WrittenLandmark:
     report: Report | None = None
 
 
-WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLandmark
+@dataclass(frozen=True)
+class WrittenNothing:
+    """No window: all of the stream so far, as an event pattern has it. It says nothing of origins and reports."""
+
+    origin: Instant | None = None
+    report: Report | None = None
+
+
+WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLandmark | WrittenNothing
 
 
 KeyReader: TypeAlias = Callable[[int], tuple[Partition, int]]

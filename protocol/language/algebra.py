@@ -12,6 +12,12 @@ from functools import cache
 TIMESTAMP = "TIMESTAMP"
 """The function: of a variable or of three parts as it is written, and then of hidden variables."""
 
+START_TIME, END_TIME, DURATION = "GETSTARTTIME", "GETENDTIME", "GETDURATION"
+INTERVAL = frozenset({START_TIME, END_TIME, DURATION})
+"""Functions of the interval of an event pattern's match: as they are written, and then of the hidden variables that are
+bound to its occurrences' times.
+"""
+
 DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 """Functions that draw: each call has a term of its own for each solution."""
 
@@ -75,7 +81,8 @@ Expression = Variable | Constant | Parameter | Call | Exists
 class TriplePattern:
     """Variables (blank nodes among them, as variables of their own) or terms.
 
-    ``time`` is bound to the latest timestamp of the triple, where it is in a window (``timestamps``).
+    ``time`` is bound to the latest timestamp of the triple, where it is in a window (``timestamps``); in an event
+    pattern, where a triple is as often as it occurs, to the time of the occurrence.
     """
 
     subject: Variable | Constant | Parameter

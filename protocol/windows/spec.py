@@ -160,6 +160,10 @@ WindowSpec: TypeAlias = IntervalWindow | CountWindow
 """All kinds of windows."""
 
 
+ONLY_STREAM = ""
+"""In the place of a stream's IRI: the endpoint's only stream, whichever it is."""
+
+
 @dataclass(frozen=True)
 class StreamWindow:
     """One window over one stream: a member of the query's dataset (Definition 14).

@@ -13,7 +13,8 @@ class Answer:
     """One query's solutions at one instant.
 
     ``solutions``: SPARQL JSON binding objects, in order. ``triples``: for CONSTRUCT, the N-Triples lines
-    of each solution (as many entries as solutions), else empty. ``error`` is set instead where it failed.
+    of each solution (as many entries as solutions), else empty. ``matches``: of solutions that are matches of event
+    patterns, what tells those apart that bind the same, else empty. ``error`` is set instead where it failed.
 
     What its evaluation took is no part of the answer: ``site``, ``read`` (triples in the windows' contents, 0
     where it failed before they were read) and ``seconds`` (of evaluations made together, an equal share).
@@ -33,6 +34,7 @@ class Answer:
     deferred: str | None = None
     stopped: bool = field(default=False, compare=False)
     quiet: bool = False
+    matches: list[str] = field(default_factory=list)
 
     @property
     def for_spark_sql(self) -> bool:
@@ -42,4 +44,11 @@ class Answer:
     @property
     def size(self) -> int:
         """Its length in characters, about."""
-        return sum(map(len, self.solutions)) + sum(map(len, self.triples))
+        return sum(map(len, self.solutions)) + sum(map(len, self.triples)) + sum(map(len, self.matches))
+
+    @property
+    def told_apart(self) -> list[str]:
+        """For each solution a text that only equal ones have: of matches, those of the same occurrences."""
+        if not self.matches:
+            return self.solutions
+        return [f"{solution}\n{match}" for solution, match in zip(self.solutions, self.matches, strict=True)]

@@ -25,19 +25,27 @@ def answers_of_rows(plans: Sequence[Plan], instants: Sequence[Instant], rows: Se
     sizes = Counter((row[0], row[1]) for row in rows)
     columns = list(zip(*rows, strict=True))[2:] if rows else []
     names = [json.dumps(variable, ensure_ascii=False) for variable in plans[0].variables]
-    solutions = bindings(names, columns, len(rows)) if rows else []
+    solutions = bindings(names, columns[: len(names)], len(rows)) if rows else []
+    matches = _matches(columns[len(names) :])
     answers, first = {}, 0
     for (instant, member), size in sizes.items():
         answers[instant, member] = Answer(
             instant,
             solutions[first : first + size],
             _triples(plans[member], instant, rows[first : first + size]),
+            matches=matches[first : first + size],
         )
         first += size
     return [
         [answers.get((instant, place)) or Answer(instant, [], []) for instant in instants]
         for place in range(len(plans))
     ]
+
+
+def _matches(columns: Sequence[Sequence[str | None]]) -> list[str]:
+    """What tells apart what each row is a match of (``Plan.matches``); nothing where they are no matches."""
+    # No term has a line break.
+    return ["\n".join("" if term is None else term for term in row) for row in zip(*columns, strict=True)]
 
 
 def _describe(plans: int, instants: Sequence[Instant], rows: Sequence[Row]) -> list[list[Answer]]:
@@ -54,7 +62,8 @@ def _triples(plan: Plan, instant: Instant, rows: Sequence[Row]) -> list[str]:
     """What a CONSTRUCT's template makes of each solution."""
     if plan.form is not Form.CONSTRUCT or plan.template is None:
         return []
+    width = 2 + len(plan.variables)
     return [
-        instantiate(plan.template, plan.variables, row[2:], query=plan.identity, instant=instant, place=place)
+        instantiate(plan.template, plan.variables, row[2:width], query=plan.identity, instant=instant, place=place)
         for place, row in enumerate(rows)
     ]

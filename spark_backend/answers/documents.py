@@ -40,7 +40,7 @@ class DocumentWriter:
     def write(self, answer: Answer) -> tuple[bytes, int]:
         """The document of an answer, and how many solutions (triples for CONSTRUCT and DESCRIBE) are in it."""
         before = self.previous or Answer(answer.instant, [], [])
-        places, of_previous = relation_to_stream(self.query.operator, answer.solutions, before.solutions)
+        places, of_previous = relation_to_stream(self.query.operator, answer.told_apart, before.told_apart)
         chosen = before if of_previous else answer
         if self.needs_previous:
             self.previous = answer

@@ -17,7 +17,7 @@ def finish_sums(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
     if not plan.sums or not rows:
         return rows
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-    width = 2 + len(plan.variables)
+    width = 2 + len(plan.variables) + plan.matches
     for number, (place, average) in enumerate(plan.sums):
         first = width + number * len(PARTS)
         parts = columns[first : first + len(PARTS)]

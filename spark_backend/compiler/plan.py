@@ -19,6 +19,7 @@ from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.marks import with_marks
+from spark_backend.compiler.algebra.matches import with_matches
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
@@ -47,8 +48,9 @@ class Plan:
     ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
     when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
     triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables of their own,
-    made anew when those change. ``passes``: the names of those that changed the query (``passes``). ``algebra``,
-    which is not in the JSON, is the query after them, its constants parameters.
+    made anew when those change. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
+    DSTREAM, what solutions are matches of. ``passes``: the names of those that changed the query (``passes``).
+    ``algebra``, which is not in the JSON, is the query after them, its constants parameters.
     """
 
     form: Form
@@ -66,6 +68,7 @@ class Plan:
     ordered: bool = True
     timed: bool = False
     static_joins: tuple[str, ...] = ()
+    matches: int = 0
     passes: tuple[str, ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
 
@@ -92,6 +95,7 @@ class Plan:
                 "ordered": self.ordered,
                 "timed": self.timed,
                 "static_joins": self.static_joins,
+                "matches": self.matches,
                 "passes": self.passes,
             }
         )
@@ -116,6 +120,7 @@ class Plan:
             ordered=document["ordered"],
             timed=document["timed"],
             static_joins=tuple(document["static_joins"]),
+            matches=document["matches"],
             passes=tuple(document["passes"]),
         )
 
@@ -147,7 +152,10 @@ def _compile(
     passes: Sequence[Pass],
 ) -> Plan:
     refuse_what_is_not_compiled(query.expression.pattern)
-    asked = replace(query.expression, pattern=with_timestamps(with_marks(query.expression.pattern)))
+    asked, matches = query.expression, 0
+    if query.operator is not R2S.RSTREAM:
+        asked, matches = with_matches(asked)
+    asked = replace(asked, pattern=with_timestamps(with_marks(asked.pattern)))
     base = asked.base or base
     template = None
     if asked.template is not None:
@@ -171,7 +179,7 @@ def _compile(
         form=query.form,
         operator=query.operator,
         identity=identity,
-        variables=tuple(variable.name for variable in asked.variables),
+        variables=tuple(variable.name for variable in asked.variables[: len(asked.variables) - matches]),
         sql=statement.sql,
         mark=mark,
         parameters=tuple(lifting.terms),
@@ -183,6 +191,7 @@ def _compile(
         ordered=statement.ordered,
         timed=statement.timed,
         static_joins=statement.static_joins,
+        matches=matches,
         passes=statement.passes,
         algebra=statement.algebra,
     )
@@ -194,7 +203,7 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Seq
         type(node).__name__ if is_dataclass(node) else len(node) if isinstance(node, tuple) else repr(node)
         for node in a.nodes(lifted)
     ]
-    windows = [(window.graph, window.also, window.declared, window.instead) for window in query.windows]
+    windows = [(one.graph, one.also, one.declared, one.instead, one.occurrences) for one in query.windows]
     names = [one.__name__ for one in passes]
     text = repr((shape, windows, query.from_graphs, query.from_named, base, names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

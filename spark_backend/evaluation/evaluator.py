@@ -18,6 +18,7 @@ import duckdb
 
 from protocol.errors import ProtocolError
 from protocol.time import Instant
+from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
@@ -230,13 +231,22 @@ class Evaluator:
         )
         rows = finish_sums(query.plan, self._connection.execute(sql).fetchall())
         answers = answers_of_rows([member.plan for _, member in members], instants, rows)
-        read = {instant: sum(tables.size(window, instant) for window in windows) for instant in instants}
+        read = {instant: self._read(query.windows, windows, instant) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [
             (key, replace(answer, read=read[answer.instant], seconds=share))
             for (key, _), given in zip(members, answers, strict=True)
             for answer in given
         ]
+
+    def _read(self, windows: Sequence[StreamWindow], tables: Sequence[str], instant: Instant) -> int:
+        """How many triples the windows hold at an instant; of occurrences about how many."""
+        return sum(
+            self._tables.rows_between(member.stream, member.window, (instant,))
+            if member.occurrences
+            else self._tables.size(table, instant)
+            for member, table in zip(windows, tables, strict=True)
+        )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ _TYPES: dict[str, tuple[list[str], str]] = {
     "lexical": (["VARCHAR"], "VARCHAR"),
     "string_term": (["VARCHAR"], "VARCHAR"),
     "instant_term": (["BIGINT"], "VARCHAR"),
+    "duration_term": (["BIGINT"], "VARCHAR"),
     "order_number": (["VARCHAR"], "DOUBLE"),
     "order_rest": (["VARCHAR"], "DOUBLE"),
     "sum_term": (["BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR", "VARCHAR", "VARCHAR[]", "BIGINT"], "VARCHAR"),

@@ -16,7 +16,7 @@ import pyoxigraph
 
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.terms import XSD, TermKind, escape, facets, parse_term, unescape
-from protocol.time import format_instant
+from protocol.time import format_duration, format_instant
 from spark_backend.answers.numbers import number_term, order_number, order_rest, sum_term
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
 
@@ -68,6 +68,12 @@ def _string_term(text: str) -> str:
 
 def _instant_term(instant: int) -> str:
     return f'"{format_instant(instant)}"^^<{XSD}dateTime>'
+
+
+def _duration_term(milliseconds: int) -> str:
+    days, rest = divmod(milliseconds, 86_400_000)
+    time = format_duration(rest).removeprefix("P") if rest or not days else ""
+    return f'"P{f"{days}D" if days else ""}{time}"^^<{XSD}dayTimeDuration>'
 
 
 def _number_term(kind: int | None, number: float | None) -> str | None:
@@ -156,6 +162,7 @@ FIXED: Mapping[str, Callable[..., pa.Array]] = {
     "lexical": _each_distinct(_lexical, pa.string()),
     "string_term": _each_distinct(_string_term, pa.string()),
     "instant_term": _each_distinct(_instant_term, pa.string()),
+    "duration_term": _each_distinct(_duration_term, pa.string()),
     "order_number": _each_distinct(order_number, pa.float64()),
     "order_rest": _each_distinct(order_rest, pa.float64()),
     "sum_term": _each(sum_term),

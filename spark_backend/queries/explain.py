@@ -67,7 +67,7 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
     names = prefixes(query.text)
     chosen, refused = _by_size(circumstances), None
     if chosen is Site.SPARK and circumstances.sites.forced is None:
-        refused = refusal(plan, len(query.windows))
+        refused = refusal(plan, query.windows)
         chosen = chosen if refused is None else Site.DUCKDB
     form = f"{plan.form} {plan.operator}"
     yield form if plan.template is not None else f"{form} of ({', '.join(f'?{name}' for name in plan.variables)})"

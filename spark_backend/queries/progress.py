@@ -99,6 +99,8 @@ class QueryProgress:
         match window:
             case TimeWindow():
                 return window.width + window.offset
+            case LandmarkWindow(landmark=since) if since == BEFORE_ALL:
+                return 0  # all of the stream, as far as it is kept anyway
             case LandmarkWindow():
                 return max(place - window.opening, 0)
             case CountWindow(partition=Partition()):

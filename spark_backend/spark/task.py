@@ -19,7 +19,8 @@ DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 
 ANSWER_SCHEMA = (
     "key string, instant bigint, solutions string, triples array<string>, error string, "
-    "site string, read bigint, seconds double, deferred string, stopped boolean, quiet boolean"
+    "site string, read bigint, seconds double, deferred string, stopped boolean, quiet boolean, "
+    "matches array<string>"
 )
 """One row: the answer of one query at one instant (``Answer``), its solutions a line each."""
 
@@ -35,6 +36,7 @@ _COLUMNS = [
     "deferred",
     "stopped",
     "quiet",
+    "matches",
 ]
 _BATCH_BYTES = 16 * 1024 * 1024
 
@@ -102,7 +104,7 @@ def has_translation(query: PreparedQuery) -> bool:
     # Few evaluations are for Spark SQL: the others' tasks need not import what translates.
     from spark_backend.spark_sql.translation.plans import refusal
 
-    return refusal(query.plan, len(query.windows)) is None
+    return refusal(query.plan, query.windows) is None
 
 
 def read_answers(rows: Any) -> list[tuple[str, Answer]]:
@@ -132,6 +134,7 @@ def _batch(answers: list[tuple[str, Answer]]) -> Any:
             pa.array([answer.deferred for _, answer in answers], pa.string()),
             pa.array([answer.stopped for _, answer in answers], pa.bool_()),
             pa.array([answer.quiet for _, answer in answers], pa.bool_()),
+            pa.array([answer.matches for _, answer in answers], pa.list_(pa.string())),
         ],
         names=_COLUMNS,
     )

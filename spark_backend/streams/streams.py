@@ -17,7 +17,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticErro
 from protocol.sparql.iris import resolve
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
 from protocol.time import Instant, Milliseconds
-from protocol.windows.spec import StreamWindow
+from protocol.windows.spec import ONLY_STREAM, StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.layout import Layout
 from spark_backend.log.recovery import has_elements
@@ -228,6 +228,27 @@ class Streams:
                 )
             bound.append(replace(member, stream=log))
         return tuple(bound)
+
+    def with_only_stream(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
+        """The windows, those of the only stream with its IRI.
+
+        Raises QuerySemanticError, with the place of the window, where there is none, or more than one.
+        """
+        if all(member.stream != ONLY_STREAM for member in windows):
+            return windows
+        with self._lock:
+            entries = list(self._catalogue.streams.values())
+        if len(entries) != 1:
+            names = ", ".join(sorted(f"<{entry.settings.iri}>" for entry in entries)) or "none yet"
+            unnamed = next(member for member in windows if member.stream == ONLY_STREAM)
+            raise QuerySemanticError(
+                "an event pattern without STREAM is about the endpoint's only stream: write STREAM <…> before it. "
+                f"Streams: {names}",
+                line=unnamed.line,
+                column=unnamed.column,
+            )
+        only = entries[0].settings.iri
+        return tuple(replace(member, stream=only) if member.stream == ONLY_STREAM else member for member in windows)
 
     def log_of(self, name: str) -> str:
         """The directory of a stream's log."""

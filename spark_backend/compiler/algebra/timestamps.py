@@ -150,6 +150,8 @@ class _Telling:
         return a.Group(inner, pattern.keys, aggregates), tuple(kept)
 
     def _with_time(self, triple: a.TriplePattern) -> a.TriplePattern:
+        if triple.time is not None:  # of an event pattern
+            return triple
         parts = (triple.subject, triple.predicate, triple.object)
         if self.read.intersection(triple.variables) or any(_may_be(parts, asked) for asked in self.triples):
             return replace(triple, time=self._hidden())

@@ -152,7 +152,7 @@ class QueryDataset:
             return TripleSource(f"{static} {alias}", (), keys)
         keys = {"instant": f"{alias}.instant"}
         timed = triple.time is not None and bool(windows)
-        self.timed |= timed
+        self.timed |= timed and not all(self.query.windows[index].occurrences for index in windows)
         time = f"{alias}.t" if timed else "NULL::BIGINT"
         if len(windows) == 1 and static is None:
             if graph.column is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from protocol.errors import UnsupportedFeature
 from protocol.language.model import ContinuousQuery
+from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.refusals import NotCompilable, with_place
 from spark_backend.evaluation.statement import statement
@@ -23,14 +25,16 @@ def plan_statement(plan: Plan, windows: int, prefix: str = "") -> str:
     )
 
 
-def refusal(plan: Plan, windows: int) -> str | None:
-    """Why the plan, which reads so many windows, has no translation; None if it has one."""
-    return _refusal(plan_statement(plan, windows))
+def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
+    """Why the plan, which reads these windows, has no translation; None if it has one."""
+    if any(member.occurrences for member in windows):
+        return "event patterns are evaluated by DuckDB alone: what is in a window of Spark SQL's is a set"
+    return _refusal(plan_statement(plan, len(windows)))
 
 
 def require_translation(plan: Plan, query: ContinuousQuery, base: str | None) -> None:
     """Raises UnsupportedFeature, at the query's form in its text, if its plan has no translation."""
-    reason = refusal(plan, len(query.windows))
+    reason = refusal(plan, query.windows)
     if reason is not None:
         raise with_place(NotCompilable(reason), query.text)
 

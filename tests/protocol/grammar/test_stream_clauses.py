@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.dialects import Declaration, generated_graph
+from protocol.grammar.groups import Groups
 from protocol.grammar.streams import StreamClauses
 from protocol.grammar.terms import Terms
 from protocol.grammar.window_spec import WrittenCount, WrittenNow, WrittenTime
@@ -27,7 +28,9 @@ class Clauses:
 
     def __init__(self, text: str, base: str | None = BASE) -> None:
         self.cursor = Cursor(Source(text))
-        self.reader = StreamClauses(self.cursor, Terms(self.cursor, Namespaces(self.cursor.source, base)))
+        terms = Terms(self.cursor, Namespaces(self.cursor.source, base))
+        self.reader = StreamClauses(self.cursor, terms)
+        self._events = Groups(self.cursor, terms, self.reader, lambda: BGP(())).events
         self.patterns: list[Pattern] = []
 
     def read(self) -> Clauses:
@@ -36,14 +39,17 @@ class Clauses:
             if self.cursor.at("FROM"):
                 self.reader.dataset_clause()
             elif self.cursor.at("WINDOW", "STREAM"):
-                self.patterns.append(self.reader.pattern(self.group))
+                self.patterns.append(self.pattern())
             else:
                 self.cursor.advance()
         return self
 
+    def pattern(self) -> Pattern:
+        return self.reader.pattern(lambda _: self.group(), self._events)
+
     def group(self) -> Pattern:
         with self.cursor.nested("{", "}"):
-            return self.reader.pattern(self.group) if self.cursor.at("WINDOW", "STREAM") else BGP(())
+            return self.pattern() if self.cursor.at("WINDOW", "STREAM") else BGP(())
 
     @property
     def declarations(self) -> list[Declaration]:

@@ -39,6 +39,7 @@ _BOOLEAN_FUNCTIONS |= {
     "ISBLANK",
     "ISLITERAL",
 }
+_BOUNDS = frozenset({a.START_TIME, a.END_TIME})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _SHORT = 500
 _READABLE = 6000
@@ -147,6 +148,10 @@ class ExpressionCompiler:
                 return Value(self._now, f"{TermKind.DATE_TIME_ZONED:d}", f"({self.instant})::DOUBLE")
             case a.Call("TIMESTAMP", times):
                 return self._latest(times)
+            case a.Call(name, times) if name in a.INTERVAL:
+                return self._of_interval(name, times)
+            case a.Call("<" | "=" as sign, (a.Call(one) as left, a.Call(other) as right)) if {one, other} <= _BOUNDS:
+                return of_truth(f"({self.value(left).number} {sign} {self.value(right).number})")
             case a.Call() if is_drawn(expression):
                 return draw(expression, self.value)
             case a.Call("BOUND", (variable,)):
@@ -193,9 +198,23 @@ class ExpressionCompiler:
                     numbers.append(self.value(time).number)
         if not numbers:
             return UNBOUND
-        latest = numbers[0] if len(numbers) == 1 else f"greatest({', '.join(numbers)})"
+        latest = _extreme("greatest", numbers)
         kind = f"(CASE WHEN {latest} IS NOT NULL THEN {TermKind.DATE_TIME_ZONED:d} END)"
         return Value(f"instant_term(({latest})::BIGINT)", kind, f"({latest})")
+
+    def _of_interval(self, name: str, times: Sequence[a.Expression]) -> Value:
+        """What is asked of the interval of a match, given the times of its occurrences; those that are unbound are of
+        what did not match.
+        """
+        numbers = [self.value(time).number for time in times]
+        start, end = (_extreme(of, numbers) for of in ("least", "greatest"))
+        if name == a.DURATION:
+            term = f"duration_term(({end} - {start})::BIGINT)"
+            kind = f"(CASE WHEN {end} IS NOT NULL THEN {TermKind.OTHER_LITERAL:d} END)"
+            return Value(term, kind, "NULL::DOUBLE")
+        bound = start if name == a.START_TIME else end
+        kind = f"(CASE WHEN {bound} IS NOT NULL THEN {TermKind.DATE_TIME_ZONED:d} END)"
+        return Value(f"instant_term(({bound})::BIGINT)", kind, f"({bound})")
 
     @property
     def _now(self) -> str:
@@ -252,7 +271,7 @@ class ExpressionCompiler:
             case a.Call("NOW", ()):
                 taken[NOW_VARIABLE] = self._now
                 return NOW_VARIABLE
-            case a.Call() if is_drawn(expression) or expression.name == "TIMESTAMP":
+            case a.Call() if is_drawn(expression) or expression.name in {"TIMESTAMP", *a.INTERVAL}:
                 drawn = a.Variable(f"__draw {len(taken)}")
                 taken[drawn] = self.value(expression).term
                 return drawn
@@ -280,6 +299,11 @@ class ExpressionCompiler:
     def _slow_truth(self, expression: a.Expression) -> str:
         """The truth of a boolean expression by the prelude, in line: only where nothing native decides."""
         return f"(CASE {self._call(expression)} WHEN '{TRUE}' THEN TRUE WHEN '{FALSE}' THEN FALSE END)"
+
+
+def _extreme(function: str, numbers: Sequence[str]) -> str:
+    """The least or the greatest of some numbers in SQL, those that are NULL left out."""
+    return numbers[0] if len(numbers) == 1 else f"{function}({', '.join(numbers)})"
 
 
 def selects_a_term(expression: a.Expression) -> bool:

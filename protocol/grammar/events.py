@@ -1,0 +1,322 @@
+"""Event patterns: what happened before what (docs/language.md, "Event patterns"; EP-SPARQL, ETALIS, CQELS).
+
+They are read into the algebra that there is, over a window of occurrences: each triple pattern has a hidden variable
+for the time of the occurrence that it matches. The interval of a match is from the least to the greatest of these, so
+that SEQ is a join with a condition on times, and OPTIONALSEQ a left join with that condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import pairwise
+from typing import NamedTuple
+
+from protocol.errors import QuerySemanticError, UnsupportedFeature
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.expressions import Expressions
+from protocol.grammar.terms import Terms
+from protocol.grammar.triples import Triples, WrittenTriple
+from protocol.language.algebra import (
+    BGP,
+    END_TIME,
+    INTERVAL,
+    START_TIME,
+    Call,
+    Closure,
+    Exists,
+    Expression,
+    Extend,
+    Filter,
+    Graph,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    OrderBy,
+    Pattern,
+    Project,
+    TriplePattern,
+    Union,
+    Values,
+    Variable,
+    balanced,
+    in_scope,
+    nodes,
+)
+from protocol.sparql.tokens import Token
+
+_OR, _AND, _SEQ, _EQUALS = range(1, 5)
+OPERATORS = {"OR": _OR, "AND": _AND, "SEQ": _SEQ, "OPTIONALSEQ": _SEQ, "EQUALS": _EQUALS, "EQUALSOPTIONAL": _EQUALS}
+"""The operators between groups, and how closely they bind."""
+
+
+class Match(NamedTuple):
+    """A part of an event pattern: its solutions, and the variables of its occurrences' times."""
+
+    pattern: Pattern
+    times: tuple[Variable, ...]
+
+
+@dataclass
+class _Parts:
+    """What one group has been found to be made of."""
+
+    triples: list[TriplePattern] = field(default_factory=list)
+    matches: list[Match] = field(default_factory=list)
+    bindings: list[tuple[Token, Variable, Expression]] = field(default_factory=list)
+    conditions: list[Expression] = field(default_factory=list)
+    operator: Token | None = None
+    """The first operator that stands in the group without braces around its pattern."""
+
+
+class EventPatterns:
+    """Reads event patterns. ``patterns`` gives what matches triples, ``condition`` reads what follows FILTER."""
+
+    def __init__(
+        self,
+        cursor: Cursor,
+        terms: Terms,
+        expressions: Expressions,
+        triples: Triples,
+        patterns: Callable[[list[WrittenTriple]], list[Pattern]],
+        condition: Callable[[], Expression],
+    ) -> None:
+        self._cursor = cursor
+        self._terms = terms
+        self._expressions = expressions
+        self._triples = triples
+        self._patterns = patterns
+        self._condition = condition
+        self._operators = _operators(cursor.tokens) if cursor.continuous else {}
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the group that begins here is the first one of an event pattern: an operator follows it."""
+        return self._behind is not None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether an operator follows the group that begins here, or stands in it."""
+        return self._cursor.token.start in self._operators
+
+    def pattern(self) -> Pattern:
+        """EventPattern, whose groups are matched in the active graph, a window of occurrences."""
+        found = self._match(_OR)
+        if union := self._cursor.take("UNION"):
+            raise self._cursor.error("UNION stands between whole patterns: write OR, or braces around each side", union)
+        return found.pattern
+
+    def _match(self, least: int) -> Match:
+        """Groups with operators between that bind at least as closely as this level, from the left."""
+        left = self._group()
+        while (level := OPERATORS.get(self._cursor.token.word, 0)) >= least:
+            operator = self._cursor.advance()
+            self._cursor.count_operation(operator)
+            if not self._cursor.at_punctuation("{"):
+                raise self._cursor.unexpected(f"a group {{ … }} after {operator.word}")
+            left = _combined(operator, left, self._match(level + 1))
+        return left
+
+    def _group(self) -> Match:
+        """Group: its parts are joined, then come BIND and FILTER, to which its interval is known."""
+        outer = self._terms.pattern
+        with self._cursor.nested("{", "}") as bracket:
+            self._terms.begin_pattern()
+            parts = self._parts()
+        self._terms.pattern = outer
+        matches = parts.matches
+        if parts.triples:
+            times = tuple(triple.time for triple in parts.triples if triple.time is not None)
+            matches = [Match(BGP(tuple(parts.triples)), times), *matches]
+        if not matches:
+            raise self._cursor.error("an event pattern has a triple pattern in each of its groups", bracket)
+        if parts.operator is not None and len(matches) > 1:
+            raise self._cursor.error(
+                f"{parts.operator.word} stands beside other patterns of its group: write braces around "
+                f"{{ … }} {parts.operator.word} {{ … }}",
+                parts.operator,
+            )
+        pattern = reduce(Join, [match.pattern for match in matches])
+        times = tuple(time for match in matches for time in match.times)
+        for token, variable, expression in parts.bindings:
+            if variable in in_scope(pattern):
+                raise self._cursor.error(
+                    f"{token.text} is bound by a pattern of its group, too: BIND needs a new variable", token
+                )
+            pattern = Extend(pattern, variable, with_interval(expression, times))
+        if parts.conditions:
+            pattern = Filter(pattern, with_interval(balanced("&&", parts.conditions), times))
+        return Match(pattern, times)
+
+    def _parts(self) -> _Parts:
+        cursor, parts, ended = self._cursor, _Parts(), True
+        while not cursor.at_punctuation("}"):
+            cursor.count_operation()
+            if self._triples.at_triples:
+                if not ended:
+                    raise cursor.unexpected(". after a triple, or }")
+                parts.triples += self._occurring()
+                ended = cursor.previous.text == "."
+                continue
+            if cursor.take("FILTER"):
+                parts.conditions.append(self._without_exists(self._condition()))
+            elif cursor.at("BIND"):
+                token, variable, expression = self._expressions.bind()
+                parts.bindings.append((token, variable, self._without_exists(expression)))
+            elif cursor.at_punctuation("{"):
+                parts.operator = parts.operator or self._behind
+                parts.matches.append(self._match(_OR))
+            else:
+                raise cursor.unexpected("a triple pattern, FILTER, BIND, an event pattern in braces, or }")
+            cursor.take_punctuation(".")
+            ended = True
+        return parts
+
+    def _occurring(self) -> list[TriplePattern]:
+        """Triple patterns, each with a variable for the time of its occurrence."""
+        start = self._cursor.token
+        found: list[TriplePattern] = []
+        for pattern in self._patterns(self._triples.block()):
+            if not isinstance(pattern, BGP):
+                raise self._cursor.error(
+                    "a property path does not occur at a time: write triple patterns", start, UnsupportedFeature
+                )
+            for triple in pattern.triples:
+                self._cursor.count_operation()
+                found.append(replace(triple, time=self._terms.fresh("time e")))
+        return found
+
+    def _without_exists(self, expression: Expression) -> Expression:
+        for node in nodes(expression):
+            if isinstance(node, Exists):
+                raise self._cursor.error(
+                    "EXISTS is not evaluated inside of an event pattern: write the FILTER behind it",
+                    node.place,
+                    UnsupportedFeature,
+                )
+        return expression
+
+    @property
+    def _behind(self) -> Token | None:
+        """The operator that follows the group that begins here."""
+        return self._operators.get(self._cursor.token.start, (None, False))[0]
+
+    def resolved(self, pattern: Pattern) -> Pattern:
+        """The pattern of a whole query, calls outside of event patterns told whose interval they ask.
+
+        Raises QuerySemanticError for one that has no event pattern around it, or several.
+        """
+        if any(isinstance(node, Call) and node.name in INTERVAL and not node.arguments for node in nodes(pattern)):
+            pattern, _ = self._resolved(pattern)
+            for node in nodes(pattern):
+                if isinstance(node, Call) and node.name in INTERVAL and not node.arguments:
+                    raise self._no_interval(node, 0)
+        return pattern
+
+    def _resolved(self, pattern: Pattern) -> tuple[Pattern, list[tuple[Variable, ...]]]:
+        """The pattern, and the times of each event pattern whose matches its solutions are made of."""
+        match pattern:
+            case BGP() | Values() | Closure():
+                return pattern, []
+            case Graph() if times := _times(pattern.pattern):
+                return pattern, [times]
+            case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
+                (one, first), (other, second) = self._resolved(left), self._resolved(right)
+                found = first if isinstance(pattern, Minus) else [*first, *second]
+                if isinstance(pattern, Union) and len(first) == len(second) == 1:
+                    found = [(*first[0], *second[0])]
+                pattern = replace(pattern, left=one, right=other)
+                if isinstance(pattern, LeftJoin) and pattern.condition is not None:
+                    pattern = replace(pattern, condition=self._of(pattern.condition, found))
+                return pattern, found
+        inner, found = self._resolved(pattern.pattern)
+        pattern = replace(pattern, pattern=inner)
+        match pattern:
+            case Filter(_, condition):
+                pattern = replace(pattern, condition=self._of(condition, found))
+            case Extend(_, _, expression):
+                pattern = replace(pattern, expression=self._of(expression, found))
+            case OrderBy(_, conditions):
+                keys = tuple(replace(key, expression=self._of(key.expression, found)) for key in conditions)
+                pattern = replace(pattern, conditions=keys)
+            case Group(_, _, aggregates):
+                told = tuple(
+                    one if one.argument is None else replace(one, argument=self._of(one.argument, found))
+                    for one in aggregates
+                )
+                return replace(pattern, aggregates=told), []
+            case Project():  # of a sub-select nothing else is seen
+                return pattern, []
+        return pattern, found
+
+    def _of(self, expression: Expression, found: Sequence[tuple[Variable, ...]]) -> Expression:
+        """The expression with the interval of the one event pattern there is."""
+        if len(found) == 1:
+            return with_interval(expression, found[0])
+        for node in nodes(expression):
+            if isinstance(node, Call) and node.name in INTERVAL and not node.arguments:
+                raise self._no_interval(node, len(found))
+        return expression
+
+    def _no_interval(self, call: Call, found: int) -> Exception:
+        said = "there is none" if not found else f"there are {found}: ask it in one of them"
+        return self._cursor.error(
+            f"{call.name}() is that of the event pattern around it, and {said}", call.place, QuerySemanticError
+        )
+
+
+def with_interval(expression: Expression, times: tuple[Variable, ...]) -> Expression:
+    """The expression, in which GETDURATION() and its kin are those of a match with these times."""
+    if not isinstance(expression, Call):
+        return expression
+    if expression.name in INTERVAL and not expression.arguments:
+        return replace(expression, arguments=times)
+    return replace(expression, arguments=tuple(with_interval(one, times) for one in expression.arguments))
+
+
+def _combined(operator: Token, left: Match, right: Match) -> Match:
+    times = (*left.times, *right.times)
+    match operator.word:
+        case "OR":
+            return Match(Union(left.pattern, right.pattern), times)
+        case "AND":
+            return Match(Join(left.pattern, right.pattern), times)
+        case "SEQ" | "OPTIONALSEQ":
+            condition: Expression = _compared(END_TIME, "<", START_TIME, left, right, operator)
+        case _:
+            condition = Call(
+                "&&", tuple(_compared(one, "=", one, left, right, operator) for one in (START_TIME, END_TIME))
+            )
+    if operator.word.startswith("OPTIONAL") or operator.word.endswith("OPTIONAL"):
+        return Match(LeftJoin(left.pattern, right.pattern, condition), times)
+    return Match(Filter(Join(left.pattern, right.pattern), condition), times)
+
+
+def _compared(one: str, sign: str, other: str, left: Match, right: Match, operator: Token) -> Call:
+    return Call(sign, (Call(one, left.times), Call(other, right.times)), place=operator.start)
+
+
+def _times(pattern: Pattern) -> tuple[Variable, ...]:
+    """The times of all occurrences of an event pattern; nothing for any other pattern."""
+    return tuple(
+        node.time for node in nodes(pattern) if isinstance(node, TriplePattern) and node.time is not None
+    )  # fmt: skip
+
+
+def _operators(tokens: Sequence[Token]) -> dict[int, tuple[Token | None, bool]]:
+    """Of groups, by the offsets of their brackets: the operator that follows, and whether one stands in the group."""
+    found: dict[int, tuple[Token | None, bool]] = {}
+    opened: list[int] = []
+    holding: set[int] = set()
+    for token, following in pairwise(tokens):
+        if token.text == "{":
+            opened.append(token.start)
+        elif token.text == "}" and opened:
+            start = opened.pop()
+            behind = following if following.word in OPERATORS else None
+            if behind is not None or start in holding:
+                found[start] = behind, start in holding
+                holding.update(opened[-1:])
+    return found
