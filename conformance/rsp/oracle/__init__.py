@@ -7,6 +7,7 @@ It decides what is right where the engine is tested, so it shares no code with `
 - ``windows``: content and bounds of a window at an instant (Definitions 12 and 13)
 - ``instants``: ET from report policies and watermarks (Definition 23)
 - ``dataset``: SDS at an instant (Definition 14)
+- ``events``: event patterns over occurrences (docs/model.md, "Event patterns")
 - ``timestamps``: ``timestamp(?v)`` (docs/language.md, "Time in queries")
 - ``r2s``: RStream, IStream, DStream (Definitions 20 to 22)
 - ``evaluation``: the answers (Definitions 17 and 24)

@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from conformance.rsp.oracle.dataset import Graphs, dataset
 from conformance.rsp.oracle.elements import OracleStream, Triple
+from conformance.rsp.oracle.events import HIDDEN, Events, restored
 from conformance.rsp.oracle.instants import evaluation_instants
 from conformance.rsp.oracle.r2s import Solution, streamed
 from conformance.rsp.oracle.timestamps import with_times
@@ -27,7 +28,8 @@ class OracleQuery:
 
     ``sparql`` is its standard part with GRAPH for WINDOW: an ASK or a SELECT, of all of the pattern's solutions if
     it is a CONSTRUCT. ``template`` makes it a CONSTRUCT: its triple patterns, with the prefixes of ``prologue``.
-    ``default_graphs`` and ``named_graphs``: FROM and FROM NAMED.
+    ``default_graphs`` and ``named_graphs``: FROM and FROM NAMED. ``events``: its event patterns, whose matches are put
+    where ``sparql`` has ``ORACLE_EVENTS_number``.
     """
 
     windows: tuple[Window, ...]
@@ -38,6 +40,7 @@ class OracleQuery:
     prologue: str = ""
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
+    events: tuple[Events, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ def answers(
         store = dataset(query.windows, streams, static.chosen(query.default_graphs, query.named_graphs), t)
         text = query.sparql if timed is None else timed.text
         text = _NOW.sub(f'"{_date_time(t)}"^^<http://www.w3.org/2001/XMLSchema#dateTime>', text)
+        for one in query.events:
+            text = text.replace(f"ORACLE_EVENTS_{one.number} ", one.values(streams[one.window.stream], t))
         functions = {} if timed is None else timed.functions(_times(query, streams, t), _date_time)
         result = store.query(text, use_default_graph_as_union=False, custom_functions=functions)
         if isinstance(result, ox.QueryBoolean):
@@ -80,11 +85,16 @@ def answers(
         assert isinstance(result, ox.QuerySolutions)
         names = tuple(variable.value for variable in result.variables)
         current = [
-            frozenset((name, str(term)) for name, term in zip(names, solution, strict=True) if term is not None)
+            frozenset(
+                (name, restored(str(term))) for name, term in zip(names, solution, strict=True) if term is not None
+            )
             for solution in result
         ]
         chosen = streamed(query.operator, current, previous)
         previous = current
+        if query.events:
+            chosen = [frozenset((name, term) for name, term in one if not name.startswith(HIDDEN)) for one in chosen]
+            names = tuple(name for name in names if not name.startswith(HIDDEN))
         if query.template is not None:
             found[t] = OracleAnswer(_instantiated(query, chosen), bounds)
         else:

@@ -15,7 +15,7 @@ from conformance.rsp.oracle.dataset import Graphs
 from conformance.rsp.oracle.elements import OracleStream, Triple
 from conformance.rsp.oracle.evaluation import OracleAnswer, answers
 from conformance.rsp.oracle.messages import elements
-from conformance.rsp.oracle.reading import ReadQuery, read_query
+from conformance.rsp.oracle.reading import ONLY_STREAM, ReadQuery, read_query
 from conformance.rsp.oracle.stream_settings import OracleSettings, settings_of
 from conformance.rsp.oracle.window_text import instant
 from conformance.rsp.oracle.windows import CountWindow, LandmarkWindow, TimeWindow, Window
@@ -58,7 +58,7 @@ class OraclePlayer:
     def _listen(self, since: str | None) -> None:
         # since moves the start back.
         asked = None if since is None or since == "beginning" else int(since)
-        own = read_query(self.text, ROOT)
+        own = self._read(self.text)
         for _, query, start in self.queries:
             if query == own:
                 self.asked, self.start = query, start if since is None else asked
@@ -97,11 +97,21 @@ class OraclePlayer:
                 self._load(request)
 
     def _register(self, name: str | None, text: str) -> None:
-        read = read_query(text, ROOT)
+        read = self._read(text)
         name = name or (read.name or "").rpartition("/")[2]
         self.queries.append((name, read, self._reached(read)))
         if read.publishes:
             self.streams[self._output(name, read)] = OracleStream()
+
+    def _read(self, text: str) -> ReadQuery:
+        """The query; what names no stream reads the only one."""
+        read = read_query(text, ROOT)
+        if all(window.stream != ONLY_STREAM for window in read.query.windows):
+            return read
+        (only,) = self.streams
+        windows = tuple(replace(window, stream=only) for window in read.query.windows)
+        events = tuple(replace(one, window=replace(one.window, stream=only)) for one in read.query.events)
+        return replace(read, query=replace(read.query, windows=windows, events=events))
 
     def _output(self, name: str, read: ReadQuery) -> str:
         return read.name if read.name is not None and ":" in read.name else f"{ROOT}streams/{name}"
@@ -164,9 +174,9 @@ class OraclePlayer:
 
     def _answers(self, read: ReadQuery, start: int | None) -> dict[int, OracleAnswer]:
         windows = tuple(window.started(start) for window in read.query.windows)
-        return answers(
-            replace(read.query, windows=windows), self.streams, self.graphs, start, self._horizon(windows)
-        )  # fmt: skip
+        events = tuple(one.started(start) for one in read.query.events)
+        query = replace(read.query, windows=windows, events=events)
+        return answers(query, self.streams, self.graphs, start, self._horizon(windows))
 
     def _horizon(self, windows: Sequence[Window]) -> tuple[int, int]:
         streams = [self.streams[window.stream] for window in windows]

@@ -9,10 +9,11 @@ brackets in a template.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.rsp.oracle.evaluation import OracleQuery
+from conformance.rsp.oracle.events import Events, asking, has_operator, read_events, window_of
 from conformance.rsp.oracle.window_text import DURATION, duration, steps_as_written, window
 from conformance.rsp.oracle.windows import CHANGE, PERIODIC, Window
 
@@ -30,8 +31,12 @@ _FROM = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PATTERN = re.compile(rf"\bSTREAM\s+({_IRI})\s*\[([^\]]*)\]\s*\{{", re.IGNORECASE)
+_EVENTS = re.compile(rf"(?<!FROM )\bSTREAM\s+({_IRI})\s*(?:\[([^\]]*)\])?\s*(?=\{{)", re.IGNORECASE)
+ONLY_STREAM = ""
+"""The stream of an event pattern in a query that names none."""
 _WINDOW_VARIABLE = re.compile(r"\bWINDOW\s+(\?\w+)\s*\{", re.IGNORECASE)
 _WINDOW_NAME = re.compile(rf"\bWINDOW\s+(?={_IRI})", re.IGNORECASE)
+_STEPPED = re.compile(r"\b(?:STEP|SLIDE)\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\bCONSTRUCT\s*\{([^{}]*)\}", re.IGNORECASE)
 _ORDER = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
 
@@ -86,6 +91,33 @@ def read_query(text: str, base: str) -> ReadQuery:
         written.append((made, not steps_as_written(clause[2])))
         return f"GRAPH <{graph}> {{"
 
+    events: list[Events] = []
+
+    def take_events(stream: str, spec: str | None, start: int, place: int) -> bool:
+        """Put the place of its matches where an event pattern is; whether there is one."""
+        nonlocal patterns, text
+        read = read_events(text, place, lambda term: _term(term, full))
+        if read is None or (spec is not None and not has_operator(read[0])):
+            return False
+        graph = f"urn:x-oracle:pattern:{patterns}"
+        made = None if spec is None else window(spec, stream, graph, pattern=True)
+        over = window_of(made, stream, graph, stepped=spec is not None and bool(_STEPPED.search(spec)))
+        written.append((over, CHANGE in over.default or spec is None))
+        events.append(Events(over, read[0], " ".join(_prologue(text)), patterns))
+        patterns += 1
+        text = f"{text[:start]} ORACLE_EVENTS_{events[-1].number} {text[read[1] :]}"
+        return True
+
+    while any(
+        take_events(full(clause[1]), clause[2], clause.start(), clause.end()) for clause in _EVENTS.finditer(text)
+    ):
+        pass
+    if not written:
+        any(
+            take_events(ONLY_STREAM, None, found.start(), found.start()) for found in re.finditer(r"(?<=\{)\s*\{", text)
+        )
+    for one in events:
+        text = asking(text, one.number)
     text = _PATTERN.sub(as_graph, text)
     values = " ".join(f"<{graph}>" for graph in declared)
     text = _WINDOW_VARIABLE.sub(rf"VALUES \1 {{ {values} }} GRAPH \1 {{", text)
@@ -104,9 +136,27 @@ def read_query(text: str, base: str) -> ReadQuery:
         " ".join(_prologue(text)),
         tuple(default),
         tuple(named),
+        tuple(events),
     )
     name = None if registered is None else registered["name"]
     return ReadQuery(query, kind, full(name) if name is not None and ":" in name else name)
+
+
+def _term(term: str, full: Callable[[str], str]) -> str:
+    """A term of a triple pattern in N-Triples; variables and labels as they are."""
+    if term[0] in "?_":
+        return term
+    if term[0] == "<" or (":" in term and term[0] != '"'):
+        return f"<{full(term)}>"
+    return "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>" if term == "a" else _literal(term, full)
+
+
+def _literal(term: str, full: Callable[[str], str]) -> str:
+    if term[0] == '"':
+        value, _, datatype = term.partition("^^")
+        return f"{value}^^<{full(datatype)}>" if datatype else term
+    kind = "boolean" if term in ("true", "false") else "decimal" if "." in term else "integer"
+    return f'"{term}"^^<http://www.w3.org/2001/XMLSchema#{kind}>'
 
 
 def _prologue(text: str) -> list[str]:

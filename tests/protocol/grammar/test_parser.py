@@ -257,7 +257,6 @@ def test_an_operator_needs_a_stream_and_a_query_form_with_answers(operator: R2S)
         ("SELECT * FROM STREAM ¦<s> [RANGE 1s] {}", "<s> is relative"),
         ("SELECT * FROM STREAM <u:s> ¦{ ?s ?p ?o }", "a window specification such as [RANGE 10s STEP 5s]"),
         ("SELECT * FROM STREAM <u:s> ¦RANGE 1s {}", "a window specification"),
-        ("SELECT * { STREAM <u:s> ¦{ ?s ?p ?o } }", "a window specification"),
         ("SELECT * { STREAM <u:s> [RANGE 1s] ¦?s ?p ?o }", "expected {, found ?s"),
         ("SELECT * { STREAM ¦?s [RANGE 1s] {} }", "the IRI of a stream"),
         (

@@ -159,7 +159,7 @@ def test_a_window_of_the_dataset_is_not_that_of_a_pattern() -> None:
         ("WINDOW ¦{ }", "a variable or the IRI of a window after WINDOW"),
         ("WINDOW <u:w> ¦?s", "expected {"),
         ("STREAM ¦?s [RANGE 1s] { }", "the IRI of a stream after STREAM"),
-        ("STREAM <u:s> ¦{ }", "a window specification such as"),
+        ("STREAM <u:s> ¦{ }", "an event pattern has a triple pattern in each of its groups"),
         ("STREAM <u:s> [RANGE 1s]\n ¦. }", "expected {"),
     ],
 )
