@@ -181,7 +181,9 @@ class EventPatterns:
         for pattern in self._patterns(self._triples.block()):
             if not isinstance(pattern, BGP):
                 raise self._cursor.error(
-                    "a property path does not occur at a time: write triple patterns", start, UnsupportedFeature
+                    "an event pattern has no property paths: nothing says when they occur. Write triple patterns",
+                    start,
+                    UnsupportedFeature,
                 )
             for triple in pattern.triples:
                 self._cursor.count_operation()

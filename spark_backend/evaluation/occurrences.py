@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from protocol.time import BEFORE_ALL, Instant
+from spark_backend.evaluation.membership import InstantBounds
 from spark_backend.log.format.columns import LATEST, LOG
 from spark_backend.log.reader import LogReader
 
@@ -100,19 +101,20 @@ class Occurrences:
         self.after = after
 
 
-def occurrences_at(table: str, bounds: Sequence[tuple[Instant, Instant]]) -> str:
+def occurrences_at(table: str, bounds: Sequence[InstantBounds]) -> str:
     """A SELECT ``instant, s, p, o, k, n, t, entry`` of the occurrences in a window at some instants; ``t`` is the time.
 
-    ``bounds``: each instant, and what the window's occurrences there are later than.
+    ``bounds``: each instant, and (after, upto] of the window there.
     """
     if len(bounds) == 1:
-        ((instant, after),) = bounds
+        ((instant, after, upto),) = bounds
         return (
             f"(SELECT {instant}::BIGINT AS instant, s, p, o, k, n, time AS t, entry "
-            f"FROM {table} WHERE entry <= {instant} AND time > {after})"
+            f"FROM {table} WHERE entry <= {instant} AND time > {after} AND time <= {upto})"
         )
-    listed = ", ".join(f"({instant}::BIGINT, {after}::BIGINT)" for instant, after in bounds)
+    listed = ", ".join(f"({instant}::BIGINT, {after}::BIGINT, {upto}::BIGINT)" for instant, after, upto in bounds)
     return (
-        f"(SELECT i.instant, x.s, x.p, x.o, x.k, x.n, x.time AS t, x.entry FROM (VALUES {listed}) i(instant, earlier) "
-        f"JOIN {table} x ON x.entry <= i.instant AND x.time > i.earlier)"
+        "(SELECT i.instant, x.s, x.p, x.o, x.k, x.n, x.time AS t, x.entry "
+        f"FROM (VALUES {listed}) i(instant, earlier, upto) "
+        f"JOIN {table} x ON x.entry <= i.instant AND x.time > i.earlier AND x.time <= i.upto)"
     )

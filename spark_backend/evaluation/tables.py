@@ -164,8 +164,10 @@ class EvaluationTables:
         reader = self.reader(log)
         # What retention has begun to take is gone, whether or not it is still in a file, or in a table here.
         held = BEFORE_ALL if reader.retained_from is None else reader.retained_from
-        bounds = [(instant, max(content_bounds(window, instant)[0], held)) for instant in instants]
-        after = min(earlier for _, earlier in bounds)
+        bounds = [
+            (t, max(after, held), upto) for t, (after, upto) in ((t, content_bounds(window, t)) for t in instants)
+        ]
+        after = min(earlier for _, earlier, _ in bounds)
         reader.require_whole(after, instants[-1])
         known = self._occurrences.get(log)
         if known is None or known.after > after:
