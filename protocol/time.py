@@ -35,6 +35,7 @@ _XSD_DURATION = re.compile(
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?\Z",
     re.IGNORECASE,
 )
+_DAMAGED_DURATION = re.compile(r"[Pp]?[Tt]?(?P<count>[0-9]{1,15})\s*(?P<unit>[A-Za-z]+)\Z")
 _UNIT_DURATION = re.compile(r"(?P<count>\d+)\s*(?P<unit>[A-Za-z]*)\Z")
 
 _SECOND = 1000
@@ -132,7 +133,16 @@ def parse_duration(text: str) -> Milliseconds:
     match = _UNIT_DURATION.match(text)
     if match is not None and match["unit"].lower() in UNITS:
         return int(match["count"]) * UNITS[match["unit"].lower()]
-    raise ValueError(f"{text!r} is not a duration: write PT10S, 10s, 10 SECONDS or milliseconds")
+    meant = _meant(text)
+    right = "PT10S, 10s, 10 SECONDS or milliseconds" if meant is None else format_duration(meant)
+    raise ValueError(f"{text!r} is not a duration: write {right}")
+
+
+def _meant(text: str) -> Milliseconds | None:
+    """What a damaged duration such as P3SEC or T3S tells all the same; None if it tells nothing."""
+    match = _DAMAGED_DURATION.match(text)
+    unit = match["unit"].lower() if match is not None else ""
+    return int(match["count"]) * UNITS[unit] if match is not None and unit in UNITS else None
 
 
 def format_duration(milliseconds: Milliseconds) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
+from protocol.grammar.foreign import foreign
 from protocol.sparql.source import Source
 from protocol.sparql.syntax import ONE_IRI, iris_like_operators
 from protocol.sparql.tokens import Token, TokenKind, tokens
@@ -20,6 +22,8 @@ MOST_TOKENS = 40_000
 MOST_OPERATIONS = 2000
 """Operators, triples and other patterns of a query: each has its part in the SQL that it becomes."""
 
+_OF_NAMES = re.compile(r"\bIRI\b|RDF term")
+"""In what was wanted, where a name might stand."""
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _NEWER = ("<<", "{|")
 _IN_GROUP = "inside a group, as in WHERE { … }"
@@ -151,10 +155,16 @@ class Cursor:
     def unexpected(self, wanted: str) -> ProtocolError:
         """The error for the next token where something else belongs."""
         token = self.token
+        if other := foreign(self.source.text, self.tokens):
+            return self.error(other)
         if token.kind is TokenKind.ILLEGAL:
             return self.error(_illegal(token.text))
         if token.word in _SLIPS:
             return self.error(f"{token.text} is two words: write {_SLIPS[token.word]}")
+        if token.text == "?" and self.following.kind is TokenKind.WORD:
+            return self.error(f"the name of a variable follows its ? at once: write ?{self.following.text}")
+        if token.text == "/" and self.following.text == "/" and self.following.start == token.end:
+            return self.error("a comment begins with #, and not with //")
         before = self.previous
         if before.kind is TokenKind.VARIABLE and token.text[:1] == "-" and token.start == before.end:
             meant = f"{before.text}_{self.following.text if token.text == '-' else token.text[1:]}"
@@ -171,7 +181,12 @@ class Cursor:
         for iri in iris_like_operators(self.tokens[: self._index + 1]) if self._open else ():
             if iri.start > self._open[-1].start:
                 return self.error(ONE_IRI, iri)
-        return self.error(f"expected {wanted}, found {token.shown}")
+        found = f"expected {wanted}, found {token.shown}"
+        if token.kind is TokenKind.WORD and _OF_NAMES.search(wanted) and not token.text.isupper():
+            return self.error(f"{found}: a name has a prefix, as in :{token.text}")
+        if before.text == "^^" and token.kind is not TokenKind.END:
+            return self.error(f"{found}; conditions are joined with &&")
+        return self.error(found)
 
     def _closing_wanted(self) -> str:
         opening = self._open[-1]

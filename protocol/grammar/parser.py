@@ -176,7 +176,7 @@ class QueryReader:
             case _:
                 raise cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
         if cursor.token.kind is not TokenKind.END:
-            raise cursor.unexpected("a solution modifier such as ORDER BY or LIMIT, or the end of the query")
+            raise cursor.unexpected("the end of the query")
         return found
 
     def _prologue(self) -> None:

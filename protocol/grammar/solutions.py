@@ -128,6 +128,8 @@ class Solutions:
         self._limit_and_offset(found)
         if cursor.take("VALUES"):
             found.values = read_values(cursor, self._terms)
+        if not cursor.at_end:
+            raise cursor.unexpected("a solution modifier such as ORDER BY or LIMIT, or the end of the query")
         return found
 
     def solutions(self, pattern: Pattern, selected: Selection | None) -> Pattern:

@@ -347,9 +347,14 @@ class SpecificationReader:
         prefix, _, local = (match[4] or "").partition(":")
         known = [_XSD + name for name in _DATATYPE_NAMES[kind]]
         if (match[3] and match[3] not in known) or (match[4] and (prefix != "xsd" or _XSD + local not in known)):
-            raise self._error(f"{match[0]} is no xsd:{kind}", self.offset)
+            raise self._error(f"{match[0]} is no xsd:{kind}{self._right_case(match, kind)}", self.offset)
         self.offset = match.end()
         return match[2]
+
+    def _right_case(self, quoted: re.Match[str], kind: str) -> str:
+        """What to write for ``"PT3S"^^xsd:Duration``."""
+        datatype = (quoted[3] or quoted[4]).removeprefix(_XSD).removeprefix("xsd:")
+        return f", but of {datatype}: write ^^xsd:{kind}" if datatype.lower() == kind.lower() else ""
 
     def _skip(self) -> None:
         self.offset = skip(self._text, self.offset)

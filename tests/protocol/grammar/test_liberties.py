@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import QuerySyntaxError
+from protocol.grammar.one_shot import as_standard
 from protocol.grammar.parser import parse, read_query
 from protocol.language.model import ContinuousQuery
 
@@ -85,6 +86,13 @@ def test_what_is_in_scope_already_is_what_having_sees() -> None:
         (f"SELECT * {STREAM} {{ ?a ?b ?c }} FILTER ?a", "an expression in brackets or a call after FILTER", 60),
         (f"SELECT ?a {STREAM} {{ ?a ?b ?c }} GROUPBY ?a", "GROUPBY is two words: write GROUP BY", 54),
         (f"SELECT ?a-b {STREAM} {{ ?a ?b ?c }}", "a variable has no hyphen in its name: write ?a_b", 10),
+        (f"SELECT ?b {STREAM} {{ ?a ?b ?c }} GROUPBY ?a HAVING (COUNT(*) > 1)", "write GROUP BY", 54),
+        (f"SELECT * {STREAM} {{ ?a ?b ? c }}", "the name of a variable follows its ? at once: write ?c", 48),
+        (f"SELECT * {STREAM} {{ ?a isIn ?c }}", "a name has a prefix, as in :isIn", 45),
+        (f"SELECT * {STREAM} {{ GRAPH w_1 {{ ?a ?b ?c }} }}", "a name has a prefix, as in :w_1", 48),
+        (f"SELECT * {STREAM} {{ ?a ?b ?c FILTER(?a = 'x' ^^ ?b > 3) }}", "conditions are joined with &&", 70),
+        (f"SELECT * {STREAM} {{ {{ ?a ?b ?c }}", "expected } for the { of line 1, column 40", 54),
+        (f"// all\nSELECT * {STREAM} {{ ?a ?b ?c }}", "a comment begins with #, and not with //", 1),
     ],
 )
 def test_slips_are_no_liberties(text: str, said: str, column: int) -> None:
@@ -92,6 +100,45 @@ def test_slips_are_no_liberties(text: str, said: str, column: int) -> None:
         parse(text)
     assert said in raised.value.detail
     assert raised.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('"P3SEC"^^xsd:duration', "'P3SEC' is not a duration: write PT3S"),
+        ('"PT3S"^^xsd:Duration', "is no xsd:duration, but of Duration: write ^^xsd:duration"),
+        ("P3SEC", "write PT3S"),
+        ("T10M", "a whole number with or without a unit (10s, 500) or PT10S, found T10M"),
+        ("PT10", "write PT10S, 10s, 10 SECONDS or milliseconds"),
+        ("3SECS", "SECS is no unit of time"),
+    ],
+)
+def test_damaged_durations_are_told_what_they_mean(written: str, said: str) -> None:
+    for text in (
+        f"SELECT * FROM STREAM <u:s> [RANGE ¦{written}] {{ ?a ?b ?c }}",
+        f"REGISTER QUERY q COMPUTED EVERY ¦{written} AS SELECT * {STREAM} {{ ?a ?b ?c }}",
+    ):
+        with pytest.raises(QuerySyntaxError) as raised:
+            parse(text.replace("¦", ""))
+        assert said in raised.value.detail
+        assert raised.value.column is not None
+        assert 0 <= raised.value.column - text.index("¦") - 1 <= 1  # at the unit, where that is wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'static String q = "select * from pattern [every a=Reading -> b=Reading where timer:within(1 min)]"',
+        "select * from pattern [every a=Reading(value > 30) -> b=Reading(value > 40)]",
+        "create schema Reading (room string, value double)",
+        "create window Latest.win:keepall() as (room string)",
+        "insert into Warm select room from Reading where value > 30",
+        "on Reading merge Latest where Latest.room = Reading.room when not matched then insert select *",
+    ],
+)
+def test_what_looks_like_epl_is_told_which_page_to_read(text: str) -> None:
+    with pytest.raises(QuerySyntaxError, match=r"Esper's EPL.*docs/coming-from\.md"):
+        as_standard(parse(text).text)  # which is in two steps, as an endpoint takes them
 
 
 @pytest.mark.parametrize(
