@@ -35,6 +35,7 @@ from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.explain import Circumstances, explain
+from spark_backend.queries.facts import FactReaders, with_facts
 from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.progress import QueryProgress
@@ -91,6 +92,7 @@ class SparkBackend:
         self._running = RunningQueries()
         self._lock, self._telling = self._running.lock, self._running.telling
         self._outputs = Outputs(self._streams, self._running)
+        self._fact_readers = FactReaders(self._running)
         self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
@@ -155,6 +157,9 @@ class SparkBackend:
         since: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
+        with self._lock:
+            others = {running.name: running.query for running in self._running if running.standing}
+        query, reads = with_facts(query, {known: other for known, other in others.items() if known != name})
         query = replace(query, windows=self._streams.with_only_stream(query.windows))
         windows = self._streams.bound(query.windows)
         plan = self._compile(query, windows)
@@ -166,6 +171,8 @@ class SparkBackend:
             known = self._running.get(name)
             if standing:
                 self._outputs.check(name, query, windows)
+            self._fact_readers.require_there(query, reads)
+            changes_facts = self._fact_readers.check(name, query)
             self._timelines.follow((), [*windows, *self._running.windows])
             self._timelines.refresh()
             start = since
@@ -176,12 +183,14 @@ class SparkBackend:
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
             running = self._running_query(name, key, query, windows, plan, standing, start, limits)
+            running.reads = reads
             if any(one.registered.lane is Lane.COMMON and one.evaluated is not None for one in self._running):
                 running.registered = running.registered.on_trial()
             if standing:
                 running.output = self._outputs.open(name, query)
             streams = [member.stream for member in query.windows]
-            entry = QueryEntry(name, key, query.text, start, streams, (limits.seconds, limits.memory))
+            asked = limits.seconds, limits.memory
+            entry = QueryEntry(name, key, query.text, start, streams, asked, facts=list(reads))
             try:
                 self._save(name, entry if standing else None, running)
             except OSError:
@@ -195,12 +204,15 @@ class SparkBackend:
                 if known.output not in (None, running.output):
                     self._drop_output(known.output)
                 self._running.tell([Ended(name, "the query was replaced")])
+            if changes_facts:
+                self._end_readers_of_facts(name)
         return known is None
 
     def remove(self, name: str) -> None:
         with self._telling, self._lock:
             running = self._running.named(name)
             self._outputs.require_unread(name)
+            self._fact_readers.require_unread(name)
             self._save(name, None, None)
             self._running.remove(name)
             self._follow()
@@ -209,6 +221,7 @@ class SparkBackend:
             if running.output is not None:
                 self._drop_output(running.output)
             self._running.tell([Ended(name, "the query was removed")])
+            self._end_readers_of_facts(name)
 
     def queries(self) -> list[QueryDescription]:
         self._timelines.refresh()
@@ -358,10 +371,11 @@ class SparkBackend:
             with contextlib.suppress(ValueError):
                 before = self._registry.read()
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
+        texts = {entry.name: entry.text for entry in self._catalogue.queries.values()}
         for entry in list(self._catalogue.queries.values()):
             try:
-                query = parse(entry.text, base=self._query_base)
-                assert isinstance(query, ContinuousQuery)
+                others = {name: self._parsed(texts[name]) for name in entry.facts if name in texts}
+                query, reads = with_facts(self._parsed(entry.text), others)
                 # The streams' IRIs as they were found at registration, whatever address it came by.
                 query = replace(
                     query,
@@ -377,6 +391,7 @@ class SparkBackend:
                 continue
             limits = EvaluationLimits(*entry.budget)
             running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start, limits)
+            running.reads = reads
             running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
             running.failed = entry.failed
@@ -395,6 +410,11 @@ class SparkBackend:
         for warning in self._warnings:
             log.warning("%s", warning)
 
+    def _parsed(self, text: str) -> ContinuousQuery:
+        query = parse(text, base=self._query_base)
+        assert isinstance(query, ContinuousQuery)
+        return query
+
     def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""
         published = None if running.output is None else self._outputs.published_upto(running.output)
@@ -407,6 +427,11 @@ class SparkBackend:
         for live in [running.name for running in self._outputs.readers(name) if not running.standing]:
             self.remove(live)
         self._streams.delete(name)
+
+    def _end_readers_of_facts(self, name: str) -> None:
+        """End the queries that nobody named and that read the facts of this one."""
+        for live in [running.name for running in self._fact_readers.of(name)]:
+            self.remove(live)
 
     def _sweep(self) -> None:
         """Delete prepared queries and static tables that nothing refers to any more."""

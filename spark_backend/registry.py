@@ -18,6 +18,7 @@ from typing import Any
 from protocol.time import Instant
 from protocol.windows.spec import (
     CountWindow,
+    FactsWindow,
     LandmarkWindow,
     NowWindow,
     Partition,
@@ -38,6 +39,7 @@ _KINDS: dict[str, type[WindowSpec]] = {
     "count": CountWindow,
     "now": NowWindow,
     "landmark": LandmarkWindow,
+    "facts": FactsWindow,
 }
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 

@@ -56,7 +56,9 @@ class Case:
     @property
     def is_graph(self) -> bool:
         """Whether the answers are graphs."""
-        return re.search(r"\b(CONSTRUCT|DESCRIBE)\b", self.query, re.IGNORECASE) is not None
+        forms: list[str] = re.findall(r"\b(?:SELECT|ASK|DESCRIBE|CONSTRUCT(?!\s+FACT))\b", self.query, re.IGNORECASE)
+        # A definition of facts alone is a CONSTRUCT of them.
+        return not forms or forms[0].upper() in ("CONSTRUCT", "DESCRIBE")
 
 
 def are_meant(names: Sequence[str]) -> bool:

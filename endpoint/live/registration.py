@@ -16,6 +16,7 @@ from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
 from protocol.preconditions import Precondition
 from protocol.time import FIRST_INSTANT, Instant
+from protocol.windows.spec import FactsWindow
 
 OVERDUE_SECONDS = 10.0
 """While evaluations have been due for longer, whoever registers a query is warned."""
@@ -152,7 +153,9 @@ async def _register(
 
 def query_identity(query: ContinuousQuery) -> tuple[object, ...]:
     """What makes two queries the same: the text, read the same way (against the same base IRI, of the same streams)."""
-    return query.text.strip(), query.expression.base, query.streams, query.from_graphs, query.from_named
+    # Which stream facts are of follows from the text, or from definitions that stay as they are while they are read.
+    streams = tuple(member.stream for member in query.windows if not isinstance(member.window, FactsWindow))
+    return query.text.strip(), query.expression.base, streams, query.from_graphs, query.from_named
 
 
 def _same(existing: QueryDescription, query: ContinuousQuery) -> bool:

@@ -43,6 +43,10 @@ def query_document(
     }
     if query.registration is not None:
         document["registered"] = {"kind": query.registration.kind, "name": query.registration.name}
+    if query.defines is not None:
+        document["defines"] = query.defines.name
+    elif query.definitions:
+        document["facts"] = [definition.name for definition in query.definitions]
     if warning is not None:
         document["warning"] = warning
     return document

@@ -36,6 +36,8 @@ _PLACES = {
     "WINDOW": _IN_GROUP,
     "STREAM": _IN_GROUP,
     **{word: _BETWEEN_EVENTS % word for word in ("SEQ", "OPTIONALSEQ", "EQUALS", "EQUALSOPTIONAL", "AND", "OR")},
+    "CURRENT": _IN_GROUP,
+    "FACT": "right after CONSTRUCT, before the query that reads it",
 }
 """Where keywords go that were found elsewhere."""
 
@@ -69,7 +71,11 @@ class Cursor:
     @property
     def following(self) -> Token:
         """The token after the next one."""
-        return self.tokens[min(self._index + 1, len(self.tokens) - 1)]
+        return self.ahead(1)
+
+    def ahead(self, count: int) -> Token:
+        """The token that follows after so many: none is the next one."""
+        return self.tokens[min(self._index + count, len(self.tokens) - 1)]
 
     @property
     def previous(self) -> Token:

@@ -116,7 +116,14 @@ def generated_graph(number: int) -> str:
     return f"{_GENERATED}{number}"
 
 
-def reports(declarations: Sequence[Declaration], every: Milliseconds | None) -> list[Report | None]:
+def facts_report(every: Milliseconds | None) -> Report:
+    """When a query over facts is evaluated by them: where one begins or ends, or with COMPUTED EVERY by the clock."""
+    return _ON_CHANGE if every is None else Report(frozenset({Strategy.PERIODIC}), every)
+
+
+def reports(
+    declarations: Sequence[Declaration], every: Milliseconds | None, *, beside_facts: bool = False
+) -> list[Report | None]:
     """The report of each window, None for those that have none written and leave the decision to others.
 
     Windows that carry REPORT decide, and if none does, all decide. So a default that differs from
@@ -124,14 +131,15 @@ def reports(declarations: Sequence[Declaration], every: Milliseconds | None) -> 
     then the others have to be given theirs, or they would no longer decide. ``COMPUTED EVERY d`` is
     PERIODIC d on every window, in conjunction with what its REPORT says; a PERIODIC written there with
     another period is more than a window can carry (see ``contradicting``). A window in a group (Streaming SPARQL)
-    leaves the decision to those of the dataset.
+    leaves the decision to those of the dataset. ``beside_facts``: the query reads facts as well, which always report.
     """
     if every is not None:
         return [_computed(declaration.written.report, every) for declaration in declarations]
     written = any(declaration.written.report for declaration in declarations)
     defaults = [declaration.default_report for declaration in declarations]
     deciding = [not declaration.instead for declaration in declarations]
-    if written or (all(deciding) and all(default == DEFAULT_REPORT for default in defaults)):
+    usual = all(deciding) and all(default == DEFAULT_REPORT for default in defaults)
+    if written or (usual and not beside_facts):
         return [declaration.written.report for declaration in declarations]
     return [default if decides else None for default, decides in zip(defaults, deciding, strict=True)]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
@@ -90,6 +90,7 @@ class EventPatterns:
         self._patterns = patterns
         self._condition = condition
         self._operators = _operators(cursor.tokens) if cursor.continuous else {}
+        self._beside_facts = False
 
     @property
     def is_first(self) -> bool:
@@ -211,9 +212,10 @@ class EventPatterns:
         Raises QuerySemanticError for one that has no event pattern around it, or several.
         """
         if any(isinstance(node, Call) and node.name in INTERVAL and not node.arguments for node in nodes(pattern)):
+            self._beside_facts = any(isinstance(node, Graph) and node.facts for node in nodes(pattern))
             pattern, _ = self._resolved(pattern)
             for node in nodes(pattern):
-                if isinstance(node, Call) and node.name in INTERVAL and not node.arguments:
+                if self._is_unresolved(node):
                     raise self._no_interval(node, 0)
         return pattern
 
@@ -258,9 +260,14 @@ class EventPatterns:
         if len(found) == 1:
             return with_interval(expression, found[0])
         for node in nodes(expression):
-            if isinstance(node, Call) and node.name in INTERVAL and not node.arguments:
+            if self._is_unresolved(node):
                 raise self._no_interval(node, len(found))
         return expression
+
+    def _is_unresolved(self, node: object) -> TypeGuard[Call]:
+        """Whether it asks the interval of a match, and no event pattern is around it. Facts have a beginning, too."""
+        told = self._beside_facts and isinstance(node, Call) and node.name == START_TIME
+        return isinstance(node, Call) and node.name in INTERVAL and not node.arguments and not told
 
     def _no_interval(self, call: Call, found: int) -> Exception:
         said = "there is none" if not found else f"there are {found}: ask it in one of them"

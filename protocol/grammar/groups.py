@@ -9,6 +9,7 @@ from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.events import EventPatterns
 from protocol.grammar.expressions import Expressions
+from protocol.grammar.facts import Facts
 from protocol.grammar.paths import Matching, Paths
 from protocol.grammar.streams import BARE_WINDOWS, StreamClauses
 from protocol.grammar.terms import Terms
@@ -52,6 +53,7 @@ class Groups:
         self.events = EventPatterns(cursor, terms, self.expressions, self._triples, self.patterns, self.condition)
         self._graph: Token | None = None
         """The keyword by which the group that is read has a graph of its own."""
+        self.facts = Facts(cursor, terms, self.group, self._bare_triples)
 
     def group(self) -> Pattern:
         """[53] GroupGraphPattern."""
@@ -93,6 +95,13 @@ class Groups:
             self._cursor.count_operation(union)
             pattern = Union(pattern, self.group())
         return pattern
+
+    def _bare_triples(self) -> Pattern:
+        """Triple patterns without the braces of a group."""
+        self._terms.begin_pattern()
+        patterns = self.patterns(self._triples.block())
+        links = [triple for pattern in patterns if isinstance(pattern, BGP) for triple in pattern.triples]
+        return reduce(Join, [BGP(tuple(links)), *(one for one in patterns if not isinstance(one, BGP))])
 
     def condition(self) -> Expression:
         """What follows FILTER: [69] Constraint."""
@@ -226,6 +235,9 @@ class _Group:
             case "WINDOW" | "STREAM":
                 self._end_basic()
                 self._join(self._groups._streams.pattern(self._groups.group_of_graph, self._groups.events))
+            case "CURRENT":
+                self._end_basic()
+                self._join(self._groups.facts.current())
             case "SERVICE":
                 self._end_basic()
                 keyword = cursor.advance()

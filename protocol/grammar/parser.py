@@ -10,7 +10,7 @@ from itertools import islice
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
-from protocol.grammar.dialects import contradicting, graphs_beside, reports, stream_window
+from protocol.grammar.dialects import contradicting, facts_report, graphs_beside, reports, stream_window
 from protocol.grammar.events import OPERATORS
 from protocol.grammar.groups import Groups
 from protocol.grammar.registration import WrittenRegistration, read_registration
@@ -36,10 +36,13 @@ from protocol.language.sparql_text import WrittenQuery
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, TokenKind, tokens
+from protocol.time import Milliseconds
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
-_STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", *R2S})
-_STREAM_TEXT = re.compile(r"register|stream|window|optionalseq|equals|\bseq\b|\band\b|\bor\b", re.IGNORECASE)
+_STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", "FACT", "CURRENT", *R2S})
+_STREAM_TEXT = re.compile(
+    r"register|stream|window|fact|current|optionalseq|equals|\bseq\b|\band\b|\bor\b", re.IGNORECASE
+)
 
 
 def perhaps_continuous(text: str) -> bool:
@@ -102,6 +105,7 @@ class QueryReader:
         self._terms = Terms(cursor, self._namespaces)
         self._streams = StreamClauses(cursor, self._terms)
         self._groups = Groups(cursor, self._terms, self._streams, self._sub_select)
+        self._facts = self._groups.facts
 
     def continuous_query(self) -> ContinuousQuery:
         """QueryUnit of the language."""
@@ -111,15 +115,20 @@ class QueryReader:
         if cursor.at("REGISTER"):
             registration = read_registration(cursor)
             self._prologue()
-        self._dataset()
-        form = Form(cursor.token.word) if cursor.at(*Form) else None
-        expression = self.query()
-        expression = replace(expression, pattern=self._groups.events.resolved(expression.pattern))
-        assert form is not None  # else query has raised
+        while self._facts.at_definition:
+            self._facts.definition()
+            self._prologue()
+        alone = bool(self._facts.definitions) and cursor.token.kind is TokenKind.END
+        if alone:
+            form, expression = Form.CONSTRUCT, self._defined()
+        else:
+            self._dataset()
+            form, expression = self._form(registration), self.query()
+            expression = replace(expression, pattern=self._groups.events.resolved(expression.pattern))
         operator = self._chosen_operator(registration)
         self._check_streams(registration)
         declarations = self._streams.declarations
-        every = registration.every if registration else None
+        every = self._period(registration)
         contradicted = contradicting(declarations, every)
         if contradicted is not None:
             raise cursor.error(
@@ -132,18 +141,24 @@ class QueryReader:
             expression=expression,
             form=form,
             operator=operator,
-            windows=tuple(
-                stream_window(declaration, report, cursor.source.place(declaration.offset), also)
-                for declaration, report, also in zip(
-                    declarations,
-                    reports(declarations, every),
-                    graphs_beside(declarations, expression.pattern, self._streams.from_named),
-                    strict=True,
-                )
+            windows=(
+                *(
+                    stream_window(declaration, report, cursor.source.place(declaration.offset), also)
+                    for declaration, report, also in zip(
+                        declarations,
+                        reports(declarations, every, beside_facts=self._facts.are_read),
+                        graphs_beside(declarations, expression.pattern, self._streams.from_named),
+                        strict=True,
+                    )
+                ),
+                *self._facts.windows(facts_report(every)),
             ),
             from_graphs=tuple(self._streams.from_graphs),
             from_named=tuple(self._streams.from_named),
             registration=registration.resolved(self._namespaces) if registration else None,
+            definitions=tuple(self._facts.definitions),
+            currents=tuple(self._facts.currents(facts_report(every))),
+            defines=self._facts.definitions[0] if alone else None,
         )
         return replace(query, warnings=warnings(query, cursor.source))
 
@@ -200,6 +215,11 @@ class QueryReader:
 
     def _select(self) -> Query:
         """[7] SelectQuery."""
+        if self._facts_are_counted:
+            self._cursor.advance()
+            self._r2s()
+            pattern, variables = self._facts.counting()
+            return Query(pattern, variables, base=self._namespaces.base)
         solutions = self._solutions()
         selection = solutions.selection(self._r2s)
         self._dataset()
@@ -286,6 +306,44 @@ class QueryReader:
         while self._cursor.at("FROM"):
             self._streams.dataset_clause()
 
+    # Facts
+
+    def _defined(self) -> Query:
+        """What a definition is by itself: a CONSTRUCT of its facts."""
+        if len(self._facts.definitions) > 1:
+            raise self._cursor.unexpected("the query that reads the facts, behind several definitions of them")
+        pattern, variables, template = self._facts.defined()
+        return Query(pattern, variables, template, self._namespaces.base)
+
+    def _form(self, registration: WrittenRegistration | None) -> Form:
+        """The form of the query that is next."""
+        cursor = self._cursor
+        if registration is not None and registration.kind.word == "FACT":
+            raise cursor.unexpected("CONSTRUCT FACT, and nothing behind it, after REGISTER FACT … AS")
+        if not cursor.at(*Form):
+            raise cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
+        return Form(cursor.token.word)
+
+    @property
+    def _facts_are_counted(self) -> bool:
+        """Whether TEF-SPARQL's SELECT is next, which has its aggregate in brackets."""
+        cursor = self._cursor
+        if not cursor.continuous:
+            return False
+        first = 2 if cursor.following.word in tuple(R2S) else 1
+        return cursor.ahead(first).kind is TokenKind.VARIABLE and cursor.ahead(first + 1).word == "AS"
+
+    def _period(self, registration: WrittenRegistration | None) -> Milliseconds | None:
+        """That of COMPUTED EVERY, or of TEF-SPARQL's EVERY."""
+        every, counted = registration.every if registration else None, self._facts.every
+        if registration is not None and every is not None and counted not in (None, every):
+            raise self._cursor.error(
+                "COMPUTED EVERY has another period than the EVERY of the aggregate: write one of them",
+                registration.keyword,
+                QuerySemanticError,
+            )
+        return every if counted is None else counted
+
     # What makes it continuous
 
     def _r2s(self) -> None:
@@ -308,7 +366,7 @@ class QueryReader:
         return R2S.ISTREAM if any(known.pattern for known in self._streams.declarations) else R2S.RSTREAM
 
     def _check_streams(self, registration: WrittenRegistration | None) -> None:
-        if not self._streams.declarations:
+        if not self._streams.declarations and not self._facts.are_read:
             right = "at least one stream clause, such as FROM STREAM <stream> [RANGE 10s STEP 5s]"
             if registration is not None:
                 raise self._cursor.error(f"a standing query needs {right}", registration.keyword, QuerySemanticError)

@@ -13,7 +13,7 @@ from protocol.sparql.tokens import Token, TokenKind
 from protocol.time import Milliseconds
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_KINDS = ("QUERY", "STREAM", *R2S)
+_KINDS = ("QUERY", "STREAM", "FACT", *R2S)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def read_registration(cursor: Cursor) -> WrittenRegistration:
     """Read a registration from its REGISTER up to its AS."""
     keyword = cursor.advance()
     kind = cursor.expect(*_KINDS, after="REGISTER")
-    name = _name(cursor)
+    name = read_name(cursor, "REGISTER")
     every: Milliseconds | None = None
     if cursor.take("COMPUTED"):
         cursor.expect("EVERY", after="COMPUTED")
@@ -54,7 +54,8 @@ def read_registration(cursor: Cursor) -> WrittenRegistration:
     return WrittenRegistration(keyword, kind, name, every)
 
 
-def _name(cursor: Cursor) -> Token | str:
+def read_name(cursor: Cursor, after: str) -> Token | str:
+    """Read a name: an IRI or prefixed name as a token, or a word, in which hyphens may be."""
     token = cursor.token
     if token.kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
         return cursor.advance()
@@ -62,7 +63,7 @@ def _name(cursor: Cursor) -> Token | str:
     # AS in place of the name: the name is missing, unless a name AS is followed by what follows a name.
     missing = token.word in ("AS", "COMPUTED") and cursor.following.word not in ("AS", "COMPUTED")
     if bare is None or missing:
-        raise cursor.unexpected("a name after REGISTER: letters, digits, _ and -, or an IRI")
+        raise cursor.unexpected(f"a name after {after}: letters, digits, _ and -, or an IRI")
     cursor.advance_to(bare.end())
     if cursor.token.start == bare.end() and cursor.token.kind is not TokenKind.END:
         raise cursor.error(f"{cursor.token.shown} cannot be part of a name: use letters, digits, _ and -, or an IRI")

@@ -20,6 +20,7 @@ from protocol.language.algebra import (
 )
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.source import Source
+from protocol.windows.spec import FactsWindow
 
 _NO_VARIABLES: frozenset[Variable] = frozenset()
 
@@ -30,7 +31,7 @@ def warnings(query: ContinuousQuery, source: Source) -> tuple[str, ...]:
     """
     found = [*_graphs_that_are_not_there(query), *_conditions_that_never_hold(query.expression.pattern)]
     told = [(*source.place(offset), detail) for offset, detail in dict.fromkeys(found)]
-    told += _windows_that_are_not_read(query)
+    told += [*_windows_that_are_not_read(query), *_facts_that_are_not_read(query)]
     return tuple(f"{detail} (line {line}, column {column})" for line, column, detail in sorted(told))
 
 
@@ -41,7 +42,7 @@ def _graphs(query: ContinuousQuery) -> list[Graph]:
 def _graphs_that_are_not_there(query: ContinuousQuery) -> Iterator[tuple[int, str]]:
     """Patterns over graphs that are none of the dataset, which is closed where a clause names a graph of the store."""
     closed = bool(query.from_graphs or query.from_named)
-    named = {*query.from_named, *(window.name for window in query.windows)}
+    named = {*query.from_named, *(window.name for window in query.windows), *(one.graph for one in query.currents)}
     ranged = {*query.from_named, *(window.name for window in query.windows if window.declared or window.also)}
     for graph in _graphs(query):
         if graph.place is None:
@@ -72,6 +73,14 @@ def _windows_that_are_not_read(query: ContinuousQuery) -> Iterator[tuple[int, in
         if window.declared and window.graph is not None and window.graph not in read:
             unnamed = f"write WINDOW <{window.graph}> {{…}}, or FROM STREAM <{window.stream}> for the default graph"
             yield window.line, window.column, f"no pattern reads the window <{window.graph}>: {unnamed}"
+
+
+def _facts_that_are_not_read(query: ContinuousQuery) -> Iterator[tuple[int, int, str]]:
+    """Definitions of facts before a query whose CURRENT are all of others."""
+    read = {window.window.definition for window in query.windows if isinstance(window.window, FactsWindow)}
+    for one in query.definitions:
+        if one.key not in read:
+            yield one.line, one.column, f"no pattern reads the facts {one.name}: write CURRENT {one.name} {{…}}"
 
 
 def _conditions_that_never_hold(pattern: Pattern) -> Iterator[tuple[int, str]]:

@@ -15,7 +15,7 @@ TIMESTAMP = "TIMESTAMP"
 START_TIME, END_TIME, DURATION = "GETSTARTTIME", "GETENDTIME", "GETDURATION"
 INTERVAL = frozenset({START_TIME, END_TIME, DURATION})
 """Functions of the interval of an event pattern's match: as they are written, and then of the hidden variables that are
-bound to its occurrences' times.
+bound to its occurrences' times. Without arguments START_TIME is that of facts.
 """
 
 DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
@@ -191,11 +191,14 @@ class Extend:
 
 @dataclass(frozen=True)
 class Graph:
-    """``GRAPH name {…}``; with ``windows_only`` it is ``WINDOW ?w {…}``, ranging over declared windows."""
+    """``GRAPH name {…}``; with ``windows_only`` it is ``WINDOW ?w {…}``, ranging over declared windows, and with
+    ``facts`` it is ``CURRENT``, over the graph of the facts that hold.
+    """
 
     name: Variable | Constant
     pattern: Pattern
     windows_only: bool = False
+    facts: bool = field(default=False, kw_only=True)
     place: int | None = _place()
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from protocol.language.algebra import Query
+from protocol.language.algebra import Constant, Pattern, Query, Variable
 from protocol.time import Milliseconds
-from protocol.windows.spec import StreamWindow
+from protocol.windows.spec import ONLY_STREAM, FactsWindow, Report, StreamWindow
 
 
 class R2S(StrEnum):
@@ -31,7 +32,7 @@ class Form(StrEnum):
 class Registration:
     """``REGISTER kind name [COMPUTED EVERY d] AS``; ``name_is_iri`` tells an IRI from a bare name."""
 
-    kind: str  # QUERY, STREAM, RSTREAM, ISTREAM or DSTREAM
+    kind: str  # QUERY, STREAM, FACT, RSTREAM, ISTREAM or DSTREAM
     name: str
     name_is_iri: bool
     every: Milliseconds | None = None
@@ -45,11 +46,61 @@ class OneShotQuery:
 
 
 @dataclass(frozen=True)
-class ContinuousQuery:
-    """A query with at least one stream clause.
+class FactDefinition:
+    """``CONSTRUCT FACT name { template } (UNION (SINCE …) (TILL …))`` (docs/model.md, "Facts").
 
-    ``expression`` is SE, in which ``WINDOW <w> {…}`` and ``STREAM <s> [spec] {…}`` are ``Graph`` of that window's name.
-    ``warnings``: what is known to answer nothing, a sentence each.
+    ``name`` is a word, or an IRI. ``since`` and ``till`` are made of triple patterns, FILTER and BIND, over the
+    occurrences of ``stream`` (None: of the endpoint's only one); ``template`` has no blank node. ``base`` is what IRI()
+    resolves by. ``line`` and ``column`` are the place of the stream's IRI, or of the name; ``reference`` as in
+    ``StreamWindow``.
+    """
+
+    name: str
+    stream: str | None
+    since: Pattern
+    till: Pattern
+    template: tuple[tuple[Variable | Constant, Variable | Constant, Variable | Constant], ...]
+    base: str | None
+    line: int = field(default=1, compare=False)
+    column: int = field(default=1, compare=False)
+    reference: str | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """A digest of what makes and ends its facts, whatever its name: places in a text are no part of it."""
+        text = repr((self.since, self.till, self.template, self.base))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def window(self, graph: str, report: Report) -> StreamWindow:
+        """Its facts as the graph of this name."""
+        window = FactsWindow(report=report, definition=self.key)
+        stream = ONLY_STREAM if self.stream is None else self.stream
+        return StreamWindow(stream, window, graph, False, self.line, self.column, reference=self.reference)
+
+
+@dataclass(frozen=True)
+class Current:
+    """``CURRENT name {…}``, where no definition of the text is meant: one that is registered, or all (``name`` None).
+
+    ``graph`` is the graph that the facts become, ``report`` when that is evaluated; ``line`` and ``column`` the place
+    of CURRENT or the name.
+    """
+
+    name: str | None
+    graph: str
+    report: Report
+    line: int = field(default=1, compare=False)
+    column: int = field(default=1, compare=False)
+
+
+@dataclass(frozen=True)
+class ContinuousQuery:
+    """A query with at least one stream clause, or over facts.
+
+    ``expression`` is SE, in which ``WINDOW <w> {…}``, ``STREAM <s> [spec] {…}`` and ``CURRENT {…}`` are ``Graph`` of
+    that window's name. ``definitions`` are those of the facts in its windows. ``currents`` are facts of definitions
+    that others have registered: ``windows`` and ``definitions`` have them once they are found. ``defines``: the
+    query is that definition, and gives its facts. ``warnings``: what is known to answer nothing, a sentence each.
     """
 
     text: str
@@ -61,11 +112,14 @@ class ContinuousQuery:
     from_named: tuple[str, ...] = ()
     registration: Registration | None = None
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    definitions: tuple[FactDefinition, ...] = ()
+    currents: tuple[Current, ...] = ()
+    defines: FactDefinition | None = None
 
     @property
     def publishes(self) -> bool:
         """Whether its output is a stream: only graphs make one, and REGISTER QUERY does not ask for it."""
-        asked = self.registration is not None and self.registration.kind != "QUERY"
+        asked = self.registration is not None and self.registration.kind not in ("QUERY", "FACT")
         return asked and self.form in (Form.CONSTRUCT, Form.DESCRIBE)
 
     @property

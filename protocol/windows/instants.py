@@ -26,6 +26,7 @@ from protocol.windows.decision import Decision
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
+    FactsWindow,
     LandmarkWindow,
     Report,
     Strategy,
@@ -156,6 +157,10 @@ def _end(
     """No instant of ET lies after this one, all streams having ended."""
     empty_from = max(timeline.last for timeline in read if timeline.last is not None)
     for member in windows:
+        if isinstance(member.window, FactsWindow):
+            # What is periodic goes on up to the first instant after the last element.
+            last = timelines[member.stream].last
+            empty_from = empty_from if last is None else max(empty_from, last + 1)
         if isinstance(member.window, CountWindow | LandmarkWindow):
             continue
         timeline = timelines[member.stream].shifted(offset_of(member.window))

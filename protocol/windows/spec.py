@@ -96,6 +96,20 @@ class LandmarkWindow:
         return BEFORE_ALL if self.landmark is None else self.landmark
 
 
+@dataclass(frozen=True)
+class FactsWindow(LandmarkWindow):
+    """``CURRENT``: the facts of a definition that hold at t, a graph (docs/model.md, "Facts").
+
+    What began may hold for ever: like a LANDMARK from the beginning on it needs all that the stream ever had.
+    ``definition`` is its key. ON_CONTENT_CHANGE is where a fact begins or ends; PERIODIC d is at the multiples of d.
+    """
+
+    landmark: Instant | None = BEFORE_ALL
+    step: Milliseconds | None = None
+    origin: Instant | None = None
+    definition: str = field(default="", kw_only=True)
+
+
 class Unit(StrEnum):
     """What a count window counts."""
 
@@ -207,10 +221,11 @@ def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
     return window
 
 
-BY_CONTENT: tuple[type[WindowSpec], ...] = ()
+BY_CONTENT: tuple[type[WindowSpec], ...] = (FactsWindow,)
 """Kinds of windows that report by what elements hold, which no timeline knows."""
 
 
 def decided_by_content(window: WindowSpec) -> bool:
     """Whether an evaluation says itself if its instant is one of ET: timelines give more instants than those."""
-    return isinstance(window, BY_CONTENT)
+    by_clock = isinstance(window, FactsWindow) and window.report is not None and window.report.period is not None
+    return isinstance(window, BY_CONTENT) and not by_clock

@@ -9,20 +9,22 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 
 import duckdb
 
 from protocol.errors import ProtocolError
 from protocol.language import algebra as a
-from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.language.model import R2S, ContinuousQuery, FactDefinition, Form
+from protocol.windows.spec import FactsWindow
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.algebra.matches import with_matches
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
+from spark_backend.compiler.facts import compile_facts
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.knowledge import Knowledge
@@ -50,7 +52,8 @@ class Plan:
     triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables of their own,
     made anew when those change. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
     DSTREAM, what solutions are matches of. ``passes``: the names of those that changed the query (``passes``).
-    ``algebra``, which is not in the JSON, is the query after them, its constants parameters.
+    ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``). ``algebra``,
+    which is not in the JSON, is the query after the passes, its constants parameters.
     """
 
     form: Form
@@ -70,6 +73,7 @@ class Plan:
     static_joins: tuple[str, ...] = ()
     matches: int = 0
     passes: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
 
     @property
@@ -97,6 +101,7 @@ class Plan:
                 "static_joins": self.static_joins,
                 "matches": self.matches,
                 "passes": self.passes,
+                "facts": self.facts,
             }
         )
 
@@ -122,6 +127,7 @@ class Plan:
             static_joins=tuple(document["static_joins"]),
             matches=document["matches"],
             passes=tuple(document["passes"]),
+            facts=tuple((definition, sql) for definition, sql in document["facts"]),
         )
 
 
@@ -175,6 +181,7 @@ def _compile(
             _known[mark] = statement
             if len(_known) > _KEPT:
                 _known.popitem(last=False)
+    facts = [compile_facts(definition, query) for definition in dict.fromkeys(_read(query))]
     return Plan(
         form=query.form,
         operator=query.operator,
@@ -183,7 +190,7 @@ def _compile(
         sql=statement.sql,
         mark=mark,
         parameters=tuple(lifting.terms),
-        functions=statement.functions,
+        functions=tuple(dict.fromkeys((*statement.functions, *(f for known in facts for f in known.functions)))),
         statics=tuple(pattern for pattern, _ in statement.statics),
         base=base,
         template=template,
@@ -193,8 +200,17 @@ def _compile(
         static_joins=statement.static_joins,
         matches=matches,
         passes=statement.passes,
+        facts=tuple((known.definition, known.sql) for known in facts),
         algebra=statement.algebra,
     )
+
+
+def _read(query: ContinuousQuery) -> Iterator[FactDefinition]:
+    """The definitions whose facts are in windows of the query."""
+    by_key = {definition.key: definition for definition in query.definitions}
+    for member in query.windows:
+        if isinstance(member.window, FactsWindow):
+            yield by_key[member.window.definition]
 
 
 def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Sequence[Pass]) -> str:

@@ -18,7 +18,7 @@ import duckdb
 
 from protocol.errors import ProtocolError
 from protocol.time import Instant
-from protocol.windows.spec import StreamWindow
+from protocol.windows.spec import FactsWindow, StreamWindow, decided_by_content
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
@@ -206,8 +206,11 @@ class Evaluator:
             tables.static(table, file)
         static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
         timed = query.plan.timed
+        facts = dict(query.plan.facts)
         windows = [
-            tables.occurrences(member.stream, member.window, instants)
+            tables.facts(member.stream, member.window, facts[member.window.definition], instants)
+            if isinstance(member.window, FactsWindow)
+            else tables.occurrences(member.stream, member.window, instants)
             if member.occurrences
             else tables.window(member.stream, member.window, instants, timed=timed)
             for member in query.windows
@@ -234,8 +237,16 @@ class Evaluator:
         read = {instant: self._read(query.windows, windows, instant) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [
-            (key, replace(answer, read=read[answer.instant], seconds=share))
-            for (key, _), given in zip(members, answers, strict=True)
+            (
+                key,
+                replace(
+                    answer,
+                    read=read[answer.instant],
+                    seconds=share,
+                    quiet=self._is_quiet(member, windows, answer.instant),
+                ),
+            )
+            for (key, member), given in zip(members, answers, strict=True)
             for answer in given
         ]
 
@@ -247,6 +258,15 @@ class Evaluator:
             else self._tables.size(table, instant)
             for member, table in zip(windows, tables, strict=True)
         )
+
+    def _is_quiet(self, query: PreparedQuery, tables: Sequence[str], instant: Instant) -> bool:
+        """Whether nothing that is decided by content has the instant in ET; ``tables`` are those of the windows."""
+        deciding = [
+            self._tables.changes(table)
+            for member, table in zip(query.windows, tables, strict=True)
+            if decided_by_content(member.window)
+        ]
+        return bool(deciding) and not any(instant in changes for changes in deciding)
 
 
 @dataclass(frozen=True)

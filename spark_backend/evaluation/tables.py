@@ -17,11 +17,14 @@ import pyarrow as pa
 from protocol.errors import NotFound, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, WindowSpec
+from protocol.windows.spec import CountWindow, FactsWindow, WindowSpec
+from spark_backend.compiler.facts import OCCURRENCES
+from spark_backend.evaluation.histories import changes, known_at, of_one_history
 from spark_backend.evaluation.large_contents import LARGE, without_repetitions
 from spark_backend.evaluation.occurrences import Occurrences, occurrences_at
 from spark_backend.evaluation.partitions import PartitionContents
 from spark_backend.evaluation.window_contents import contents, rows_about
+from spark_backend.ingest.facets import facet_columns
 from spark_backend.log.reader import LogReader
 
 WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
@@ -55,6 +58,8 @@ class EvaluationTables:
         self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
         self._occurrences: OrderedDict[str, Occurrences] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
+        self._facts: OrderedDict[tuple[str, str, tuple[Instant, ...]], str] = OrderedDict()
+        self._changes: dict[str, frozenset[Instant]] = {}
         self._views: set[str] = set()
         self._made = 0
 
@@ -79,12 +84,13 @@ class EvaluationTables:
     def move_to(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Make tables in another database from now on, all of them anew; what was read of the logs stays."""
         self._connection = connection
-        for kept in (self._windows, self._instants, self._members, self._static_joins):
+        for kept in (self._windows, self._facts, self._instants, self._members, self._static_joins):
             kept.clear()
         self._static_files.clear()
         self._static_rows.clear()
         self._occurrences.clear()
         self._sizes.clear()
+        self._changes.clear()
         self._views.clear()
 
     def reader(self, log: str) -> LogReader:
@@ -177,6 +183,54 @@ class EvaluationTables:
         known.extend(after)
         return occurrences_at(known.table, bounds)
 
+    def facts(self, log: str, window: FactsWindow, sql: str, instants: tuple[Instant, ...]) -> str:
+        """A table ``instant, s, p, o, k, n, t`` of the facts that hold at each instant; ``t``: when each began.
+
+        ``sql`` gives their periods (``compiler.facts``).
+        """
+        key = (log, sql, instants)
+        known = self._facts.get(key)
+        if known is not None:
+            self._facts.move_to_end(key)
+            return known
+        name = self._fresh("facts")
+        self._changes[name] = frozenset()
+        rows = contents(self.reader(log), window, instants).rows
+        columns = "instant BIGINT, s VARCHAR, p VARCHAR, o VARCHAR, k UTINYINT, n DOUBLE, t BIGINT"
+        self._connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+        for together in of_one_history(rows, instants):
+            periods = self._periods(known_at(rows, together[-1]), sql, together)
+            self._changes[name] |= changes(periods, together)
+            self._connection.register("periods", periods)
+            try:
+                self._connection.execute(
+                    f"INSERT INTO {name} SELECT i.instant, {WINDOW_COLUMNS}, begins FROM {self.instants(together)} i "
+                    "JOIN periods ON begins <= i.instant AND i.instant < ends"
+                )
+            finally:
+                self._connection.unregister("periods")
+        self._sizes[name] = {int(instant): int(size) for instant, size in self._count(name)}
+        self._facts[key] = name
+        self._drop_oldest(self._facts, _KEPT_WINDOWS)
+        return name
+
+    def _periods(self, rows: pa.Table, sql: str, instants: Sequence[Instant]) -> pa.Table:
+        """The periods of facts that one of the instants is in, or ends, with the facets of objects."""
+        self._connection.register("occurrence_rows", rows)
+        try:
+            with_occurrences = f"WITH {OCCURRENCES} AS (SELECT {WINDOW_COLUMNS}, time FROM occurrence_rows) "
+            found = self._connection.sql(
+                f"{with_occurrences} SELECT * FROM ({sql}) f WHERE begins <= {instants[-1]} AND ends >= {instants[0]}"
+            ).to_arrow_table()
+        finally:
+            self._connection.unregister("occurrence_rows")
+        k, n = facet_columns(found["o"].combine_chunks())
+        return found.append_column("k", k).append_column("n", n)
+
+    def changes(self, name: str) -> frozenset[Instant]:
+        """The instants at which facts in a table that ``facts`` made begin or end."""
+        return self._changes[name]
+
     def _make_view(self, name: str, rows: pa.Table, instant: Instant, *, timed: bool) -> bool:
         """Make a window's table a view of the rows, if they are known to have no triple twice."""
         found = without_repetitions(self._connection, rows, timed=timed)
@@ -193,8 +247,9 @@ class EvaluationTables:
 
     def make_room(self) -> None:
         """Let go of contents that are too large together; not while an evaluation reads them."""
-        while sum(sum(self._sizes[name].values()) for name in self._windows.values()) > _KEPT_ROWS:
-            self._drop_oldest(self._windows, len(self._windows) - 1)
+        for kept in (self._windows, self._facts):
+            while sum(sum(self._sizes[name].values()) for name in kept.values()) > _KEPT_ROWS:
+                self._drop_oldest(kept, len(kept) - 1)
         while len(self._occurrences) > _KEPT_OCCURRENCES:
             self._occurrences.popitem(last=False)[1].drop()
 
@@ -257,6 +312,7 @@ class EvaluationTables:
         while len(kept) > most:
             _, name = kept.popitem(last=False)
             self._sizes.pop(name, None)
+            self._changes.pop(name, None)
             if name in self._views:
                 self._views.remove(name)
                 self._connection.execute(f"DROP VIEW {name}")

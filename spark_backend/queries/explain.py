@@ -8,11 +8,12 @@ from functools import partial
 
 from protocol.errors import UnsupportedFeature
 from protocol.language import algebra as a
-from protocol.language.model import ContinuousQuery
+from protocol.language.model import ContinuousQuery, FactDefinition
 from protocol.time import Instant, format_duration, format_instant
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
+    FactsWindow,
     LandmarkWindow,
     NowWindow,
     Partition,
@@ -76,6 +77,8 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
     yield from _section("Evaluations", _evaluations(circumstances.measurements))
     yield from _section("Rows", _rows(query, circumstances))
     yield from _section("Windows", _windows(query))
+    if plan.facts:
+        yield from _section("Facts", _facts(query, plan, names))
     changed = f"after the passes {', '.join(plan.passes)}" if plan.passes else "no pass changed anything"
     if plan.algebra is not None:
         written = partial(algebra_text, plan.algebra, plan.parameters, names, partial(_estimate, circumstances))
@@ -213,11 +216,42 @@ def _tables(query: ContinuousQuery) -> list[str]:
 def _windows(query: ContinuousQuery) -> Iterator[str]:
     deciding = [member for member in query.windows if member.window.report is not None] or list(query.windows)
     for member, table in zip(query.windows, _tables(query), strict=True):
+        if isinstance(member.window, FactsWindow):
+            yield f"{table}: the facts {_definition(query, member.window).name}, over <{member.stream}>"
+            yield f"  {_facts_report(member.window)}"
+            continue
         where = "the default graph" if member.graph is None else f"<{member.graph}>"
         where += "" if member.also is None else f" and <{member.also}>"
         yield f"{table}: {where}, over <{member.stream}>"
         yield from (f"  {line}" for line in _describe(member.window))
         yield f"  {_report(member)}" if member in deciding else "  does not decide when to evaluate"
+
+
+def _definition(query: ContinuousQuery, window: FactsWindow) -> FactDefinition:
+    return next(definition for definition in query.definitions if definition.key == window.definition)
+
+
+def _facts_report(window: FactsWindow) -> str:
+    if window.report is not None and window.report.period is not None:
+        return f"reports every {format_duration(window.report.period)}"
+    return "reports when a fact begins or ends"
+
+
+def _facts(query: ContinuousQuery, plan: Plan, names: Mapping[str, str]) -> Iterator[str]:
+    """What begins and ends the facts that are read, and the SQL that finds from when until when they hold."""
+    statements = dict(plan.facts)
+    for definition in dict.fromkeys(query.definitions):
+        if definition.key not in statements:
+            continue
+        yield definition.name
+        template = (
+            tuple(f"?{p.name}" if isinstance(p, a.Variable) else p.text for p in line) for line in definition.template
+        )
+        yield from (f"  {_template_line(line, names)}" for line in template)
+        for keyword, pattern in (("since", definition.since), ("till", definition.till)):
+            yield f"  {keyword}"
+            yield from (f"    {line}" for line in algebra_text(a.Query(pattern, ()), (), names))
+        yield from (f"  {line}" for line in _laid_out(statements[definition.key]))
 
 
 def _report(member: StreamWindow) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from protocol.errors import Unavailable
 from protocol.evaluations import Ended, Notice, Progress
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
-from protocol.windows.spec import CountWindow, LandmarkWindow, Partition, StreamWindow, TimeWindow
+from protocol.windows.spec import CountWindow, FactsWindow, LandmarkWindow, Partition, StreamWindow, TimeWindow
 from protocol.windows.timeline import END
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -99,6 +99,9 @@ class QueryProgress:
         match window:
             case TimeWindow():
                 return window.width + window.offset
+            case FactsWindow():
+                # What began, however long ago, holds until it ends.
+                return place - BEFORE_ALL
             case LandmarkWindow(landmark=since) if since == BEFORE_ALL:
                 return 0  # all of the stream, as far as it is kept anyway
             case LandmarkWindow():

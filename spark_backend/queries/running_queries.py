@@ -27,11 +27,11 @@ _REMEMBERED = 1000
 class RunningQuery:
     """A registered query while it runs. Guarded by the lock of ``RunningQueries``.
 
-    ``output``: the name of the stream that it publishes. ``failed`` says why it is evaluated no more, after
-    ``stopped`` evaluations in a row that took more than its ``budget``, which is what its ``limits`` leave. ``cheap``:
-    so many evaluations in its own lane, in a row, would do for the common one; ``pace``: how many instants a turn there
-    has. ``reached``: when (seconds that never step back) its streams' watermark was where, since the first evaluation
-    that is due and not out.
+    ``output``: the name of the stream that it publishes. ``reads``: the names of the queries whose facts it reads.
+    ``failed`` says why it is evaluated no more, after ``stopped`` evaluations in a row that took more than its
+    ``budget``, which is what its ``limits`` leave. ``cheap``: so many evaluations in its own lane, in a row, would do
+    for the common one; ``pace``: how many instants a turn there has. ``reached``: when (seconds that never step back)
+    its streams' watermark was where, since the first evaluation that is due and not out.
     """
 
     name: str
@@ -55,6 +55,7 @@ class RunningQuery:
     pace: int = 1
     reached: deque[tuple[float, Instant]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     output: str | None = None
+    reads: tuple[str, ...] = ()
     measurements: Measurements = field(default_factory=Measurements)
 
     @property

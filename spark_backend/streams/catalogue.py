@@ -39,7 +39,8 @@ class QueryEntry:
     """A standing query: its text as registered, where its evaluations start, the stream of each window.
 
     ``budget``: the seconds and bytes of memory that were asked for it, if any were. ``own_lane``: whether it is known
-    to be heavy. ``failed`` says why it is evaluated no more, if that is so.
+    to be heavy. ``failed`` says why it is evaluated no more, if that is so. ``facts``: the names of the queries whose
+    facts it reads.
     """
 
     name: str
@@ -50,6 +51,7 @@ class QueryEntry:
     budget: tuple[float | None, int | None] = (None, None)
     own_lane: bool = False
     failed: str | None = None
+    facts: list[str] = field(default_factory=list)
 
     @cached_property
     def document(self) -> str:

@@ -242,8 +242,8 @@ class Streams:
             names = ", ".join(sorted(f"<{entry.settings.iri}>" for entry in entries)) or "none yet"
             unnamed = next(member for member in windows if member.stream == ONLY_STREAM)
             raise QuerySemanticError(
-                "an event pattern without STREAM is about the endpoint's only stream: write STREAM <…> before it. "
-                f"Streams: {names}",
+                "what names no stream is about the endpoint's only one: write STREAM <…> before an event pattern, "
+                f"FROM STREAM <…> in a definition of facts. Streams: {names}",
                 line=unnamed.line,
                 column=unnamed.column,
             )

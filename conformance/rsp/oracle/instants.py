@@ -25,7 +25,7 @@ def _holds(strategy: str, window: Window, stream: OracleStream, t: int) -> bool:
         return window.beats(t)
     if strategy == NON_EMPTY:
         return bool(window.content(stream, t))
-    return any(e.triples and e.takes_part(t) and window.entry(e) == t for e in stream.elements)
+    return window.changes(stream, t)
 
 
 def evaluation_instants(
@@ -67,6 +67,7 @@ def _last(
         horizon[0] - 1,
     )
     for t in instants:
-        if t > held and all(element.takes_part(t) for element in elements):
+        told = all(window.is_told(read[window.stream], t) for window in windows)
+        if t > held and told and all(element.takes_part(t) for element in elements):
             return max([t, *said])
     return max(instants, default=0)

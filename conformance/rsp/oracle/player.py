@@ -14,8 +14,9 @@ from conformance.rsp.expected import Evaluation
 from conformance.rsp.oracle.dataset import Graphs
 from conformance.rsp.oracle.elements import OracleStream, Triple
 from conformance.rsp.oracle.evaluation import OracleAnswer, answers
+from conformance.rsp.oracle.facts_text import ONLY_STREAM
 from conformance.rsp.oracle.messages import elements
-from conformance.rsp.oracle.reading import ONLY_STREAM, ReadQuery, read_query
+from conformance.rsp.oracle.reading import ReadQuery, read_query
 from conformance.rsp.oracle.stream_settings import OracleSettings, settings_of
 from conformance.rsp.oracle.window_text import instant
 from conformance.rsp.oracle.windows import CountWindow, LandmarkWindow, TimeWindow, Window
@@ -58,7 +59,7 @@ class OraclePlayer:
     def _listen(self, since: str | None) -> None:
         # since moves the start back.
         asked = None if since is None or since == "beginning" else int(since)
-        own = self._read(self.text)
+        own = self._settled(read_query(self.text, ROOT), None)
         for _, query, start in self.queries:
             if query == own:
                 self.asked, self.start = query, start if since is None else asked
@@ -97,19 +98,23 @@ class OraclePlayer:
                 self._load(request)
 
     def _register(self, name: str | None, text: str) -> None:
-        read = self._read(text)
+        read = read_query(text, ROOT)
         name = name or (read.name or "").rpartition("/")[2]
+        read = self._settled(read, name)
         self.queries.append((name, read, self._reached(read)))
         if read.publishes:
             self.streams[self._output(name, read)] = OracleStream()
 
-    def _read(self, text: str) -> ReadQuery:
-        """The query; what names no stream reads the only one."""
-        read = read_query(text, ROOT)
+    def _settled(self, read: ReadQuery, name: str | None) -> ReadQuery:
+        """The query (of this name) with the facts of others; what names no stream reads the only one."""
+        defined = [(known, one.defines) for known, one, _ in self.queries if known != name]
+        read = read.with_facts([(known, one) for known, one in defined if one is not None])
         if all(window.stream != ONLY_STREAM for window in read.query.windows):
             return read
         (only,) = self.streams
-        windows = tuple(replace(window, stream=only) for window in read.query.windows)
+        windows = tuple(
+            replace(window, stream=only) if window.stream == ONLY_STREAM else window for window in read.query.windows
+        )
         events = tuple(replace(one, window=replace(one.window, stream=only)) for one in read.query.events)
         return replace(read, query=replace(read.query, windows=windows, events=events))
 

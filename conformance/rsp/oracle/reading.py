@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 
 from conformance.rsp.oracle.evaluation import OracleQuery
 from conformance.rsp.oracle.events import Events, asking, has_operator, read_events, window_of
+from conformance.rsp.oracle.facts import Definition, FactsWindow
+from conformance.rsp.oracle.facts_text import ONLY_STREAM, read_facts
+from conformance.rsp.oracle.timestamps import FACTS
 from conformance.rsp.oracle.window_text import DURATION, duration, steps_as_written, window
 from conformance.rsp.oracle.windows import CHANGE, PERIODIC, Window
 
@@ -32,27 +35,44 @@ _FROM = re.compile(
 )
 _PATTERN = re.compile(rf"\bSTREAM\s+({_IRI})\s*\[([^\]]*)\]\s*\{{", re.IGNORECASE)
 _EVENTS = re.compile(rf"(?<!FROM )\bSTREAM\s+({_IRI})\s*(?:\[([^\]]*)\])?\s*(?=\{{)", re.IGNORECASE)
-ONLY_STREAM = ""
-"""The stream of an event pattern in a query that names none."""
 _WINDOW_VARIABLE = re.compile(r"\bWINDOW\s+(\?\w+)\s*\{", re.IGNORECASE)
 _WINDOW_NAME = re.compile(rf"\bWINDOW\s+(?={_IRI})", re.IGNORECASE)
 _STEPPED = re.compile(r"\b(?:STEP|SLIDE)\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\bCONSTRUCT\s*\{([^{}]*)\}", re.IGNORECASE)
+_ANY_TRIPLE = "?subject ?predicate ?object"
 _ORDER = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class ReadQuery:
-    """A query, with the IRIs of its streams, and what REGISTER says: the kind of it and its name (IRI or word)."""
+    """A query, with the IRIs of its streams, and what REGISTER says: the kind of it and its name (IRI or word).
+
+    ``defines``: the facts that it gives. ``currents``: of facts that it reads and does not define itself the name
+    (None: all) and the graph. ``every``: the period in which facts have it evaluated, if not where they change.
+    """
 
     query: OracleQuery
     kind: str | None = None
     name: str | None = None
+    defines: Definition | None = None
+    currents: tuple[tuple[str | None, str], ...] = ()
+    every: int | None = None
 
     @property
     def publishes(self) -> bool:
         """Whether its answers are a stream that other queries can read."""
-        return self.kind is not None and self.query.template is not None
+        return self.kind not in (None, "QUERY", "FACT") and self.query.template is not None
+
+    def with_facts(self, definitions: Sequence[tuple[str, Definition]]) -> ReadQuery:
+        """The query that reads facts of these definitions, by names."""
+        windows = list(self.query.windows)
+        for wanted, graph in self.currents:
+            windows += [
+                _facts(definition, graph, self.every)
+                for name, definition in definitions
+                if wanted in (None, name, definition.name)
+            ]
+        return replace(self, query=replace(self.query, windows=tuple(windows)))
 
 
 def read_query(text: str, base: str) -> ReadQuery:
@@ -69,6 +89,11 @@ def read_query(text: str, base: str) -> ReadQuery:
     text = _REGISTER.sub("", text)
     operator = (found := _OPERATOR.search(text)) and found[2].upper()
     text = _OPERATOR.sub(r"\1", text)
+    facts = read_facts(text, full)
+    text = facts.text
+    uses = facts.uses or tuple((one.name, f"{FACTS}0") for one in facts.definitions)
+    if facts.definitions and not facts.uses:
+        text += f" CONSTRUCT {{ {_ANY_TRIPLE} }} WHERE {{ GRAPH <{FACTS}0> {{ {_ANY_TRIPLE} }} }}"
     written: list[tuple[Window, bool]] = []
     default: list[str] = []
     named: list[str] = []
@@ -126,9 +151,13 @@ def read_query(text: str, base: str) -> ReadQuery:
     text = _TEMPLATE.sub("SELECT *", text)
     kind = None if registered is None else registered["kind"].upper()
     operator = operator or (kind if kind in ("RSTREAM", "ISTREAM", "DSTREAM") else None)
-    every = None if registered is None or registered["every"] is None else duration(registered["every"])
+    every = facts.every if registered is None or registered["every"] is None else duration(registered["every"])
+    own = {use: [one for one in facts.definitions if use[0] in (None, one.name)] for use in uses}
     query = OracleQuery(
-        _with_reports(written, every),
+        (
+            *_with_reports(written, every, beside_facts=bool(uses)),
+            *(_facts(definition, graph, every) for (_, graph), meant in own.items() for definition in meant),
+        ),
         text,
         operator or ("ISTREAM" if patterns else "RSTREAM"),
         template,
@@ -139,7 +168,14 @@ def read_query(text: str, base: str) -> ReadQuery:
         tuple(events),
     )
     name = None if registered is None else registered["name"]
-    return ReadQuery(query, kind, full(name) if name is not None and ":" in name else name)
+    return ReadQuery(
+        query,
+        kind,
+        full(name) if name is not None and ":" in name else name,
+        facts.definitions[0] if facts.definitions and not facts.uses else None,
+        tuple(use for use, meant in own.items() if not meant),
+        every,
+    )
 
 
 def _term(term: str, full: Callable[[str], str]) -> str:
@@ -163,12 +199,20 @@ def _prologue(text: str) -> list[str]:
     return [match[0] for match in _PREFIX.finditer(text)]
 
 
-def _with_reports(written: Sequence[tuple[Window, bool]], every: int | None) -> tuple[Window, ...]:
+def _facts(definition: Definition, graph: str, every: int | None) -> FactsWindow:
+    strategies = frozenset({CHANGE if every is None else PERIODIC})
+    return FactsWindow(definition.stream, graph, strategies, every or 0, definition)
+
+
+def _with_reports(
+    written: Sequence[tuple[Window, bool]], every: int | None, *, beside_facts: bool
+) -> tuple[Window, ...]:
     """The windows with when they report; those that report on change by default are marked."""
     if every is not None:
         return tuple(
             replace(w, strategies=(w.strategies or frozenset()) | {PERIODIC}, period=every) for w, _ in written
         )
-    if any(w.strategies is not None for w, _ in written) or not any(on_change for _, on_change in written):
+    usual = not any(on_change for _, on_change in written) and not beside_facts
+    if usual or any(w.strategies is not None for w, _ in written):
         return tuple(w for w, _ in written)
     return tuple(replace(w, strategies=frozenset({CHANGE}) if on_change else w.default) for w, on_change in written)

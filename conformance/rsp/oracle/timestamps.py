@@ -1,5 +1,5 @@
 """``timestamp(?v)``: the largest timestamp of the streamed triples that bind ?v in a solution
-(docs/language.md, "Time in queries").
+(docs/language.md, "Time in queries"), and ``getSTARTTIME()``: the largest of those matched in facts.
 
 Behind each triple pattern of the query a BIND asks for the time of the triple it matched, in the graph it matched
 it in; ``timestamp(?v)`` is the greatest of those whose pattern has ?v. An unmatched branch leaves its times unbound.
@@ -18,7 +18,7 @@ from conformance.rsp.oracle.elements import Triple
 
 TimestampFunction = Callable[..., ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None]
 
-_READS = re.compile(r"\btimestamp\s*\(\s*(\?\w+)\s*\)", re.IGNORECASE)
+_READS = re.compile(r"\btimestamp\s*\(\s*(\?\w+)\s*\)|\bgetSTARTTIME\s*\(\s*\)", re.IGNORECASE)
 _TOKEN = re.compile(
     r"""\s*(?P<graph>GRAPH\s+(?:<(?P<name>[^>]*)>|(?P<local>[\w.-]*:[\w./-]*)|\?\w+)\s*\{)
       | \s*(?P<expression>(?:FILTER|BIND|VALUES)\b)
@@ -27,6 +27,8 @@ _TOKEN = re.compile(
       | \s*(?P<term>\?\w+|<[^>]*>|"[^"]*"(?:\^\^\S+|@\w+)?|[\w.-]*:[\w./-]*|-?\d+(?:\.\d+)?|true|false|a)(?=[\s.}])""",
     re.IGNORECASE | re.VERBOSE,
 )
+FACTS = "urn:x-oracle:facts:"
+"""What the names of graphs begin with that are of facts."""
 _TIME, _LATEST = "urn:x-oracle:time:", "urn:x-oracle:latest"
 
 
@@ -101,8 +103,11 @@ def with_times(sparql: str, prefixes: Mapping[str, str]) -> Timed | None:
                 triple = []
                 place += len(re.match(r"\s*\.?", sparql[place:])[0])  # type: ignore[index]  # always matches
 
+    of_facts = [number for number, graph in enumerate(timed.graphs) if graph is not None and FACTS in graph]
+
     def latest(match: re.Match[str]) -> str:
-        given = ", ".join(f'COALESCE(?oracle_time{number}, "")' for number in binding.get(match[1], []))
+        numbers = binding.get(match[1], []) if match[1] else of_facts
+        given = ", ".join(f'COALESCE(?oracle_time{number}, "")' for number in numbers)
         return f"<{_LATEST}>({given})"
 
     timed.text = _READS.sub(latest, "".join(written) + sparql[place:])

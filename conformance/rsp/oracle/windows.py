@@ -68,6 +68,14 @@ class Window(ABC):
         """When the element enters the window, if it comes in time for that; None if it is never in it."""
         return element.time
 
+    def changes(self, stream: OracleStream, t: int) -> bool:
+        """Whether an element enters it at t."""
+        return any(e.triples and e.takes_part(t) and self.entry(e) == t for e in stream.elements)
+
+    def is_told(self, stream: OracleStream, t: int) -> bool:
+        """Whether it asks for no evaluation after t, no element being awaited any more, whatever it holds."""
+        return True
+
 
 @dataclass(frozen=True)
 class IntervalWindow(Window):

@@ -109,7 +109,8 @@ class _Words:
             case a.Extend(inner, variable, expression):
                 return f"Extend {self.expression(variable)} = {self.outermost(expression)}", [("", inner)]
             case a.Graph(name, inner, windows_only):
-                return f"{'Window' if windows_only else 'Graph'} {self.expression(name)}", [("", inner)]
+                kind = "Window" if windows_only else "Facts" if pattern.facts else "Graph"
+                return f"{kind} {self.expression(name)}", [("", inner)]
             case a.Values(variables, rows):
                 return self._values(variables, rows), []
             case a.Group(inner, keys, aggregates):

@@ -12,6 +12,8 @@ have matched the very triple that s, p and o are in this solution. So the rest i
   a variable that BIND makes equal to another;
 - out of a sub-select come the times of the variables that it projects, and no longer those of whole triples; of
   solutions that DISTINCT makes one, and of those of a group for its keys, it is the greatest;
+- ``getSTARTTIME()`` is the greatest of the hidden variables of the patterns in CURRENT that are in scope: the time of
+  a fact is when it began;
 - sequences, alternatives, inverses and negated sets of a path are triple patterns. The end of a path with ``*``, ``+``
   or ``?`` is bound by an unknown number of them: its timestamp is refused.
 """
@@ -41,23 +43,45 @@ def is_time(variable: a.Variable) -> bool:
 
 def with_timestamps(pattern: a.Pattern) -> a.Pattern:
     """The pattern of a whole query with its timestamp calls told by hidden variables. Raises UnsupportedFeature."""
-    calls = [node for node in a.nodes(pattern) if isinstance(node, a.Call) and node.name == TIMESTAMP]
+    calls = [
+        node for node in a.nodes(pattern) if isinstance(node, a.Call) and (node.name == TIMESTAMP or _is_of_facts(node))
+    ]
     if not calls:
         return pattern
     read = {
         part for call in calls if len(call.arguments) == 1 for part in call.arguments if isinstance(part, a.Variable)
     }
     triples = tuple(call.arguments for call in calls if len(call.arguments) == 3)
-    return _Telling(frozenset(read), triples, calls).outermost(pattern)
+    return _Telling(frozenset(read), triples, calls, any(map(_is_of_facts, calls))).outermost(pattern)
+
+
+def with_all_times(pattern: a.Pattern, times: list[a.Variable]) -> a.Pattern:
+    """The pattern (triple patterns, filters, BIND) with a hidden variable for each triple, which ``times`` get."""
+    match pattern:
+        case a.BGP(triples):
+            told = []
+            for triple in triples:
+                times.append(a.Variable(f"{_HIDDEN}{len(times) + 1}"))
+                told.append(replace(triple, time=times[-1]))
+            return a.BGP(tuple(told))
+        case a.Join(left, right):
+            return a.Join(with_all_times(left, times), with_all_times(right, times))
+        case a.Filter(inner) | a.Extend(inner):
+            return replace(pattern, pattern=with_all_times(inner, times))
+    raise AssertionError(f"refused before (protocol.grammar.facts): {pattern}")
 
 
 @dataclass(frozen=True)
 class _Witness:
-    """A triple pattern, or those of a group: the time, the variables it is told of, the triple while it can be seen."""
+    """A triple pattern, or those of a group: the time, the variables it is told of, the triple while it can be seen.
+
+    ``fact``: the time is when a fact began.
+    """
 
     time: a.Variable
     of: frozenset[a.Variable]
     triple: tuple[a.Expression, ...] | None
+    fact: bool = False
 
 
 _Witnesses = tuple[_Witness, ...]
@@ -65,12 +89,18 @@ _Witnesses = tuple[_Witness, ...]
 
 @dataclass
 class _Telling:
-    """``read`` are the variables and ``triples`` the triples whose time is asked anywhere in the query."""
+    """``read`` are the variables and ``triples`` the triples whose time is asked anywhere in the query.
+
+    ``beginnings``: when facts began is asked somewhere.
+    """
 
     read: frozenset[a.Variable]
     triples: Sequence[tuple[a.Expression, ...]]
     calls: Sequence[a.Call]
+    beginnings: bool
     _made: int = field(default=0)
+    _facts: bool = field(default=False)
+    """Whether what is told now is inside of CURRENT."""
 
     def outermost(self, pattern: a.Pattern) -> a.Pattern:
         """The query's own projection, which nothing reads above."""
@@ -86,7 +116,7 @@ class _Telling:
         match pattern:
             case a.BGP(triples):
                 timed = tuple(map(self._with_time, triples))
-                return a.BGP(timed), tuple(_witness(triple) for triple in timed if triple.time is not None)
+                return a.BGP(timed), tuple(_witness(one, self._facts) for one in timed if one.time is not None)
             case a.Closure():
                 self._check(pattern)
                 return pattern, ()
@@ -114,6 +144,11 @@ class _Telling:
                 return replace(pattern, pattern=told, latest=tuple(witness.time for witness in found)), found
             case a.Group(inner):
                 return self._group(pattern, *self._tell(inner, outer), outer)
+            case a.Graph(_, inner) if pattern.facts:
+                around, self._facts = self._facts, True
+                told, found = self._tell(inner, outer)
+                self._facts = around
+                return replace(pattern, pattern=told), found
         told, found = self._tell(pattern.pattern, outer)
         pattern = replace(pattern, pattern=told)
         seen = (*found, *outer)
@@ -129,7 +164,11 @@ class _Telling:
 
     def _project(self, pattern: a.Project, inner: a.Pattern, found: _Witnesses) -> tuple[a.Pattern, _Witnesses]:
         seen = frozenset(pattern.variables)
-        kept = tuple(_Witness(w.time, w.of & seen, None) for w in found if w.of & seen & self.read)
+        kept = tuple(
+            _Witness(w.time, w.of & seen, None, w.fact)
+            for w in found
+            if w.of & seen & self.read or (w.fact and self.beginnings)
+        )
         return a.Project(inner, (*pattern.variables, *(witness.time for witness in kept))), kept
 
     def _group(
@@ -147,17 +186,28 @@ class _Telling:
                 kept.append(_Witness(self._hidden(), frozenset({key}), None))
                 latest = a.Aggregate(LATEST_TIMESTAMP, a.Call(TIMESTAMP, tuple(times)), kept[-1].time)
                 aggregates = (*aggregates, latest)
+        facts = [witness.time for witness in found if witness.fact]
+        if facts and self.beginnings:
+            kept.append(_Witness(self._hidden(), frozenset(), None, True))
+            latest = a.Aggregate(LATEST_TIMESTAMP, a.Call(TIMESTAMP, tuple(facts)), kept[-1].time)
+            aggregates = (*aggregates, latest)
         return a.Group(inner, pattern.keys, aggregates), tuple(kept)
 
     def _with_time(self, triple: a.TriplePattern) -> a.TriplePattern:
         if triple.time is not None:  # of an event pattern
             return triple
         parts = (triple.subject, triple.predicate, triple.object)
-        if self.read.intersection(triple.variables) or any(_may_be(parts, asked) for asked in self.triples):
+        asked = self.read.intersection(triple.variables) or any(_may_be(parts, asked) for asked in self.triples)
+        if asked or (self._facts and self.beginnings):
             return replace(triple, time=self._hidden())
         return triple
 
     def _check(self, path: a.Closure) -> None:
+        if self._facts and self.beginnings:
+            raise NotCompilable(
+                "getSTARTTIME() is not evaluated beside paths with *, + or ? in CURRENT: write out the triple patterns",
+                next(call.place for call in self.calls if _is_of_facts(call)),
+            )
         for variable in self.read.intersection(path.variables):
             raise NotCompilable(
                 f"timestamp(?{variable.name}) is not evaluated where the variable is the end of a path with *, + or ?: "
@@ -170,9 +220,9 @@ class _Telling:
         return a.Variable(f"{_HIDDEN}{self._made}")
 
 
-def _witness(triple: a.TriplePattern) -> _Witness:
+def _witness(triple: a.TriplePattern, fact: bool) -> _Witness:
     assert triple.time is not None
-    return _Witness(triple.time, frozenset(triple.variables), (triple.subject, triple.predicate, triple.object))
+    return _Witness(triple.time, frozenset(triple.variables), (triple.subject, triple.predicate, triple.object), fact)
 
 
 def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> bool:
@@ -183,9 +233,16 @@ def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> boo
     )
 
 
+def _is_of_facts(call: a.Call) -> bool:
+    """Whether it is getSTARTTIME() of facts: that of an event pattern has the times of its occurrences."""
+    return call.name == a.START_TIME and not call.arguments
+
+
 def _expression(expression: a.Expression, seen: _Witnesses) -> a.Expression:
     if not isinstance(expression, a.Call):
         return expression
+    if _is_of_facts(expression):
+        return a.Call(TIMESTAMP, tuple(witness.time for witness in seen if witness.fact))
     if expression.name != TIMESTAMP:
         return a.Call(expression.name, tuple(_expression(argument, seen) for argument in expression.arguments))
     if len(expression.arguments) == 1:

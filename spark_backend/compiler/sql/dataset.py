@@ -157,7 +157,9 @@ class QueryDataset:
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
-            return TripleSource(f"{self.window_table(windows[0])} {alias}", _constants(triple, f"{alias}."), keys, time)
+            return TripleSource(
+                f"{self.window_table(windows[0])} {alias}", constant_conditions(triple, f"{alias}."), keys, time
+            )
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
         selects = [self._window_select(index, triple, graph) for index in windows]
@@ -224,7 +226,7 @@ class QueryDataset:
 
     def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> str:
         key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].name}>')} AS g"
-        conditions = _constants(triple, "")
+        conditions = constant_conditions(triple, "")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         last = "" if triple.time is None else ", t"
         return f"SELECT instant{key}, s, p, o, k, n{last} FROM {self.window_table(index)}{where}"
@@ -272,7 +274,8 @@ def _constant(part: Variable | Constant | Parameter) -> str | None:
     return part.text if isinstance(part, Constant) else None
 
 
-def _constants(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
+def constant_conditions(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
+    """That a triple's columns, behind this prefix, are the constants of the pattern."""
     parts: Sequence[tuple[str, Variable | Constant | Parameter]] = (
         ("s", triple.subject),
         ("p", triple.predicate),

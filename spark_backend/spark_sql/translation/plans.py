@@ -29,6 +29,8 @@ def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
     """Why the plan, which reads these windows, has no translation; None if it has one."""
     if any(member.occurrences for member in windows):
         return "event patterns are evaluated by DuckDB alone: what is in a window of Spark SQL's is a set"
+    if plan.facts:
+        return "facts are evaluated by DuckDB alone"
     return _refusal(plan_statement(plan, len(windows)))
 
 

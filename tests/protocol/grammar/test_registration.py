@@ -77,7 +77,11 @@ def test_the_operator_of_the_registration_holds_and_may_be_repeated() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
     [
-        (f"REGISTER ¦q AS {QUERY}", QuerySyntaxError, "QUERY, STREAM, RSTREAM, ISTREAM or DSTREAM after REGISTER"),
+        (
+            f"REGISTER ¦q AS {QUERY}",
+            QuerySyntaxError,
+            "QUERY, STREAM, FACT, RSTREAM, ISTREAM or DSTREAM after REGISTER",
+        ),
         (f"REGISTER QUERY ¦AS {QUERY}", QuerySyntaxError, "a name after REGISTER"),
         (f"REGISTER QUERY ¦COMPUTED EVERY 5s AS {QUERY}", QuerySyntaxError, "a name after REGISTER"),
         (f"REGISTER QUERY ¦5q AS {QUERY}", QuerySyntaxError, "a name after REGISTER"),

@@ -45,6 +45,11 @@ def compile_pattern(
     return context.of_members(context.compile(pattern, PatternScope()))
 
 
+def compile_at_all_instants(pattern: a.Pattern, dataset: QueryDataset, names: Names, prelude: Prelude) -> Relation:
+    """The relation of a pattern that has the same solutions at all instants, for all queries."""
+    return _compile(pattern, Context(dataset.once(), names, prelude, _compile), PatternScope())
+
+
 def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relation:
     keys, names = scope.keys, context.names
     match pattern:

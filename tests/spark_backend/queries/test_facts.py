@@ -1,0 +1,207 @@
+"""Facts among the registered queries: who reads whose, what that forbids, and that restarts change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protocol.errors import Conflict, NotFound, QuerySemanticError, UnsupportedFeature
+from protocol.evaluations import Ended
+from protocol.streams import StreamSettings, TimeKind
+from spark_backend.site import Site, SiteChoice
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+PREFIX = "PREFIX : <http://example.org/> "
+DEFINITION = f"{PREFIX}CONSTRUCT FACT Present {{ ?u :in ?r }} (UNION (SINCE ?u :enter ?r) (TILL ?u :leave ?r))"
+READER = f"{PREFIX}SELECT ?u ?r (getSTARTTIME() AS ?t) {{ CURRENT Present {{ ?u :in ?r }} }}"
+HOUSE = ((2, ":a :enter :A"), (3, ":b :enter :A"), (5, ":c :d :e"), (6, ":a :leave :A"), (8, ":a :enter :B"))
+
+
+def posted(stepped: SteppedBackend, elements: Iterable[tuple[int, str]]) -> None:
+    for time, triple in elements:
+        stepped.post("s", f"@prefix : <http://example.org/> . {triple} .", time)
+        stepped.run()
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> SteppedBackend:
+    made = SteppedBackend(tmp_path)
+    made.event_stream("s", "http://ex/s")
+    return made
+
+
+def test_a_name_that_nobody_defines_is_told_with_those_there_are(stepped: SteppedBackend) -> None:
+    with pytest.raises(QuerySemanticError) as refused:
+        stepped.register("q", READER)
+    assert "none named Present" in refused.value.detail
+    assert "(none yet)" in refused.value.detail
+    assert (refused.value.line, refused.value.column) == (1, READER.index("Present") + 1)
+    stepped.register("d", DEFINITION.replace("Present", "Absent"))
+    with pytest.raises(QuerySemanticError) as refused:
+        stepped.register("q", READER)
+    assert "Absent of the query d" in refused.value.detail
+    stepped.register("e", DEFINITION.replace("Present", "Absent"))
+    with pytest.raises(QuerySemanticError, match="define Absent"):
+        stepped.register("q", READER.replace("Present", "Absent"))
+
+
+def test_no_definition_at_all_is_told(stepped: SteppedBackend) -> None:
+    with pytest.raises(QuerySemanticError, match="there is none among the definitions"):
+        stepped.register("q", READER.replace("Present", ""))
+
+
+def test_the_only_stream_is_the_one_that_is_there(stepped: SteppedBackend) -> None:
+    stepped.event_stream("r", "http://ex/r")
+    with pytest.raises(QuerySemanticError) as refused:
+        stepped.register("d", DEFINITION)
+    assert "in a definition of facts. Streams: <http://ex/r>, <http://ex/s>" in refused.value.detail
+    assert (refused.value.line, refused.value.column) == (1, DEFINITION.index("Present") + 1)
+
+
+def test_without_a_stream_there_are_no_facts(tmp_path: Path) -> None:
+    with pytest.raises(QuerySemanticError, match="Streams: none yet"):
+        SteppedBackend(tmp_path).register("d", DEFINITION)
+
+
+def test_a_definition_that_is_read_stays(stepped: SteppedBackend) -> None:
+    stepped.register("d", DEFINITION)
+    stepped.register("q", READER)
+    for change in (
+        DEFINITION.replace(":leave", ":go"),
+        f"{PREFIX}SELECT * FROM STREAM <http://ex/s> [NOW] {{ ?s ?p ?o }}",
+    ):
+        with pytest.raises(Conflict, match="the facts of the query d are read by q"):
+            stepped.register("d", change)
+    with pytest.raises(Conflict, match="the facts of the query d are read by q: delete them first"):
+        stepped.backend.remove("d")
+    stepped.register("d", DEFINITION)
+    with pytest.raises(Conflict, match="the stream s is read by d, q"):
+        stepped.backend.delete_stream("s")
+    stepped.backend.remove("q")
+    stepped.backend.remove("d")
+
+
+def test_queries_that_nobody_named_end_with_the_definition(stepped: SteppedBackend) -> None:
+    stepped.register("d", DEFINITION)
+    stepped.register("live", READER, standing=False)
+    stepped.backend.remove("d")
+    assert [notice.query for notice in stepped.notices if isinstance(notice, Ended)] == ["d", "live"]
+    with pytest.raises(NotFound):
+        stepped.backend.query("live")
+
+
+def test_what_is_registered_later_is_not_read_by_who_was_there(stepped: SteppedBackend) -> None:
+    stepped.register("d", DEFINITION)
+    stepped.register("q", f"{PREFIX}SELECT ?s ?p {{ CURRENT {{ ?s ?p ?o }} }}")
+    stepped.register("e", DEFINITION.replace("Present", "Other").replace(":in", ":near"))
+    posted(stepped, HOUSE)
+    assert not any(b"near" in answer for answer in stepped.answers("q").values())
+    assert stepped.running("q").reads == ("d",)
+
+
+def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    whole = SteppedBackend(tmp_path / "whole")
+    whole.event_stream("s", "http://ex/s")
+    cut = SteppedBackend(tmp_path / "cut")
+    cut.event_stream("s", "http://ex/s")
+    for one in (whole, cut):
+        one.register("d", DEFINITION)
+        one.register("q", READER)
+        # Which the reader does not see, now or after a restart; and without a stream there is more than one then.
+        one.register("all", f"{PREFIX}SELECT * {{ CURRENT {{ ?s ?p ?o }} }}")
+        one.register("e", DEFINITION.replace("Present", "Other").replace(":in", ":near"))
+        one.event_stream("r", "http://ex/r")
+    told: dict[str, dict[int, bytes]] = {"q": {}, "all": {}, "d": {}}
+    for number in range(len(HOUSE)):
+        posted(whole, HOUSE[number : number + 1])
+        posted(cut, HOUSE[number : number + 1])
+        for name, answers in told.items():
+            answers |= cut.answers(name)
+        offset = cut.pipeline.offset
+        cut.close()
+        cut = SteppedBackend(tmp_path / "cut")
+        cut.pipeline.offset = offset
+    for name, answers in told.items():
+        assert answers == whole.answers(name)
+        assert {one.instant: one.data for one in cut.backend.replay(name, None, 100)} == answers
+    assert list(told["q"]) == [2, 3, 6]
+
+
+def test_elements_of_before_have_begun_facts_and_are_kept(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path)
+    settings = StreamSettings("http://ex/s", TimeKind.EVENT, retention=10)
+    stepped.backend.create_stream("s", settings)
+    posted(stepped, HOUSE[:2])
+    stepped.register("d", DEFINITION)
+    posted(stepped, [(10_000 * hour, ":c :d :e") for hour in range(1, 40)])
+    stepped.backend._progress.say()
+    posted(stepped, [(500_000, ":b :leave :A"), (500_001, ":x :y :z")])
+    assert [(instant, data.count(b"in>")) for instant, data in stepped.answers("d").items()] == [(3, 2), (500_000, 1)]
+    assert stepped.backend.retained_from("d") is None
+
+
+def test_the_plan_tells_what_begins_and_ends_facts(stepped: SteppedBackend) -> None:
+    stepped.register("d", DEFINITION)
+    stepped.register("q", READER)
+    plan = stepped.backend.plan("q")
+    assert "window_0: the facts Present, over <http://ex/s>" in plan
+    assert "reports when a fact begins or ends" in plan
+    facts = plan[plan.index("\nFacts\n") : plan.index("\nAlgebra")]
+    for word in ("?u :in ?r .", "since", ":enter", "till", ":leave", "ASOF"):
+        assert word in facts
+
+
+def test_spark_sql_evaluates_no_facts(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path, sites=SiteChoice(forced=Site.SPARK))
+    stepped.event_stream("s", "http://ex/s")
+    with pytest.raises(UnsupportedFeature, match="facts are evaluated by DuckDB alone"):
+        stepped.register("d", DEFINITION)
+    large = SteppedBackend(tmp_path / "large", sites=SiteChoice(spark_above=0))
+    large.event_stream("s", "http://ex/s")
+    large.register("d", DEFINITION)
+    posted(large, HOUSE)
+    assert list(large.answers("d")) == [2, 3, 6]
+
+
+ELEMENTS = st.lists(
+    st.tuples(
+        st.integers(1, 15),
+        st.builds(
+            ":{} :{} :{}".format, st.sampled_from("ab"), st.sampled_from(["enter", "leave"]), st.sampled_from("AB")
+        ),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+def answered(directory: Path, elements: Sequence[tuple[int, str]], *, at_once: bool) -> dict[str, dict[int, bytes]]:
+    stepped = SteppedBackend(directory)
+    stepped.event_stream("s", "http://ex/s", lateness=20)
+    stepped.register("d", DEFINITION)
+    stepped.register("q", READER)
+    if at_once:
+        for time, triple in elements:
+            stepped.post("s", f"@prefix : <http://example.org/> . {triple} .", time)
+    else:
+        posted(stepped, elements)
+    stepped.backend.end_stream("s")
+    stepped.run()
+    stepped.close()
+    return {name: stepped.answers(name) for name in "dq"}
+
+
+@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@given(ELEMENTS, st.randoms(use_true_random=False))
+def test_any_order_and_batching_gives_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, elements: list[tuple[int, str]], random: Random
+) -> None:
+    directory = tmp_path_factory.mktemp("orders")
+    shuffled = random.sample(elements, len(elements))
+    first = answered(directory / "sorted", sorted(elements), at_once=False)
+    assert answered(directory / "shuffled", shuffled, at_once=True) == first
