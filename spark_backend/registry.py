@@ -23,6 +23,7 @@ from protocol.windows.spec import (
     NowWindow,
     Partition,
     Report,
+    SessionWindow,
     Strategy,
     StreamWindow,
     TimeWindow,
@@ -40,6 +41,7 @@ _KINDS: dict[str, type[WindowSpec]] = {
     "now": NowWindow,
     "landmark": LandmarkWindow,
     "facts": FactsWindow,
+    "session": SessionWindow,
 }
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 

@@ -13,6 +13,7 @@ from protocol.grammar.window_spec import (
     WrittenLandmark,
     WrittenNothing,
     WrittenNow,
+    WrittenSession,
     WrittenTime,
     WrittenWindow,
 )
@@ -24,6 +25,7 @@ from protocol.windows.spec import (
     LandmarkWindow,
     NowWindow,
     Report,
+    SessionWindow,
     Strategy,
     StreamWindow,
     TimeWindow,
@@ -78,6 +80,8 @@ class Declaration:
                 return NowWindow(origin, report)
             case WrittenLandmark(landmark=landmark, step=step, origin=origin):
                 return LandmarkWindow(landmark, step, landmark if origin is None else origin, report)
+            case WrittenSession(gap=gap, origin=origin, partition=partition):
+                return SessionWindow(gap, origin, report, partition)
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -12,7 +12,14 @@ from protocol.grammar.cursor import Cursor
 from protocol.grammar.dialects import Declaration, generated_graph
 from protocol.grammar.events import EventPatterns
 from protocol.grammar.terms import Terms
-from protocol.grammar.window_spec import SpecificationReader, WrittenCount, WrittenNothing, WrittenWindow
+from protocol.grammar.window_spec import (
+    SpecificationReader,
+    WrittenCount,
+    WrittenNothing,
+    WrittenSession,
+    WrittenTime,
+    WrittenWindow,
+)
 from protocol.language.algebra import Constant, Graph, Pattern
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.tokens import Token, TokenKind
@@ -87,6 +94,9 @@ class StreamClauses:
             raise cursor.error(
                 "an event pattern over the last so many is not evaluated: give it a RANGE", brackets, UnsupportedFeature
             )
+        if occurrences and (isinstance(spec, WrittenSession) or (isinstance(spec, WrittenTime) and spec.offset)):
+            said = "an event pattern over sessions, or a window with an OFFSET, is not evaluated: give it a RANGE alone"
+            raise cursor.error(said, brackets, UnsupportedFeature)
         graph = self._graph_of(
             Declaration(
                 stream,

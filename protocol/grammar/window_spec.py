@@ -90,7 +90,17 @@ class WrittenNothing:
     report: Report | None = None
 
 
-WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLandmark | WrittenNothing
+@dataclass(frozen=True)
+class WrittenSession:
+    """``SESSION`` as the query writes it; all in milliseconds, None where nothing is written."""
+
+    gap: Milliseconds
+    origin: Instant | None = None
+    report: Report | None = None
+    partition: Partition | None = None
+
+
+WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLandmark | WrittenSession | WrittenNothing
 
 
 KeyReader: TypeAlias = Callable[[int], tuple[Partition, int]]
@@ -127,7 +137,7 @@ class SpecificationReader:
             written = self._shifted(written)
         if self._keys is not None and self._word("PARTITION"):
             partition, self.offset = self._keys(self.offset)
-            if isinstance(written, WrittenCount):  # what lies in an interval does so whatever its key
+            if isinstance(written, WrittenCount | WrittenSession):  # what lies in an interval does so whatever its key
                 written = replace(written, partition=partition)
         if self._word("T0"):
             written = replace(written, origin=self._time())
@@ -225,8 +235,11 @@ class SpecificationReader:
                 ):
                     landmark = self._time()
                 return WrittenLandmark(landmark, self.duration("STEP") if self._word("STEP") else None)
+            case "SESSION":
+                self._word(kind)
+                return WrittenSession(self.duration(kind))
             case _:
-                raise self._unexpected("RANGE, TRIPLES, ELEMENTS, NOW, LANDMARK or FROM NOW")
+                raise self._unexpected("RANGE, TRIPLES, ELEMENTS, NOW, LANDMARK, SESSION or FROM NOW")
 
     def _from_now_body(self) -> WrittenTime:
         """``FROM NOW - a TO NOW - b STEP s`` (SPARQLStream)."""
@@ -398,7 +411,7 @@ class SpecificationReader:
                         wanted = ["OFFSET", *wanted]
                     case WrittenCount(step=None, partition=None):
                         wanted = ["STEP", "PARTITION BY", *wanted]
-                    case WrittenCount(partition=None):
+                    case WrittenCount(partition=None) | WrittenSession(partition=None):
                         wanted = ["PARTITION BY", *wanted]
                     case WrittenLandmark(step=None):
                         wanted = ["STEP", *wanted]

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
-from protocol.time import Instant
+from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import Unit
 
 CountedElement = tuple[Instant, Instant, int]
@@ -122,6 +122,32 @@ class Counts:
             else:
                 upto = middle - 1
         return least
+
+    def first_of_session(self, gap: Milliseconds, t: Instant) -> Instant | None:
+        """The first timestamp of the run that ends with the newest that take part at t; None if there are none.
+
+        No neighbours in it are more than the gap apart. Costs O(late), and O(log n) for each gap of its length.
+        """
+        late = sorted(time for time, _, _ in self._late[: bisect_right(self._late_entries, t)] if time <= t)
+        newest = max([*self._times[: bisect_right(self._times, t)][-1:], *late[-1:]], default=None)
+        first = newest
+        while first is not None:
+            i, j = bisect_left(self._times, first - gap), bisect_left(late, first - gap)
+            earlier = min([*self._times[i : i + 1], *late[j : j + 1]])
+            if earlier == first:
+                break
+            first = earlier
+        return first
+
+    def end_of_session(self, gap: Milliseconds, t: Instant) -> Instant:
+        """The last timestamp of a run that goes on from t, whenever its elements came; t if there is none."""
+        late = sorted(time for time, _, _ in self._late)
+        while True:
+            i, j = bisect_right(self._times, t + gap), bisect_right(late, t + gap)
+            later = max([t, *self._times[max(i - 1, 0) : i], *late[max(j - 1, 0) : j]])
+            if later == t:
+                return t
+            t = later
 
     def filled(self, unit: Unit, count: int, after: Instant) -> Instant | None:
         """The first instant t at which so many on-time ones have timestamps in (after, t]; None while there is none."""

@@ -18,17 +18,21 @@ Raises ValueError for a report that says nothing or a PERIODIC without a period.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.count_decision import CountDecision
 from protocol.windows.decision import Decision
+from protocol.windows.progression import beat
+from protocol.windows.session_decision import SessionDecision
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
     FactsWindow,
     LandmarkWindow,
     Report,
+    SessionWindow,
     Strategy,
     StreamWindow,
     WindowSpec,
@@ -37,7 +41,7 @@ from protocol.windows.spec import (
 )
 from protocol.windows.timeline import END, Timeline
 
-AnyDecision: TypeAlias = Decision | CountDecision
+AnyDecision: TypeAlias = Decision | CountDecision | SessionDecision
 _NON_EMPTY = Report(frozenset({Strategy.NON_EMPTY_CONTENT}))
 
 
@@ -103,6 +107,11 @@ def reported_by_time(windows: Sequence[StreamWindow], timelines: Mapping[str, Ti
     return _next(decisions, t - 1, t) is not None
 
 
+def allowed_by_clock(window: WindowSpec, t: Instant) -> bool:
+    """Whether the report of a window allows t by the clock, whatever the window holds."""
+    return beat(window, window.report or DEFAULT_REPORT).at_or_before(t) == t
+
+
 def deciding(windows: Sequence[StreamWindow]) -> list[StreamWindow]:
     """The windows whose report gives ET: those that carry one, or else all of them."""
     return [w for w in windows if w.window.report is not None] or list(windows)
@@ -117,6 +126,8 @@ def _decision(window: WindowSpec, timeline: Timeline) -> AnyDecision:
     report = window.report or DEFAULT_REPORT
     if isinstance(window, CountWindow):
         return CountDecision.of(window, report, timeline)
+    if isinstance(window, SessionWindow):
+        return SessionDecision.of(window, report, timeline)
     return Decision.of(window, report, timeline.shifted(offset_of(window)))
 
 
@@ -163,8 +174,8 @@ def _end(
             empty_from = empty_from if last is None else max(empty_from, last + 1)
         if isinstance(member.window, CountWindow | LandmarkWindow):
             continue
-        timeline = timelines[member.stream].shifted(offset_of(member.window))
-        holding = Decision.of(member.window, _NON_EMPTY, timeline).previous(BEFORE_ALL, END)
+        non_empty = _decision(replace(member.window, report=_NON_EMPTY), timelines[member.stream])
+        holding = non_empty.previous(BEFORE_ALL, END)
         if holding is not None:
             empty_from = max(empty_from, holding + 1)
     final = _next([d for d in decisions if not decided_by_content(d.window)], empty_from - 1, END)

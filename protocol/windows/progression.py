@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
-from protocol.windows.spec import CountWindow, LandmarkWindow, Report, Strategy, TimeWindow, WindowSpec
+from protocol.windows.spec import CountWindow, LandmarkWindow, Report, SessionWindow, Strategy, TimeWindow, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class Progression:
 def beat(window: WindowSpec, report: Report) -> Progression:
     """The instants that the report allows by the clock alone: closes, the beats of PERIODIC, or those that are both.
 
-    Where neither is asked for, every instant at which the window may have content. A count window's closes are no
-    matter of the clock. Raises ValueError for a report that can never hold.
+    Where neither is asked for, every instant at which the window may have content. The closes of count windows
+    and sessions are no matter of the clock. Raises ValueError for a report that can never hold.
     """
     steps = []
     if not report.strategies:
         raise ValueError("a report needs at least one strategy")
-    if Strategy.ON_WINDOW_CLOSE in report.strategies and not isinstance(window, CountWindow):
+    if Strategy.ON_WINDOW_CLOSE in report.strategies and not isinstance(window, CountWindow | SessionWindow):
         steps.append(_close_step(window))
     if Strategy.PERIODIC in report.strategies:
         if report.period is None or report.period <= 0:

@@ -167,10 +167,32 @@ class CountWindow:
             raise ValueError("a window's size and step must be at least one")
 
 
+@dataclass(frozen=True)
+class SessionWindow:
+    """``[SESSION gap]``: at t the sessions that close at t (docs/model.md, "Windows").
+
+    A session is a longest run of elements no two neighbours of which are more than the gap apart, and closes at the
+    timestamp of the last one + gap. It is of the elements that take part at t: one that came late may have made it
+    longer, and then it closes again. An element without triples is in none. ``origin`` (``T0``) is where PERIODIC
+    counts from, as in ``NowWindow``.
+
+    With a ``partition`` it holds the sessions of each partition: each is a stream of its own, as in ``CountWindow``.
+    """
+
+    gap: Milliseconds
+    origin: Instant | None = None
+    report: Report | None = None
+    partition: Partition | None = None
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0:
+            raise ValueError("the gap between sessions must be longer than zero")
+
+
 IntervalWindow: TypeAlias = TimeWindow | NowWindow | LandmarkWindow
 """Windows whose content at t is what lies in an interval (o, t], or in one a constant time earlier."""
 
-WindowSpec: TypeAlias = IntervalWindow | CountWindow
+WindowSpec: TypeAlias = IntervalWindow | CountWindow | SessionWindow
 """All kinds of windows."""
 
 
@@ -210,8 +232,14 @@ class StreamWindow:
 
 
 def offset_of(window: WindowSpec) -> Milliseconds:
-    """How long after its timestamp an element enters the window."""
-    return window.offset if isinstance(window, TimeWindow) else 0
+    """How long after its timestamp an element enters the window, at the earliest."""
+    match window:
+        case TimeWindow(offset=offset):
+            return offset
+        case SessionWindow(gap=gap):
+            return gap
+        case _:
+            return 0
 
 
 def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
@@ -227,5 +255,7 @@ BY_CONTENT: tuple[type[WindowSpec], ...] = (FactsWindow,)
 
 def decided_by_content(window: WindowSpec) -> bool:
     """Whether an evaluation says itself if its instant is one of ET: timelines give more instants than those."""
+    if isinstance(window, SessionWindow):
+        return window.partition is not None and (window.report or DEFAULT_REPORT).strategies != {Strategy.PERIODIC}
     by_clock = isinstance(window, FactsWindow) and window.report is not None and window.report.period is not None
     return isinstance(window, BY_CONTENT) and not by_clock

@@ -13,12 +13,13 @@ from typing import TypeAlias
 
 from protocol.time import Instant, Milliseconds
 from protocol.windows.counts import Counts
-from protocol.windows.spec import CountWindow, WindowSpec, offset_of
+from protocol.windows.spec import CountWindow, SessionWindow, WindowSpec, offset_of
 
 _Instants: TypeAlias = "array[int]"
 END: Instant = 2**62
 """The watermark of a stream that has ended: after every instant there is."""
 
+_COUNTED = CountWindow | SessionWindow
 _INSERTIONS = 64
 """Up to so many instants are inserted one by one (a memory move each); more are merged in one pass."""
 
@@ -30,8 +31,8 @@ class Timeline:
     are never content. Kept are the distinct timestamps of on-time content, sorted (8 bytes each), and
     of late content only what can decide whether a window is empty. Every question costs O(log n).
 
-    ``counting``: keep ``counts`` as well, which count windows need. ``offsets``: those of the windows that end in
-    the past; each costs as much again (``shifted``).
+    ``counting``: keep ``counts`` as well, which count windows and sessions need. ``offsets``: how long after their
+    timestamps elements enter some windows; each costs as much again (``shifted``).
 
     Not synchronised: the owner sees to it that nobody asks while it extends.
     """
@@ -53,23 +54,23 @@ class Timeline:
     def of(cls, windows: Iterable[WindowSpec]) -> Timeline:
         """An empty one, that keeps what these windows ask for."""
         asking = list(windows)
-        counting = any(isinstance(window, CountWindow) for window in asking)
+        counting = any(isinstance(window, _COUNTED) for window in asking)
         return cls(counting=counting, offsets={offset_of(window) for window in asking})
 
     def serves(self, windows: Iterable[WindowSpec]) -> bool:
         """Whether it keeps what these windows ask for."""
         return all(
-            offset_of(window) in (0, *self._shifted) and (self.counting or not isinstance(window, CountWindow))
+            offset_of(window) in (0, *self._shifted) and (self.counting or not isinstance(window, _COUNTED))
             for window in windows
         )
 
     def shifted(self, offset: Milliseconds) -> Timeline:
-        """The same elements as windows with this offset see them: each so much later, itself for 0.
+        """The same elements as windows see them that they enter so much later; itself for 0.
 
         An element that comes late by less than that is on time there. Raises ValueError for an offset it does not keep.
         """
         if offset and offset not in self._shifted:
-            raise ValueError("the timeline of a stream with windows that end in the past has to be made for them")
+            raise ValueError("the timeline of a stream with windows that elements enter later has to be made for them")
         return self._shifted[offset] if offset else self
 
     @property
@@ -100,7 +101,7 @@ class Timeline:
     def counts(self) -> Counts:
         """How many elements and triples take part. Raises ValueError for a timeline that does not count."""
         if self._counts is None:
-            raise ValueError("the timeline of a stream with a count window has to be made with counting=True")
+            raise ValueError("the timeline of a stream with a window that counts has to be made with counting=True")
         return self._counts
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant, format_instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow
+from protocol.windows.spec import CountWindow, SessionWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.r2s import relation_to_stream
 
@@ -24,7 +24,7 @@ WindowBounds = Callable[[int, Instant], tuple[Instant, Instant]]
 class DocumentWriter:
     """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM.
 
-    ``bounds`` is needed for count windows; those of all others are theirs by definition.
+    ``bounds`` is needed for count windows and sessions; those of all others are theirs by definition.
     """
 
     query: ContinuousQuery
@@ -76,9 +76,9 @@ class DocumentWriter:
 
     def _bounds(self, place: int, instant: Instant) -> tuple[Instant, Instant]:
         window = self.query.windows[place].window
-        if isinstance(window, CountWindow):
+        if isinstance(window, CountWindow | SessionWindow):
             if self.bounds is None:
-                raise ValueError("the bounds of a count window come from its stream's timeline")
+                raise ValueError("the bounds of a count window or session come from its stream's timeline")
             return self.bounds(place, instant)
         return content_bounds(window, instant)
 

@@ -18,7 +18,8 @@ import duckdb
 
 from protocol.errors import ProtocolError
 from protocol.time import Instant
-from protocol.windows.spec import FactsWindow, StreamWindow, decided_by_content
+from protocol.windows.instants import allowed_by_clock, deciding
+from protocol.windows.spec import FactsWindow, StreamWindow, WindowSpec, decided_by_content
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
@@ -186,6 +187,9 @@ class Evaluator:
     def _for_spark(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> dict[Instant, int]:
         """The instants at which the windows hold what is for Spark SQL, and how many triples that is, about."""
         # One estimate for all is enough where they are small together.
+        # Spark SQL does not tell which of its windows are empty.
+        if any(decided_by_content(member.window) for member in query.windows):
+            return {}
         if self._sites.forced is Site.DUCKDB or self._sites.of(self._rows(query, instants)) is Site.DUCKDB:
             return {}
         if self._sites.forced is None and not self._has_translation(query):
@@ -261,12 +265,19 @@ class Evaluator:
 
     def _is_quiet(self, query: PreparedQuery, tables: Sequence[str], instant: Instant) -> bool:
         """Whether nothing that is decided by content has the instant in ET; ``tables`` are those of the windows."""
-        deciding = [
-            self._tables.changes(table)
+        reporting = deciding(query.windows)
+        reports = [
+            self._reports(member.window, table, instant)
             for member, table in zip(query.windows, tables, strict=True)
-            if decided_by_content(member.window)
+            if member in reporting and decided_by_content(member.window)
         ]
-        return bool(deciding) and not any(instant in changes for changes in deciding)
+        return bool(reports) and not any(reports)
+
+    def _reports(self, window: WindowSpec, table: str, instant: Instant) -> bool:
+        """Whether a window that is decided by content reports at the instant; ``table`` has what it holds."""
+        if isinstance(window, FactsWindow):
+            return instant in self._tables.changes(table)
+        return self._tables.size(table, instant) > 0 and allowed_by_clock(window, instant)
 
 
 @dataclass(frozen=True)

@@ -97,13 +97,13 @@ class PartitionContents:
         entered = self._present(self._reader.entered(after, upto))
         if not entered.num_rows:
             return rows
-        return _in_order(pa.concat_tables([rows, _keyed(entered, partition)]).combine_chunks())
+        return in_order(pa.concat_tables([rows, keyed(entered, partition)]).combine_chunks())
 
 
 def _last(rows: pa.Table, window: CountWindow, t: Instant) -> npt.NDArray[np.int64]:
     """The places of the rows that are the content at t, of rows in order that have all that may be."""
     time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
-    code = _codes(rows["key"])
+    code = codes(rows["key"])
     there = np.flatnonzero((time <= t) & (seen < t))
     code, element = code[there], element[there]
     first = np.ones(len(there), np.bool_)
@@ -118,26 +118,30 @@ def _last(rows: pa.Table, window: CountWindow, t: Instant) -> npt.NDArray[np.int
     return held
 
 
-def _in_order(rows: pa.Table) -> pa.Table:
+def in_order(rows: pa.Table) -> pa.Table:
     """The rows by key, and in it by time, then the log's order."""
     time, element, triple = (rows[name].to_numpy() for name in ("time", "element", "triple"))
-    return rows.take(pa.array(np.lexsort((triple, element, time, _codes(rows["key"])))))
+    return rows.take(pa.array(np.lexsort((triple, element, time, codes(rows["key"])))))
 
 
-def _codes(keys: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def codes(keys: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """A number for each key."""
     encoded = pc.dictionary_encode(keys.combine_chunks())
     codes: npt.NDArray[np.int64] = encoded.indices.to_numpy().astype(np.int64)
     return codes
 
 
-def _keyed(rows: pa.Table, partition: Partition) -> pa.Table:
-    """Rows of whole elements (columns of LOG), those of an element neighbours, in the columns of ``_KEYED``."""
+def keyed(rows: pa.Table, partition: Partition) -> pa.Table:
+    """Rows of whole elements (columns of LOG), those of an element neighbours, in the columns of ``_KEYED``.
+
+    Without parts and properties all have one key.
+    """
     element = rows["element"].to_numpy()
     first = np.flatnonzero(np.diff(element, prepend=-1))
     triple = np.arange(len(element)) - np.repeat(first, np.diff(first, append=len(element)))
     columns = [rows[_COLUMNS[part]].combine_chunks() for part in partition.parts]
     columns += [_values(rows, element, iri) for iri in partition.properties]
+    columns = columns or [pa.repeat(_NO_TEXT, len(element))]
     # No term has a line break in it.
     key = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\n")
     return rows.append_column("triple", pa.array(triple)).append_column(_KEYED.field("key"), key)

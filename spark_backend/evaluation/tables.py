@@ -17,7 +17,7 @@ import pyarrow as pa
 from protocol.errors import NotFound, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, FactsWindow, WindowSpec
+from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, WindowSpec
 from spark_backend.compiler.facts import OCCURRENCES
 from spark_backend.evaluation.histories import changes, known_at, of_one_history
 from spark_backend.evaluation.large_contents import LARGE, without_repetitions
@@ -166,7 +166,7 @@ class EvaluationTables:
 
         Raises DamagedLog where some of them are lost.
         """
-        assert not isinstance(window, CountWindow), "refused by the grammar"
+        assert not isinstance(window, CountWindow | SessionWindow), "refused by the grammar"
         reader = self.reader(log)
         # What retention has begun to take is gone, whether or not it is still in a file, or in a table here.
         held = BEFORE_ALL if reader.retained_from is None else reader.retained_from

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, FactsWindow, Unit, WindowSpec
+from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, Unit, WindowSpec
 from spark_backend.evaluation.membership import InstantBounds, instants_by_number, instants_of_rows
 from spark_backend.evaluation.partitions import PartitionContents
+from spark_backend.evaluation.sessions import closing_sessions
 from spark_backend.log.reader import LogReader
 
 
@@ -36,16 +37,22 @@ def contents(
     reader: LogReader, window: WindowSpec, instants: Sequence[Instant], partitions: PartitionContents | None = None
 ) -> WindowContents:
     """The window's contents at ascending instants. ``partitions``: what is known of those of partitioned windows."""
+    if isinstance(window, SessionWindow):
+        return _held(*closing_sessions(reader, window, instants), instants)
     if isinstance(window, CountWindow) and window.partition is not None:
-        rows, held = (partitions or PartitionContents(reader)).at(window, instants)
-        if len(instants) == 1:
-            return WindowContents(rows.take(pa.array(held[0])), None)
-        return WindowContents(rows, instants_by_number(rows.num_rows, instants, held))
+        return _held(*(partitions or PartitionContents(reader)).at(window, instants), instants)
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
     rows = reader.scan(min(after for _, after, _ in bounds), max(upto for _, _, upto in bounds), instants[-1])
     return _between(rows, bounds, "time")
+
+
+def _held(rows: pa.Table, held: Sequence[npt.NDArray[np.int64]], instants: Sequence[Instant]) -> WindowContents:
+    """Contents of the rows with these numbers at each instant."""
+    if len(instants) == 1:
+        return WindowContents(rows.take(pa.array(held[0])), None)
+    return WindowContents(rows, instants_by_number(rows.num_rows, instants, held))
 
 
 def _between(rows: pa.Table, bounds: Sequence[InstantBounds], key: str) -> WindowContents:
@@ -57,6 +64,8 @@ def rows_about(
     reader: LogReader, window: WindowSpec, instants: Sequence[Instant], partitions: PartitionContents | None = None
 ) -> int:
     """How many rows the contents at ascending instants have together, about; no time window's are read for it."""
+    if isinstance(window, SessionWindow):
+        return sum(map(len, closing_sessions(reader, window, instants)[1]))
     if isinstance(window, CountWindow) and window.partition is not None:
         return (partitions or PartitionContents(reader)).about(window, instants)
     if isinstance(window, CountWindow):

@@ -258,6 +258,12 @@ class LogReader:
                 if run.triples and run.latest > after and run.earliest <= upto
             )
 
+    def reaches_to(self, t: Instant) -> bool:
+        """Whether there may be triples with time <= t, by the bounds of what is held."""
+        with self._lock:
+            self._lay_out()
+            return any(run.triples and run.earliest <= t for run in self._runs)
+
     def rows_of(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
         """The rows (columns of STORED) of a stretch, a frame at a time, over the mapped bytes; none if it was deleted.
 

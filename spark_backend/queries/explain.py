@@ -17,6 +17,7 @@ from protocol.windows.spec import (
     LandmarkWindow,
     NowWindow,
     Partition,
+    SessionWindow,
     StreamWindow,
     TimeWindow,
     WindowSpec,
@@ -269,6 +270,9 @@ def _describe(window: WindowSpec) -> list[str]:
             return [lengths + earlier, _said("first opens at", origin)]
         case NowWindow(origin=origin):
             held = ["the elements at the instant"]
+        case SessionWindow(gap=gap, origin=origin, partition=partition):
+            of_each = "" if partition is None else f" of each {_key(partition)}"
+            held = [f"the sessions{of_each} that close, with gaps of at most {format_duration(gap)}"]
         case LandmarkWindow(landmark=landmark, step=step, origin=origin):
             since = "all since the first element" if landmark is None else _said("all since", landmark)
             held = [since if step is None else f"{since}, step {format_duration(step)}"]

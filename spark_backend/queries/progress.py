@@ -9,7 +9,15 @@ from collections.abc import Callable
 from protocol.errors import Unavailable
 from protocol.evaluations import Ended, Notice, Progress
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
-from protocol.windows.spec import CountWindow, FactsWindow, LandmarkWindow, Partition, StreamWindow, TimeWindow
+from protocol.windows.spec import (
+    CountWindow,
+    FactsWindow,
+    LandmarkWindow,
+    Partition,
+    SessionWindow,
+    StreamWindow,
+    TimeWindow,
+)
 from protocol.windows.timeline import END
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -109,6 +117,10 @@ class QueryProgress:
             case CountWindow(partition=Partition()):
                 # A key that has long been silent still has its last elements.
                 return place - BEFORE_ALL
+            case SessionWindow(gap=gap):
+                # All of a session that is open, and so far before it that no other is taken for a part of it.
+                first = self._timelines.open_session(member, gap, place)
+                return gap if first is None else gap + place - first + 1
             case CountWindow():
                 return place - min(self._timelines.bounds(member, place)[0], place)
             case _:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from protocol.errors import NotFound, ProtocolError
-from protocol.time import BEFORE_ALL, LAST_INSTANT, Instant
+from protocol.time import BEFORE_ALL, LAST_INSTANT, Instant, Milliseconds
 from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, StreamWindow, TimeWindow, Unit, WindowSpec
+from protocol.windows.spec import CountWindow, SessionWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 from protocol.windows.timeline import END, Timeline
 from spark_backend.evaluation.window_contents import rows_about
 from spark_backend.log.damage import Damage
@@ -132,18 +132,44 @@ class Timelines:
             return instant, [rows_about(self._readers[m.stream], m.window, (instant,)) for m in windows]
 
     def bounds(self, member: StreamWindow, t: Instant) -> tuple[Instant, Instant]:
-        """(after, upto] of a window's content at t: of a count window from just before the oldest in it.
+        """(after, upto] of a window's content at t: of a count window or session from just before the oldest in it.
 
         Of a partitioned one from just before the oldest that takes part: that may be the last of its key.
         """
         window = member.window
-        if not isinstance(window, CountWindow):
-            return content_bounds(window, t)
-        size = window.size if window.partition is None else _ALL
+        match window:
+            case SessionWindow(gap=gap, partition=None):
+                with self._lock:
+                    timeline = self._timelines.get(member.stream)
+                    if timeline is None or timeline.latest(t) != t - gap:
+                        return t, t
+                    first = timeline.counts.first_of_session(gap, t)
+                return (t if first is None else first - 1), t
+            case CountWindow(size=size, unit=unit, partition=None):
+                return self._from_oldest(member, size, unit, t), t
+            case CountWindow() | SessionWindow():
+                return self._from_oldest(member, _ALL, Unit.ELEMENTS, t), t
+            case _:
+                return content_bounds(window, t)
+
+    def _from_oldest(self, member: StreamWindow, size: int, unit: Unit, t: Instant) -> Instant:
+        """Just before the oldest of the last that take part at t; t if there are none."""
         with self._lock:
             timeline = self._timelines.get(member.stream)
-            oldest = None if timeline is None else timeline.counts.oldest(window.unit, size, t)
-        return (t if oldest is None else oldest - 1), t
+            oldest = None if timeline is None else timeline.counts.oldest(unit, size, t)
+        return t if oldest is None else oldest - 1
+
+    def open_session(self, member: StreamWindow, gap: Milliseconds, t: Instant) -> Instant | None:
+        """The first timestamp of the session that is open at t, by the elements that take part there; None without.
+
+        Of elements of all keys: the sessions of partitions lie in it.
+        """
+        with self._lock:
+            timeline = self._timelines.get(member.stream)
+            newest = None if timeline is None else timeline.latest(t)
+            if timeline is None or newest is None or newest + gap <= t:
+                return None
+            return timeline.counts.first_of_session(gap, t)
 
     def complete_from(self, member: StreamWindow, held: Instant) -> Instant:
         """After this instant the window's content is all held, where the log holds what is after ``held``.
@@ -155,6 +181,12 @@ class Timelines:
         match window:
             case TimeWindow():
                 return held + window.width + window.offset
+            case SessionWindow():
+                # What goes on from before closes with its last element; what begins after a gap is whole.
+                with self._lock:
+                    timeline = self._timelines.get(member.stream)
+                    last = held if timeline is None else timeline.counts.end_of_session(window.gap, held)
+                return last + window.gap
             case CountWindow(partition=None):
                 with self._lock:
                     timeline = self._timelines.get(member.stream)

@@ -34,6 +34,7 @@ from conformance.rsp.oracle.windows import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    SessionWindow,
     TimeWindow,
     Window,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "OracleAnswer",
     "OracleQuery",
     "OracleStream",
+    "SessionWindow",
     "Solution",
     "TimeWindow",
     "Triple",

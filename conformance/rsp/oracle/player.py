@@ -19,7 +19,7 @@ from conformance.rsp.oracle.messages import elements
 from conformance.rsp.oracle.reading import ReadQuery, read_query
 from conformance.rsp.oracle.stream_settings import OracleSettings, settings_of
 from conformance.rsp.oracle.window_text import instant
-from conformance.rsp.oracle.windows import CountWindow, LandmarkWindow, TimeWindow, Window
+from conformance.rsp.oracle.windows import CountWindow, LandmarkWindow, SessionWindow, TimeWindow, Window
 from conformance.rsp.script import Await, Close, Listen, ScriptRequest, Step
 
 ROOT = "http://oracle.invalid/"
@@ -212,6 +212,8 @@ def _reach(window: Window) -> int:
             return (window.step or 1) + window.period + max(0, window.landmark or 0)
         case CountWindow():
             return window.period + 1
+        case SessionWindow():
+            return window.gap + 2 * window.period + 1
         case _:
             return window.period + 2
 

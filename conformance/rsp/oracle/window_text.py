@@ -15,6 +15,7 @@ from conformance.rsp.oracle.windows import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    SessionWindow,
     TimeWindow,
     Window,
 )
@@ -36,6 +37,7 @@ _SPECIFICATION = re.compile(
          (?:\s+(?:STEP|SLIDE)\s+(?P<of_now>{DURATION}))?
        | (?:RANGE\s+)?(?P<by>TRIPLES|ELEMENTS)\s+(?P<size>\d+) (?:\s+STEP\s+(?P<count_step>\d+))?
        | (?P<now>NOW)
+       | SESSION\s+(?P<gap>{DURATION})
        | (?P<landmark>LANDMARK) (?:\s+(?P<since>(?!STEP|PARTITION|T0|REPORT){_TIME}))?
          (?:\s+STEP\s+(?P<step>{DURATION}))? )
        (?:\s+PARTITION\s+BY(?P<keys>(?:\s+(?!T0\b|REPORT\b)[^\s\]]+)+))?
@@ -74,6 +76,8 @@ def window(
     if found is None:
         raise ValueError(f"[{text}] is no window that the oracle knows")
     origin = None if found["origin"] is None else instant(found["origin"])
+    words = (found["keys"] or "").split()
+    keys = tuple(word.upper() if re.match(r"\w+$", word) else f"<{full(word)}>" for word in words)
     made: Window
     if found["width"] or found["begin"]:
         offset = duration(found["offset"] or found["end"] or "0")
@@ -84,9 +88,9 @@ def window(
         made = TimeWindow(stream, graph, None, 0, width, slide, -width if origin is None else origin, offset)
     elif found["by"]:
         step = int(found["count_step"] or 1)
-        words = (found["keys"] or "").split()
-        keys = tuple(word.upper() if re.match(r"\w+$", word) else f"<{full(word)}>" for word in words)
         made = CountWindow(stream, graph, None, 0, int(found["size"]), found["by"].upper(), step, origin, keys)
+    elif found["gap"]:
+        made = SessionWindow(stream, graph, None, 0, duration(found["gap"]), origin, keys)
     elif found["now"]:
         made = NowWindow(stream, graph, None, 0, origin)
     else:

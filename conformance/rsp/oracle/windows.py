@@ -242,7 +242,7 @@ class CountWindow(Window):
         return frozenset(self.timed(stream, t))
 
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
-        last = [item for part in self._parts(stream) for item in self._items(part, t)[-self.size :]]
+        last = [item for part in _parts(stream, self.partition) for item in self._items(part, t)[-self.size :]]
         return _latest([(time, triple) for time, triples in last for triple in triples])
 
     def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
@@ -265,21 +265,69 @@ class CountWindow(Window):
             return [(e.time, e.triples) for e in there]
         return [(e.time, (triple,)) for e in there for triple in e.triples]
 
-    def _parts(self, stream: OracleStream) -> list[list[Element]]:
-        """The streams of all keys: the elements that have triples of the key, with just these."""
-        if not self.partition:
-            return [stream.elements]
-        parts: dict[tuple[object, ...], list[Element]] = {}
-        for element in stream.elements:
-            of_key: dict[tuple[object, ...], list[Triple]] = {}
-            for triple in element.triples:
-                of_key.setdefault(tuple(_key(word, triple, element) for word in self.partition), []).append(triple)
-            for key, triples in of_key.items():
-                parts.setdefault(key, []).append(replace(element, triples=tuple(triples)))
-        return list(parts.values())
+
+def _parts(stream: OracleStream, partition: Sequence[str]) -> list[list[Element]]:
+    """The streams of all keys: the elements that have triples of the key, with just these."""
+    if not partition:
+        return [stream.elements]
+    parts: dict[tuple[object, ...], list[Element]] = {}
+    for element in stream.elements:
+        of_key: dict[tuple[object, ...], list[Triple]] = {}
+        for triple in element.triples:
+            of_key.setdefault(tuple(_key(word, triple, element) for word in partition), []).append(triple)
+        for key, triples in of_key.items():
+            parts.setdefault(key, []).append(replace(element, triples=tuple(triples)))
+    return list(parts.values())
 
 
 def _key(word: str, triple: Triple, element: Element) -> object:
     """What a word of PARTITION BY looks at: a part of the triple, or the values of a property in the message."""
     parts = ("SUBJECT", "PREDICATE", "OBJECT")
     return triple[parts.index(word)] if word in parts else frozenset(o for _, p, o in element.triples if p == word)
+
+
+@dataclass(frozen=True)
+class SessionWindow(Window):
+    """The sessions that close: longest runs of elements with triples, no neighbours more than ``gap`` apart.
+
+    ``partition`` as in ``CountWindow``: of the elements of each key.
+    """
+
+    gap: int = 1
+    origin: int | None = None
+    partition: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> str:
+        words = [f"SESSION {self.gap}", *(["PARTITION BY", *self.partition] if self.partition else [])]
+        return " ".join([*words, *([] if self.origin is None else [f"T0 {self.origin}"])])
+
+    def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
+        return frozenset(self.timed(stream, t))
+
+    def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
+        closing = [element for part in _parts(stream, self.partition) for element in self._closing(part, t)]
+        return _latest([(element.time, triple) for element in closing for triple in element.triples])
+
+    def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
+        there = [e for e in stream.elements if e.triples and e.takes_part(t)]
+        told = there if self.partition else self._closing(stream.elements, t)
+        return (min(element.time for element in told) - 1, t) if told else (t, t)
+
+    def closes(self, stream: OracleStream, t: int) -> bool:
+        return bool(self.content(stream, t))
+
+    def changes(self, stream: OracleStream, t: int) -> bool:
+        return self.closes(stream, t)
+
+    def beats(self, t: int) -> bool:
+        return _steps(self.origin, self.period, t)
+
+    def _closing(self, elements: Sequence[Element], t: int) -> list[Element]:
+        """The elements of the session that closes at t."""
+        sessions: list[list[Element]] = []
+        for element in sorted((e for e in elements if e.triples and e.takes_part(t)), key=lambda e: e.time):
+            if not sessions or element.time - sessions[-1][-1].time > self.gap:
+                sessions.append([])
+            sessions[-1].append(element)
+        return next((session for session in sessions if session[-1].time + self.gap == t), [])

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, WindowSpec
+from protocol.windows.spec import CountWindow, SessionWindow, WindowSpec
 from spark_backend.evaluation.membership import InstantBounds, instants_after, instants_by_number, instants_of_rows
 from spark_backend.evaluation.partitions import PartitionContents
+from spark_backend.evaluation.sessions import closing_sessions
 from spark_backend.evaluation.window_contents import bounds_of_last
 from spark_backend.log.reader import LogReader, Stretch
 
@@ -94,8 +95,10 @@ class PartitionCut:
 
 def cut_of(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:
     """Where in the log the window's contents at ascending instants are, and how to tell them there."""
+    if isinstance(window, SessionWindow):
+        return _held(reader, *closing_sessions(reader, window, instants), instants)
     if isinstance(window, CountWindow) and window.partition is not None:
-        return _last_of_each(reader, window, instants)
+        return _held(reader, *PartitionContents(reader).at(window, instants), instants)
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = tuple((instant, *content_bounds(window, instant)) for instant in instants)
@@ -122,8 +125,10 @@ def _last(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -
     return stretches, CountCut(tuple(instants), tuple(first))
 
 
-def _last_of_each(reader: LogReader, window: CountWindow, instants: Sequence[Instant]) -> tuple[list[Stretch], Cut]:
-    rows, held = PartitionContents(reader).at(window, instants)
+def _held(
+    reader: LogReader, rows: pa.Table, held: Sequence[npt.NDArray[np.int64]], instants: Sequence[Instant]
+) -> tuple[list[Stretch], Cut]:
+    """Of contents that had to be found row by row: rows with ``triple``, and which of them each instant has."""
     time, element, triple = (rows[name].to_numpy() for name in ("time", "element", "triple"))
     order = np.lexsort((triple, element))
     found = instants_by_number(rows.num_rows, instants, held).take(pa.array(order))

@@ -142,6 +142,8 @@ def test_white_space_in_a_duration_collapses() -> None:
         ("SELECT * { STREAM <s> {?x :a 1} SEQ {¦?x :b* 1} }", UnsupportedFeature, "has no property paths"),
         ("SELECT * { STREAM <s> {?x :a 1 FILTER ¦EXISTS {?x :b 1}} }", UnsupportedFeature, "write the FILTER behind"),
         ("SELECT * { STREAM <s> ¦[TRIPLES 5] {?x :a 1} SEQ {?x :b 1} }", UnsupportedFeature, "give it a RANGE"),
+        ("SELECT * { STREAM <s> ¦[SESSION 5s] {?x :a 1} SEQ {?x :b 1} }", UnsupportedFeature, "give it a RANGE alone"),
+        ("SELECT * { STREAM <s> ¦[RANGE 5s OFFSET 1s] {?x :a 1} SEQ {?x :b 1} }", UnsupportedFeature, "OFFSET"),
         ("SELECT * { STREAM <s> {?x :a ?y BIND(1 AS ¦?y)} }", QuerySyntaxError, "BIND needs a new variable"),
         ("SELECT * { GRAPH ?g { ¦{?x :a 1} SEQ {?x :b 1} } }", QuerySemanticError, "not in GRAPH"),
         (

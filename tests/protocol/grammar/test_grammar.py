@@ -19,6 +19,7 @@ from protocol.windows.spec import (
     LandmarkWindow,
     NowWindow,
     Report,
+    SessionWindow,
     Strategy,
     TimeWindow,
     Unit,
@@ -74,7 +75,7 @@ def reports(draw: st.DrawFn) -> tuple[str, Report | None]:
 @st.composite
 def windows(draw: st.DrawFn) -> Written:
     """WindowSpec."""
-    kind = draw(st.sampled_from(["RANGE", "TRIPLES", "ELEMENTS", "NOW", "LANDMARK"]))
+    kind = draw(st.sampled_from(["RANGE", "TRIPLES", "ELEMENTS", "NOW", "LANDMARK", "SESSION"]))
     origin_text, origin = draw(st.one_of(st.just(("", None)), times().map(lambda one: (f" T0 {one[0]}", one[1]))))
     report_text, report = draw(reports())
     window: WindowSpec
@@ -94,6 +95,9 @@ def windows(draw: st.DrawFn) -> Written:
         prefix = draw(st.sampled_from(["", "RANGE "])) if kind == "TRIPLES" else ""
         body = f"{prefix}{kind} {size}{'' if step is None else f' STEP {step}'}"
         window = CountWindow(size, Unit(kind), step or 1, origin, report)
+    elif kind == "SESSION":
+        text, gap = draw(durations())
+        body, window = f"SESSION {text}", SessionWindow(gap, origin, report)
     elif kind == "NOW":
         body, window = "NOW", NowWindow(origin, report)
     else:

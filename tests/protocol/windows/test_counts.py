@@ -96,3 +96,13 @@ def test_an_element_without_triples_does_not_count() -> None:
     assert [timeline.counts.at(unit, 10) for unit in (Unit.TRIPLES, Unit.ELEMENTS)] == [2, 1]
     with pytest.raises(ValueError, match="counting=True"):
         _ = Timeline().counts
+
+
+def test_a_session_is_followed_back_to_its_first_and_on_to_its_last_late_elements_too() -> None:
+    counts = Counts()
+    counts.extend([(time, time, 1) for time in (1, 10, 14, 40)] + [(6, 15, 1), (44, 90, 2)])
+    assert counts.first_of_session(4, 0) is None
+    assert [counts.first_of_session(4, t) for t in (1, 12, 14, 15, 40)] == [1, 10, 10, 6, 40]
+    assert counts.first_of_session(5, 15) == 1
+    # Whenever they came: what goes on from 0 by gaps of 5 is 1, 6, 10, 14.
+    assert [counts.end_of_session(5, t) for t in (-9, 0, 14, 20, 38)] == [-9, 14, 14, 20, 44]

@@ -16,6 +16,7 @@ from protocol.windows.spec import (
     LandmarkWindow,
     NowWindow,
     Report,
+    SessionWindow,
     Strategy,
     StreamWindow,
     TimeWindow,
@@ -29,7 +30,8 @@ UNKNOWN = -1_000
 """The watermark before there is one."""
 LOWEST, HIGHEST = -80, 500
 """All instants the oracle looks at: beyond every end that the strategies below can produce."""
-LONGEST_OFFSET = 9
+LATEST_ENTRY = 9
+"""The longest offset and gap."""
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Stream:
         self.said = watermark if self.said is None else max(self.said, watermark)
 
     def timeline(self, chunk: int = 100) -> Timeline:
-        timeline = Timeline(counting=True, offsets=range(1, LONGEST_OFFSET + 1))
+        timeline = Timeline(counting=True, offsets=range(1, LATEST_ENTRY + 1))
         for i in range(0, len(self.elements), chunk):
             part = self.elements[i : i + chunk]
             timeline.extend(*([e[k] for e in part] for k in range(3)))
@@ -63,6 +65,8 @@ Streams = dict[str, Stream]
 
 
 def content(window: WindowSpec, stream: Stream, e: int) -> list[tuple[int, int, int]]:
+    if isinstance(window, SessionWindow):
+        return session(window, stream, e)
     there = [(t, seen, n) for t, seen, n in stream.elements if n and t + offset_of(window) <= e and seen < e]
     match window:
         case TimeWindow():
@@ -76,6 +80,15 @@ def content(window: WindowSpec, stream: Stream, e: int) -> list[tuple[int, int, 
         case CountWindow():
             return there  # whether it is empty is all that is asked
     return [element for element in there if element[0] + offset_of(window) > o]
+
+
+def session(window: SessionWindow, stream: Stream, e: int) -> list[tuple[int, int, int]]:
+    """The session that closes at e: the newest elements, as far back as there is no gap."""
+    there = sorted((t, seen, n) for t, seen, n in stream.elements if n and t <= e and seen < e)
+    if not there or there[-1][0] + window.gap != e:
+        return []
+    begins = [i for i in range(1, len(there)) if there[i][0] - there[i - 1][0] > window.gap]
+    return there[max(begins, default=0) :]
 
 
 def count(window: CountWindow, stream: Stream, e: int) -> int:
@@ -97,6 +110,8 @@ def holds(strategy: Strategy, window: WindowSpec, report: Report, stream: Stream
             case LandmarkWindow():
                 assert window.step is not None
                 return steps(window.origin, window.step, e)
+            case SessionWindow():
+                return bool(content(window, stream, e))
             case CountWindow():
                 before, now = count(window, stream, e - 1), count(window, stream, e)
                 return any(number % window.step == 0 for number in range(before + 1, now + 1))
@@ -107,13 +122,13 @@ def holds(strategy: Strategy, window: WindowSpec, report: Report, stream: Stream
             return since_first_close >= 0 and since_first_close % report.period == 0
         return steps(window.origin, report.period, e)
     inside = content(window, stream, e)
-    if strategy is Strategy.NON_EMPTY_CONTENT:
+    if strategy is Strategy.NON_EMPTY_CONTENT or isinstance(window, SessionWindow):
         return bool(inside)
     return any(t + offset_of(window) == e for t, _, _ in inside)
 
 
 def forgets(window: WindowSpec) -> bool:
-    return isinstance(window, TimeWindow | NowWindow)
+    return isinstance(window, TimeWindow | NowWindow | SessionWindow)
 
 
 def by_definition(windows: Sequence[StreamWindow], streams: Streams, *, ended: bool) -> list[int]:
@@ -158,7 +173,7 @@ time_windows = st.builds(
     st.integers(1, 12),
     st.integers(-15, 15),
     st.none() | reports,
-    st.just(0) | st.integers(0, LONGEST_OFFSET),
+    st.just(0) | st.integers(0, LATEST_ENTRY),
 )
 count_windows = st.builds(
     CountWindow, st.integers(1, 5), st.sampled_from(Unit), st.integers(1, 6), origins, st.none() | reports
@@ -167,7 +182,8 @@ now_windows = st.builds(NowWindow, origins, st.none() | reports)
 landmark_windows = st.builds(
     LandmarkWindow, st.none() | st.integers(-20, 30), st.integers(1, 9), origins, st.none() | reports
 ) | st.builds(LandmarkWindow, st.none() | st.integers(-20, 30), st.none(), origins, without_close)
-any_window = time_windows | time_windows | count_windows | now_windows | landmark_windows
+session_windows = st.builds(SessionWindow, st.integers(1, LATEST_ENTRY), origins, st.none() | reports)
+any_window = time_windows | time_windows | count_windows | now_windows | landmark_windows | session_windows
 queries = st.lists(
     st.builds(StreamWindow, st.sampled_from(["a", "b"]), any_window, st.none(), st.just(False)),
     min_size=1,

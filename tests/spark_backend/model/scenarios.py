@@ -17,6 +17,7 @@ from conformance.rsp.oracle import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    SessionWindow,
     TimeWindow,
     Triple,
     Window,
@@ -104,7 +105,9 @@ def windows_over(draw: st.DrawFn, streams: Sequence[str], named: bool) -> tuple[
         names = [f"{EX}w{place}"] + [EX + stream] * all(window.graph != EX + stream for window in windows)
         default = [] if named and place == 0 else [None]
         graph = draw(st.sampled_from([*names, *default]))
-        kind = draw(st.sampled_from([time_windows, time_windows, count_windows, now_windows, landmark_windows]))
+        kind = draw(
+            st.sampled_from([time_windows, time_windows, count_windows, now_windows, landmark_windows, sessions])
+        )
         window = draw(kind(stream, graph, draw(strategies), draw(st.integers(1, 9))))
         windows.append(window)
     return tuple(windows)
@@ -135,6 +138,11 @@ def count_windows(draw: st.DrawFn, *common: *Common) -> Window:
 @st.composite
 def now_windows(draw: st.DrawFn, *common: *Common) -> Window:
     return NowWindow(*common, draw(origins))
+
+
+@st.composite
+def sessions(draw: st.DrawFn, *common: *Common) -> Window:
+    return SessionWindow(*common, draw(st.integers(1, 8)), draw(origins), draw(partitions))
 
 
 @st.composite

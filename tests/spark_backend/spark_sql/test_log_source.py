@@ -19,6 +19,7 @@ from protocol.windows.spec import (
     LandmarkWindow,
     NowWindow,
     Partition,
+    SessionWindow,
     TimeWindow,
     TriplePart,
     Unit,
@@ -50,6 +51,7 @@ _windows = st.one_of(
     st.builds(NowWindow),
     st.builds(LandmarkWindow, st.none() | st.integers(-5, 40), st.none(), st.none()),
     st.builds(CountWindow, st.integers(1, 9), st.sampled_from(Unit), partition=_partitions),
+    st.builds(SessionWindow, st.integers(1, 12), partition=_partitions),
 )
 _instants = st.lists(st.integers(-10, 70), min_size=1, max_size=6, unique=True).map(sorted)
 _some = st.dictionaries(st.sampled_from(["s", "p"]), st.lists(_terms, max_size=2), max_size=2)
