@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
+from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 _FORMS = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})
 _AFTER = frozenset({"WHERE", "FROM", "ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET", "VALUES"})
@@ -19,7 +19,7 @@ def windowed(text: str, default: Sequence[str], named: Sequence[str], window: st
     clauses = [f"FROM STREAM <{iri}> {window}" for iri in default]
     clauses += [f"FROM NAMED STREAM <{iri}> {window}" for iri in named]
     clauses += [] if named else ["FROM NAMED <urn:x-sparql-streams:conformance:none>"]
-    found = list(lexemes(text))
+    found = tokenize(text)[:-1]
     place = _dataset_place(text, found)
     cuts = [(start, end) for start, end in _dataset_clauses(found) if end <= place or start >= place]
     pieces: list[str] = []
@@ -30,32 +30,31 @@ def windowed(text: str, default: Sequence[str], named: Sequence[str], window: st
     return "".join([*pieces, text[done:]])
 
 
-def _dataset_place(text: str, found: Sequence[Lexeme]) -> int:
+def _dataset_place(text: str, found: Sequence[Token]) -> int:
     """Where the dataset clauses of a query begin, or would."""
-    form = next((index for index, lexeme in enumerate(found) if lexeme.depth == 0 and lexeme.keyword in _FORMS), None)
+    form = next((index for index, token in enumerate(found) if token.depth == 0 and token.word in _FORMS), None)
     if form is None:
         return len(text)
     index = form + 1
-    if found[form].keyword == "CONSTRUCT" and index < len(found) and found[index].text == "{":
+    if found[form].word == "CONSTRUCT" and index < len(found) and found[index].text == "{":
         index += 1
         while index < len(found) and not (found[index].text == "}" and found[index].depth == 0):
             index += 1
         index += 1
     parentheses = 0
-    for lexeme in found[index:]:
-        if lexeme.kind is LexemeKind.OTHER:
-            parentheses += {"(": 1, ")": -1}.get(lexeme.text, 0)
-        if parentheses == 0 and lexeme.depth == 0 and (lexeme.keyword in _AFTER or lexeme.text == "{"):
-            return lexeme.start
+    for token in found[index:]:
+        parentheses += {"(": 1, ")": -1}.get(token.text, 0)
+        if parentheses == 0 and token.depth == 0 and (token.word in _AFTER or token.text == "{"):
+            return token.start
     return len(text)
 
 
-def _dataset_clauses(found: Sequence[Lexeme]) -> list[tuple[int, int]]:
+def _dataset_clauses(found: Sequence[Token]) -> list[tuple[int, int]]:
     """Start and end of each FROM and FROM NAMED clause."""
     clauses = []
-    for index, lexeme in enumerate(found):
-        if lexeme.depth == 0 and lexeme.keyword == "FROM":
-            rest = [one for one in found[index + 1 : index + 3] if one.keyword != "NAMED"]
-            if rest and rest[0].kind in (LexemeKind.IRI, LexemeKind.NAME):
-                clauses.append((lexeme.start, rest[0].end))
+    for index, token in enumerate(found):
+        if token.depth == 0 and token.word == "FROM":
+            rest = [one for one in found[index + 1 : index + 3] if one.word != "NAMED"]
+            if rest and rest[0].kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
+                clauses.append((token.start, rest[0].end))
     return clauses

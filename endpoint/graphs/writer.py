@@ -21,6 +21,7 @@ import socket
 import threading
 import traceback
 import uuid
+from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -38,9 +39,9 @@ from protocol.child_bounds import bound_memory, lift_memory_bound
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageDamaged, StorageFull
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.preconditions import Precondition
-from protocol.sparql.lexemes import lexemes
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.syntax import update_error
+from protocol.sparql.tokens import tokens
 from protocol.stack import start_with_stack
 
 P = ParamSpec("P")
@@ -148,10 +149,8 @@ class Writer:
 
 def _awaits_operation(update: str) -> bool:
     """Whether another operation may follow without a semicolon before it."""
-    last = None
-    for last in lexemes(update):  # noqa: B007 (its last value is what is wanted)
-        pass
-    return last is None or last.text == ";" or after_prologue(update) >= last.end
+    last, *end = deque(tokens(update), maxlen=2)
+    return not end or last.text == ";" or after_prologue(update) >= last.end
 
 
 def _serve(connection: Connection, work: Callable[[Frame], Frame]) -> None:

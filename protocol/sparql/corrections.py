@@ -12,10 +12,11 @@ without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 from protocol.sparql.source import place
+from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 MAXIMUM_GRAPHS = 200
 """Over so many named graphs at most is a GRAPH written out graph by graph."""
@@ -41,21 +42,20 @@ def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 
 def lower_case_booleans(text: str) -> str:
     """TRUE and FALSE, however they are written, in lower case; nothing else moves."""
-    found = [lexeme for lexeme in lexemes(text) if lexeme.keyword in ("TRUE", "FALSE")]
-    return _replaced(text, [(lexeme.start, lexeme.end, lexeme.text.lower()) for lexeme in found])
+    found = [token for token in tokens(text) if token.word in ("TRUE", "FALSE")]
+    return _replaced(text, [(token.start, token.end, token.text.lower()) for token in found])
 
 
 def simple_group_concat(text: str) -> str:
     """STR(GROUP_CONCAT(…)) for each GROUP_CONCAT(…): of a simple literal STR is the literal itself."""
-    found = list(lexemes(text))
+    found = tokenize(text)[:-1]
     edits: list[tuple[int, int, str]] = []
-    for index in range(len(found) - 2):
-        first, second, opening = found[index : index + 3]
-        if text[first.start : second.end].upper() != "GROUP_CONCAT" or opening.text != "(":
+    for index, (name, opening) in enumerate(pairwise(found)):
+        if name.word != "GROUP_CONCAT" or opening.text != "(":
             continue
-        end = _closing(found, index + 2)
+        end = _closing(found, index + 1)
         if end is not None:
-            edits += [(first.start, first.start, "STR("), (end, end, ")")]
+            edits += [(name.start, name.start, "STR("), (end, end, ")")]
     return _replaced(text, sorted(edits))
 
 
@@ -64,22 +64,22 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 
     Only where P has a subquery or MINUS, or names ?g in more than triple patterns.
     """
-    found = list(lexemes(text))
+    found = tokenize(text)[:-1]
     edits: list[tuple[int, int, str]] = []
     done = 0
     for index in range(len(found) - 2):
         graph, variable, opening = found[index : index + 3]
         if (
             graph.start < done
-            or graph.keyword != "GRAPH"
-            or variable.kind is not LexemeKind.VARIABLE
+            or graph.word != "GRAPH"
+            or variable.kind is not TokenKind.VARIABLE
             or opening.text != "{"
         ):
             continue
         close = next((t for t in found[index + 3 :] if t.text == "}" and t.depth == opening.depth), None)
         if close is None:
             continue  # for the parser to refuse
-        inner = [lexeme for lexeme in found[index + 3 :] if lexeme.end <= close.start]
+        inner = [token for token in found[index + 3 :] if token.end <= close.start]
         if not _differs(variable, inner):
             continue
         names = list(dict.fromkeys(named_graphs()))
@@ -98,12 +98,12 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
     return _replaced(text, edits)
 
 
-def _differs(variable: Lexeme, group: Sequence[Lexeme]) -> bool:
-    keywords = {lexeme.keyword for lexeme in group}
+def _differs(variable: Token, group: Sequence[Token]) -> bool:
+    keywords = {token.word for token in group}
     if keywords & _ALWAYS:
         return True
-    named = any(lexeme.kind is LexemeKind.VARIABLE and lexeme.text[1:] == variable.text[1:] for lexeme in group)
-    return named and (bool(keywords & _IF_NAMED) or any(lexeme.text == "{" for lexeme in group))
+    named = any(token.kind is TokenKind.VARIABLE and token.text[1:] == variable.text[1:] for token in group)
+    return named and (bool(keywords & _IF_NAMED) or any(token.text == "{" for token in group))
 
 
 def _union(variable: str, group: str, names: Sequence[str]) -> str:
@@ -119,18 +119,17 @@ def _of(variable: str, group: str, name: str, number: int) -> str:
 
 def _own_blank_nodes(group: str, number: int) -> str:
     """The group with other labels: a label must not be in two groups (section 5.1.1)."""
-    found = [lexeme for lexeme in lexemes(group) if lexeme.kind is LexemeKind.BLANK]
-    return _replaced(group, [(lexeme.end, lexeme.end, f"_graph{number}") for lexeme in found])
+    found = [token for token in tokens(group) if token.kind is TokenKind.BLANK_NODE]
+    return _replaced(group, [(token.end, token.end, f"_graph{number}") for token in found])
 
 
-def _closing(found: Sequence[Lexeme], opening: int) -> int | None:
+def _closing(found: Sequence[Token], opening: int) -> int | None:
     """The end of the parenthesis that closes this one."""
     depth = 0
-    for lexeme in found[opening:]:
-        if lexeme.kind is LexemeKind.OTHER:
-            depth += {"(": 1, ")": -1}.get(lexeme.text, 0)
-            if depth == 0:
-                return lexeme.end
+    for token in found[opening:]:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0:
+            return token.end
     return None
 
 

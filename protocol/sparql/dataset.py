@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 from protocol.sparql.source import place
+from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 
 class DatasetConflict(ProtocolError):
@@ -36,16 +36,16 @@ def dataset_clauses(text: str) -> DatasetClauses:
     default: list[str] = []
     named: list[str] = []
     previous: list[str] = ["", ""]
-    for lexeme in lexemes(text):
-        if lexeme.keyword in ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE") and prologue_end is None:
-            prologue_end = lexeme.start
+    for token in tokens(text):
+        if token.word in ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE") and prologue_end is None:
+            prologue_end = token.start
         # CONSTRUCT's template is the only group that may stand before a dataset clause.
-        if lexeme.depth == 0 and lexeme.kind in (LexemeKind.IRI, LexemeKind.NAME):
+        if token.depth == 0 and token.kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
             if previous[-1] == "FROM":
-                default.append(lexeme.text)
+                default.append(token.text)
             elif previous == ["FROM", "NAMED"]:
-                named.append(lexeme.text)
-        previous = [previous[-1], lexeme.keyword]
+                named.append(token.text)
+        previous = [previous[-1], token.word]
     return DatasetClauses(text[: prologue_end or 0], tuple(default), tuple(named))
 
 
@@ -68,36 +68,36 @@ def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
     if not graphs and not named:
         return update
     clauses = "".join(f"USING <{iri}> " for iri in graphs) + "".join(f"USING NAMED <{iri}> " for iri in named)
-    found = list(lexemes(update))
+    found = tokenize(update)[:-1]
     pieces: list[str] = []
     done = 0
-    for index, lexeme in enumerate(found):
-        if lexeme.depth or lexeme.kind is not LexemeKind.WORD:
+    for index, token in enumerate(found):
+        if token.depth or token.kind is not TokenKind.WORD:
             continue
-        if lexeme.keyword in ("USING", "WITH"):
-            line, column = place(update, lexeme.start)
+        if token.word in ("USING", "WITH"):
+            line, column = place(update, token.start)
             raise DatasetConflict(
-                f"{lexeme.keyword} in the update contradicts using-graph-uri or using-named-graph-uri in the request:"
+                f"{token.word} in the update contradicts using-graph-uri or using-named-graph-uri in the request:"
                 " name the graphs in one of the two",
                 line=line,
                 column=column,
             )
-        if lexeme.keyword == "WHERE":
-            pieces.append(update[done : lexeme.start])
-            if index and found[index - 1].keyword == "DELETE":
+        if token.word == "WHERE":
+            pieces.append(update[done : token.start])
+            if index and found[index - 1].word == "DELETE":
                 # DELETE WHERE {P} takes no USING; it is short for DELETE {P} WHERE {P} (Update section 3.1.3.3).
                 pieces.append(_group_after(update, found, index) + " ")
             pieces.append(clauses)
-            done = lexeme.start
+            done = token.start
     return "".join([*pieces, update[done:]])
 
 
-def _group_after(text: str, found: Sequence[Lexeme], index: int) -> str:
+def _group_after(text: str, found: Sequence[Token], index: int) -> str:
     """The text of the group in curly brackets that follows; what is no group is left for the parser to refuse."""
     opening = found[index + 1] if index + 1 < len(found) else None
     if opening is None or opening.text != "{":
         return ""
-    for lexeme in found[index + 2 :]:
-        if lexeme.text == "}" and lexeme.kind is LexemeKind.OTHER and lexeme.depth == opening.depth:
-            return text[opening.start : lexeme.end]
+    for token in found[index + 2 :]:
+        if token.text == "}" and token.depth == opening.depth:
+            return text[opening.start : token.end]
     return ""

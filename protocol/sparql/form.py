@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.sparql.lexemes import LexemeKind, lexemes
+from protocol.sparql.tokens import TokenKind, tokens
 
 _GRAPHS = ("CONSTRUCT", "DESCRIBE")
 _SOLUTIONS = ("SELECT", "ASK")
@@ -10,8 +10,8 @@ _SOLUTIONS = ("SELECT", "ASK")
 
 def answers_with_a_graph(text: str) -> bool:
     """Whether a query is CONSTRUCT or DESCRIBE. Of a text that is no query, whatever its first words look like."""
-    for lexeme in lexemes(text):
+    for token in tokens(text):
         # Parsers that ask for no boundary after a keyword read SELECTDISTINCT as two.
-        if lexeme.kind is LexemeKind.WORD and lexeme.keyword.startswith((*_GRAPHS, *_SOLUTIONS)):
-            return lexeme.keyword.startswith(_GRAPHS)
+        if token.kind is TokenKind.WORD and token.word.startswith((*_GRAPHS, *_SOLUTIONS)):
+            return token.word.startswith(_GRAPHS)
     return False

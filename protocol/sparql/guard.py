@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.iris import named_iris
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 from protocol.sparql.source import place
+from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 MAXIMUM_NESTING = 500
-MAXIMUM_LEXEMES = 40_000
+MAXIMUM_TOKENS = 40_000
 _HARMLESS_LENGTH = 10_000
 _OPENING, _CLOSING = frozenset("({["), frozenset(")}]")
 _BEFORE_A_GRAPH_NAME = frozenset({"GRAPH", "FROM", "NAMED", "WITH", "USING", "INTO", "TO", "COPY", "MOVE", "ADD"})
@@ -51,19 +51,19 @@ def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None
     """
     if "service" not in text.casefold():
         return text
-    found = list(lexemes(text))
-    prologue = text[: next((one.start for one in found if one.keyword in _FORMS), 0)]
+    found = tokenize(text)[:-1]
+    prologue = text[: next((one.start for one in found if one.word in _FORMS), 0)]
     pieces: list[str] = []
     done = 0
-    for index, lexeme in enumerate(found):
+    for index, token in enumerate(found):
         if not is_service(found, index):
             continue
         if not allowed:
-            raise _refused(text, lexeme, f"SERVICE is refused: {_NOTHING_ALLOWED}; {_INSTEAD_OF_SERVICE}")
+            raise _refused(text, token, f"SERVICE is refused: {_NOTHING_ALLOWED}; {_INSTEAD_OF_SERVICE}")
         name = name_after(found, index, "SERVICE")
         if name is None:
-            raise _refused(text, lexeme, "SERVICE is refused: write SERVICE [SILENT] <iri> {…}, with spaces between")
-        if name.kind is LexemeKind.VARIABLE:
+            raise _refused(text, token, "SERVICE is refused: write SERVICE [SILENT] <iri> {…}, with spaces between")
+        if name.kind is TokenKind.VARIABLE:
             if not allowed.everything:
                 raise _refused(
                     text, name, "SERVICE with a variable is refused: this server fetches certain addresses only; "
@@ -87,11 +87,11 @@ def refuse_services(update: str) -> None:
     """
     if "service" not in update.casefold():
         return
-    found = list(lexemes(update))
-    for index, lexeme in enumerate(found):
+    found = tokenize(update)[:-1]
+    for index, token in enumerate(found):
         if is_service(found, index):
             raise _refused(
-                update, lexeme, "SERVICE is refused in updates: ask for the data in a query, then send INSERT DATA"
+                update, token, "SERVICE is refused in updates: ask for the data in a query, then send INSERT DATA"
             )
 
 
@@ -101,44 +101,48 @@ def resolved(prologue: str, name: str, base: str | None) -> str | None:
     return iris[0] if iris else None
 
 
-def name_after(found: Sequence[Lexeme], index: int, keyword: str) -> Lexeme | None:
+def name_after(found: Sequence[Token], index: int, keyword: str) -> Token | None:
     """The name in ``KEYWORD [SILENT] name``; None unless it is written so, each word by itself."""
-    if found[index].keyword != keyword:
+    if found[index].word != keyword:
         return None
     index += 1
-    if index < len(found) and found[index].keyword == "SILENT":
+    if index < len(found) and found[index].word == "SILENT":
         index += 1
-    if index == len(found) or found[index].kind not in (LexemeKind.IRI, LexemeKind.NAME, LexemeKind.VARIABLE):
+    if index == len(found) or found[index].kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME, TokenKind.VARIABLE):
         return None
     return found[index]
 
 
-def _refused(text: str, lexeme: Lexeme, detail: str) -> FetchRefused:
-    line, column = place(text, lexeme.start)
+def _refused(text: str, token: Token, detail: str) -> FetchRefused:
+    line, column = place(text, token.start)
     return FetchRefused(detail, line=line, column=column)
 
 
-def is_service(found: Sequence[Lexeme], index: int) -> bool:
+def is_service(found: Sequence[Token], index: int) -> bool:
     """Whether the engine may read the keyword SERVICE here."""
-    lexeme = found[index]
-    if lexeme.kind is LexemeKind.WORD:
-        return "SERVICE" in lexeme.keyword
-    if lexeme.kind is not LexemeKind.NAME or "service" not in lexeme.text.partition(":")[0].casefold():
+    token = found[index]
+    if token.kind is TokenKind.WORD:
+        return "SERVICE" in token.word
+    if token.kind is not TokenKind.PREFIXED_NAME or "service" not in token.text.partition(":")[0].casefold():
         return False
     # A prefixed name is followed by { only where it names a graph, or where its prefix hides SERVICE.
     followed = index + 1 < len(found) and found[index + 1].text == "{"
-    return followed and (index == 0 or found[index - 1].keyword not in _BEFORE_A_GRAPH_NAME)
+    return followed and (index == 0 or found[index - 1].word not in _BEFORE_A_GRAPH_NAME)
 
 
-def is_load(found: Sequence[Lexeme], index: int) -> bool:
+def is_load(found: Sequence[Token], index: int) -> bool:
     """Whether the engine may read the keyword LOAD here."""
-    lexeme = found[index]
-    if lexeme.kind is LexemeKind.WORD:
-        return "LOAD" in lexeme.keyword
-    if lexeme.kind is not LexemeKind.NAME or lexeme.depth or "load" not in lexeme.text.partition(":")[0].casefold():
+    token = found[index]
+    if token.kind is TokenKind.WORD:
+        return "LOAD" in token.word
+    if (
+        token.kind is not TokenKind.PREFIXED_NAME
+        or token.depth
+        or "load" not in token.text.partition(":")[0].casefold()
+    ):
         return False
     # An operation begins the text, or follows a semicolon or the IRI of a prologue.
-    return index == 0 or found[index - 1].kind is LexemeKind.IRI or found[index - 1].text in (";", "}")
+    return index == 0 or found[index - 1].kind is TokenKind.IRI or found[index - 1].text in (";", "}")
 
 
 def refuse_excess(text: str) -> None:
@@ -147,21 +151,21 @@ def refuse_excess(text: str) -> None:
         return
     nesting = counted = 0
     keyword, flat_above = "", -1
-    for lexeme in lexemes(text):
-        if lexeme.kind is LexemeKind.WORD:
-            keyword = lexeme.keyword
-        if lexeme.kind is LexemeKind.OTHER and lexeme.text in _OPENING:
+    for token in tokens(text):
+        if token.kind is TokenKind.WORD:
+            keyword = token.word
+        if token.text in _OPENING:
             nesting += 1
-            if lexeme.text == "{" and keyword in ("VALUES", "DATA") and flat_above < 0:
+            if token.text == "{" and keyword in ("VALUES", "DATA") and flat_above < 0:
                 flat_above = nesting
             if nesting > MAXIMUM_NESTING:
-                line, column = place(text, lexeme.start)
+                line, column = place(text, token.start)
                 raise TooComplex(f"more than {MAXIMUM_NESTING} brackets are open here", line=line, column=column)
-        elif lexeme.kind is LexemeKind.OTHER and lexeme.text in _CLOSING:
+        elif token.text in _CLOSING:
             if nesting == flat_above:
                 flat_above = -1
             nesting -= 1
         if flat_above < 0:
-            counted += 1
-            if counted > MAXIMUM_LEXEMES:
-                raise TooComplex(f"more than {MAXIMUM_LEXEMES} words and signs outside of VALUES and DATA")
+            counted += 1 + (token.kind is TokenKind.NUMBER and token.text[0] in "+-")  # 1+1 is a sum, too
+            if counted > MAXIMUM_TOKENS:
+                raise TooComplex(f"more than {MAXIMUM_TOKENS} words and signs outside of VALUES and DATA")

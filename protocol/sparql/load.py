@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from protocol.errors import UpdateSyntaxError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.guard import FetchRefused, is_load, name_after, resolved
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 from protocol.sparql.prologue import declaration_end
 from protocol.sparql.source import place
+from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
     """
     if "load" not in update.casefold():
         return []
-    found = list(lexemes(update))
+    found = tokenize(update)[:-1]
     operations: list[Load] = []
     declarations: list[str] = []
-    for index, lexeme in enumerate(found):
-        if not lexeme.depth and (end := declaration_end(found, index)):
+    for index, token in enumerate(found):
+        if not token.depth and (end := declaration_end(found, index)):
             declarations.append(" ".join(one.text for one in found[index:end]))
         if not is_load(found, index):
             continue
-        line, column = place(update, lexeme.start)
+        line, column = place(update, token.start)
         if not allowed:
             raise FetchRefused(
                 "LOAD is refused: no request makes this server fetch an address (the setting allow_fetch names "
@@ -94,17 +94,17 @@ def with_data(update: str, operations: Sequence[Load], contents: Sequence[str | 
     return "".join([*pieces, update[done:]])
 
 
-def _operation(update: str, found: Sequence[Lexeme], index: int, prologue: str, base: str | None) -> Load | None:
+def _operation(update: str, found: Sequence[Token], index: int, prologue: str, base: str | None) -> Load | None:
     source = name_after(found, index, "LOAD")
-    if source is None or source.kind is LexemeKind.VARIABLE or found[index].depth:
+    if source is None or source.kind is TokenKind.VARIABLE or found[index].depth:
         return None
-    silent = found[index + 1].keyword == "SILENT"
+    silent = found[index + 1].word == "SILENT"
     after = index + 2 + silent
-    graph: Lexeme | None = None
-    if [one.keyword for one in found[after : after + 2]] == ["INTO", "GRAPH"] and after + 2 < len(found):
+    graph: Token | None = None
+    if [one.word for one in found[after : after + 2]] == ["INTO", "GRAPH"] and after + 2 < len(found):
         graph = found[after + 2]
         after += 3
-    if graph is not None and graph.kind not in (LexemeKind.IRI, LexemeKind.NAME):
+    if graph is not None and graph.kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
         return None
     if after < len(found) and found[after].text != ";":
         return None

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.lexemes import Lexeme, LexemeKind, lexemes
 from protocol.sparql.source import place
+from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 _PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base)\b", re.IGNORECASE | re.DOTALL)
 
@@ -36,31 +36,31 @@ def with_one_prologue(update: str) -> str:
     """
     if not _PERHAPS_LATER.search(update):
         return update
-    found = list(lexemes(update))
-    taken = {lexeme.text.partition(":")[0] for lexeme in found if lexeme.kind is LexemeKind.NAME}
+    found = tokenize(update)[:-1]
+    taken = {token.text.partition(":")[0] for token in found if token.kind is TokenKind.PREFIXED_NAME}
     edits: list[tuple[int, int, str]] = []
     prologues = _Prologues()
     first_end = 0
     index, later, opening = 0, False, True
     while index < len(found):
-        lexeme = found[index]
+        token = found[index]
         if opening and (end := declaration_end(found, index)):
             _declare(update, found[index:end], prologues, taken, later)
             if later:
-                start, stop = lexeme.start, found[end - 1].end
+                start, stop = token.start, found[end - 1].end
                 edits.append((start, stop, re.sub(r"[^\r\n]", " ", update[start:stop])))
             else:
                 first_end = found[end - 1].end
             index = end
             continue
-        opening = lexeme.depth == 0 and lexeme.text == ";"
+        opening = token.depth == 0 and token.text == ";"
         later = later or opening
-        if lexeme.kind is LexemeKind.NAME:
-            prefix, _, local = lexeme.text.partition(":")
+        if token.kind is TokenKind.PREFIXED_NAME:
+            prefix, _, local = token.text.partition(":")
             prologues.used.add(prefix)
             name = prologues.names.get(prefix, prefix)
             if name != prefix:
-                edits.append((lexeme.start, lexeme.end, f"{name}:{local}"))
+                edits.append((token.start, token.end, f"{name}:{local}"))
         index += 1
     if not edits:
         return update
@@ -73,10 +73,10 @@ def with_one_prologue(update: str) -> str:
 
 def after_prologue(text: str) -> int:
     """The offset of what follows the prologue at the beginning of a text."""
-    found: list[Lexeme] = []
-    for lexeme in lexemes(text):
-        found.append(lexeme)
-        if lexeme.kind not in (LexemeKind.IRI, LexemeKind.NAME) and lexeme.keyword not in ("PREFIX", "BASE"):
+    found: list[Token] = []
+    for token in tokens(text):
+        found.append(token)
+        if token.kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME) and token.word not in ("PREFIX", "BASE"):
             break
     index = 0
     while index < len(found) and (end := declaration_end(found, index)):
@@ -84,21 +84,21 @@ def after_prologue(text: str) -> int:
     return found[index].start if index < len(found) else len(text)
 
 
-def declaration_end(found: Sequence[Lexeme], index: int) -> int:
-    """The index after the ``PREFIX`` or ``BASE`` declaration that begins with this lexeme; 0 if none does."""
-    kinds = [lexeme.kind for lexeme in found[index + 1 : index + 3]]
+def declaration_end(found: Sequence[Token], index: int) -> int:
+    """The index after the ``PREFIX`` or ``BASE`` declaration that begins with this token; 0 if none does."""
+    kinds = [token.kind for token in found[index + 1 : index + 3]]
     if (
-        found[index].keyword == "PREFIX"
-        and kinds == [LexemeKind.NAME, LexemeKind.IRI]
+        found[index].word == "PREFIX"
+        and kinds == [TokenKind.PREFIXED_NAME, TokenKind.IRI]
         and found[index + 1].text.endswith(":")
     ):
         return index + 3
-    if found[index].keyword == "BASE" and kinds[:1] == [LexemeKind.IRI]:
+    if found[index].word == "BASE" and kinds[:1] == [TokenKind.IRI]:
         return index + 2
     return 0
 
 
-def _declare(text: str, declaration: list[Lexeme], prologues: _Prologues, taken: set[str], later: bool) -> None:
+def _declare(text: str, declaration: list[Token], prologues: _Prologues, taken: set[str], later: bool) -> None:
     iri = declaration[-1].text
     if len(declaration) == 2:
         if later and iri != prologues.base:

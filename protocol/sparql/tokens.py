@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
@@ -26,11 +26,14 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its kind, its text as written, and where that starts (offset in code points)."""
+    """One token: its kind, its text as written, where that starts (offset in code points), and how many curly brackets
+    are open before it.
+    """
 
     kind: TokenKind
     text: str
     start: int
+    depth: int = field(default=0, compare=False)
 
     @property
     def end(self) -> int:
@@ -66,7 +69,7 @@ _SKIPPED = re.compile(r"(?:[ \t\r\n\u00a0]+|#[^\r\n]*)+")
 
 _TOKEN = re.compile(
     rf"""
-      (?P<IRI>            <[^<>"{{}}|^`\\\x00-\x20]*> )
+      (?P<IRI>            <(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*+> )
     | (?P<STRING>         \"\"\"(?:[^"\\]++|\\.|"(?!\"\"))*+\"\"\"
                         | '''(?:[^'\\]++|\\.|'(?!''))*+'''
                         | "(?:[^"\\\r\n]++|\\[^\r\n])*+"
@@ -101,14 +104,16 @@ def tokens(text: str) -> Iterator[Token]:
     Never fails: what is no token is ILLEGAL, a character each. A quotation mark that is never closed is
     such a character too.
     """
-    offset = skip(text, 1 if text.startswith("\ufeff") else 0)
+    offset, depth = skip(text, 1 if text.startswith("\ufeff") else 0), 0
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None:
-            token = Token(TokenKind.ILLEGAL, text[offset], offset)
+            token = Token(TokenKind.ILLEGAL, text[offset], offset, depth)
         else:
             assert match.lastgroup is not None
-            token = Token(TokenKind[match.lastgroup], match[0], offset)
+            depth -= match[0] == "}" and depth > 0
+            token = Token(TokenKind[match.lastgroup], match[0], offset, depth)
+            depth += match[0] == "{"
         yield token
         offset = skip(text, token.end)
-    yield Token(TokenKind.END, "", len(text))
+    yield Token(TokenKind.END, "", len(text), depth)
