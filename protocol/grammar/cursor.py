@@ -41,6 +41,7 @@ _PLACES = {
 }
 """Where keywords go that were found elsewhere."""
 
+_BEHIND_GROUPS = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _SLIPS = {"GROUPBY": "GROUP BY", "ORDERBY": "ORDER BY", "PARTITIONBY": "PARTITION BY"}
 
 
@@ -182,7 +183,7 @@ class Cursor:
                 return self.error("triple terms belong to SPARQL 1.2: write SPARQL 1.1", one, UnsupportedFeature)
         if token.text in _BRACKETS.values() and not self._open:
             return self.error(f"{token.text} closes nothing")
-        if token.kind is TokenKind.END and self._open:
+        if self._open and (token.kind is TokenKind.END or token.word in _BEHIND_GROUPS):
             wanted = self._closing_wanted()
         for iri in iris_like_operators(self.tokens[: self._index + 1]) if self._open else ():
             if iri.start > self._open[-1].start:

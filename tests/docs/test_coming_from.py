@@ -76,18 +76,25 @@ def test_batches_tell_what_changes(tmp_path: Path) -> None:
     }
 
 
-def test_who_follows_whom_is_told_when_the_second_comes(tmp_path: Path) -> None:
-    seen = [
-        (60, ":bob :seenIn :b"),
-        (120, ":ann :seenIn :a"),
-        (180, ":bob :seenIn :c"),
-        (240, ":bob :seenIn :b"),  # again, and now after her
-        (900, ":bob :seenIn :a"),  # ann is more than ten minutes ago
-    ]
-    assert solutions(answers(tmp_path, "followed by", seen, 1000)) == {
-        180: Counter({("a", "c"): 1}),
-        240: Counter({("a", "b"): 1}),
-    }
+TOGETHER = [
+    (60, ":ann :seenIn :a"),
+    (120, ":bob :seenIn :a"),
+    (180, ":ann :seenIn :b"),
+    (240, ":bob :seenIn :b"),
+    (300, ":ann :seenIn :c"),
+    (360, ":bob :seenIn :c"),
+]
+
+
+def test_two_in_three_rooms_are_told_when_the_last_comes(tmp_path: Path) -> None:
+    match = ("ann", "bob", "a", "b", "c")
+    assert solutions(answers(tmp_path / "1", "three rooms", TOGETHER, 1000)) == {360: Counter({match: 1})}
+    # Ann is told to be in the first room once more, too late; bob twice in time, which makes two combinations.
+    again = sorted([*TOGETHER, (200, ":ann :seenIn :a"), (130, ":bob :seenIn :a")])
+    assert solutions(answers(tmp_path / "2", "three rooms", again, 1000)) == {360: Counter({match: 2})}
+    # The first of them is ten minutes ago when the last comes.
+    late = [*TOGETHER[:-1], (660, ":bob :seenIn :c")]
+    assert solutions(answers(tmp_path / "3", "three rooms", late, 1000)) == {}
 
 
 def test_a_rise_is_told_within_its_key_and_time(tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_what_is_in_scope_already_is_what_having_sees() -> None:
         (f"SELECT * {STREAM} {{ GRAPH w_1 {{ ?a ?b ?c }} }}", "a name has a prefix, as in :w_1", 48),
         (f"SELECT * {STREAM} {{ ?a ?b ?c FILTER(?a = 'x' ^^ ?b > 3) }}", "conditions are joined with &&", 70),
         (f"SELECT * {STREAM} {{ {{ ?a ?b ?c }}", "expected } for the { of line 1, column 40", 54),
+        (f"SELECT ?a {STREAM} {{ ?a ?b ?c GROUP BY ?a", "expected } for the { of line 1, column 41, found GROUP", 52),
         (f"// all\nSELECT * {STREAM} {{ ?a ?b ?c }}", "a comment begins with #, and not with //", 1),
     ],
 )

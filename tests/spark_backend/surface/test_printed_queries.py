@@ -31,6 +31,7 @@ PREFIXES = "".join(f"PREFIX {name}: <http://example.org/{name}#> " for name in N
 PREFIXES += "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX : <http://example.org/> "
 
 AT_THE_END = ("\\Z", "}")
+AFTER_STREAM = (r"\nHAVING", "}\nHAVING")
 BARE_NAMES = (r"(?<= )(isIn|enter|left)(?= )", r":\1")
 MENDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "001.1": (("total-sensor", "total_sensor"),),
@@ -41,14 +42,19 @@ MENDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "004.9": (("GROUPBY", "GROUP BY"),),
     "004.10": (BARE_NAMES,),
     "004.11": (BARE_NAMES,),
+    "004.12": (BARE_NAMES,),
     "004.17": (AT_THE_END,),
     "004.18": (AT_THE_END,),
+    "004.20": (AT_THE_END,),
+    "004.24": (AFTER_STREAM,),
     "004.29": (BARE_NAMES,),
 }
 """What was lost when the text was extracted, and what the authors slipped at: a pattern and what is meant, each."""
-SLIPS = {"001.1", "001.7", "003.1", "004.8", "004.9", "004.10", "004.11", "004.17", "004.18", "004.29"}
-OF_EVENTS = {"004.12", "004.16", "004.20", "004.21", "004.22", "004.24", "004.26", "004.27"}
-"""Event patterns and facts, which have tests of their own."""
+SLIPS = {*MENDS} - {"001.9"}
+OF_EVENTS = {"004.12", "004.16", "004.20", "004.21", "004.22", "004.24"}
+"""Of occurrences, and the plain words beside them are about sets: they differ where triples repeat."""
+OF_FACTS = {"004.26", "004.27"}
+"""Which have tests of their own."""
 NO_QUERIES = {"002.2", "004.25", "004.28", "004.31"}
 """A group by itself, and three statements of Esper's."""
 
@@ -91,7 +97,7 @@ def printed() -> dict[str, Printed]:
 
 
 def numbers() -> list[str]:
-    return sorted(set(printed()) - OF_EVENTS - NO_QUERIES) if QUERIES.is_file() else []
+    return sorted(set(printed()) - OF_FACTS - NO_QUERIES) if QUERIES.is_file() else []
 
 
 def read(text: str) -> ContinuousQuery | None:
@@ -105,7 +111,7 @@ def read(text: str) -> ContinuousQuery | None:
 
 def test_all_are_there() -> None:
     assert len(printed()) == 47
-    assert set(printed()) >= {*MENDS, *OF_EVENTS, *NO_QUERIES}
+    assert set(printed()) >= {*MENDS, *OF_EVENTS, *OF_FACTS, *NO_QUERIES}
 
 
 @pytest.mark.parametrize("number", numbers())
@@ -129,7 +135,7 @@ def test_what_is_no_query_is_refused(number: str) -> None:
         read(printed()[number].text)
 
 
-@pytest.mark.parametrize("number", [one for one in numbers() if printed()[one].by_hand])
+@pytest.mark.parametrize("number", [one for one in numbers() if printed()[one].by_hand and one not in OF_EVENTS])
 def test_it_answers_what_plain_words_answer(tmp_path: Path, number: str) -> None:
     one = printed()[number]
     by_hand = PREFIXES + (one.by_hand or "")
