@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from protocol.language.algebra import (
     TIMESTAMP,
@@ -29,22 +29,20 @@ def warnings(query: ContinuousQuery, source: Source) -> tuple[str, ...]:
     """A sentence each, with line and column, in the order of the text. Only what is certain of the query's words is
     said: whatever the streams and the store have.
     """
-    found = [*_graphs_that_are_not_there(query), *_conditions_that_never_hold(query.expression.pattern)]
+    parts = list(nodes(query.expression.pattern))
+    graphs = [node for node in parts if isinstance(node, Graph)]
+    found = [*_graphs_that_are_not_there(query, graphs), *_conditions_that_never_hold(parts)]
     told = [(*source.place(offset), detail) for offset, detail in dict.fromkeys(found)]
-    told += [*_windows_that_are_not_read(query), *_facts_that_are_not_read(query)]
+    told += [*_windows_that_are_not_read(query, graphs), *_facts_that_are_not_read(query)]
     return tuple(f"{detail} (line {line}, column {column})" for line, column, detail in sorted(told))
 
 
-def _graphs(query: ContinuousQuery) -> list[Graph]:
-    return [node for node in nodes(query.expression.pattern) if isinstance(node, Graph)]
-
-
-def _graphs_that_are_not_there(query: ContinuousQuery) -> Iterator[tuple[int, str]]:
+def _graphs_that_are_not_there(query: ContinuousQuery, graphs: Sequence[Graph]) -> Iterator[tuple[int, str]]:
     """Patterns over graphs that are none of the dataset, which is closed where a clause names a graph of the store."""
     closed = bool(query.from_graphs or query.from_named)
     named = {*query.from_named, *(window.name for window in query.windows), *(one.graph for one in query.currents)}
     ranged = {*query.from_named, *(window.name for window in query.windows if window.declared or window.also)}
-    for graph in _graphs(query):
+    for graph in graphs:
         if graph.place is None:
             continue
         if isinstance(graph.name, Variable):
@@ -63,9 +61,8 @@ def _graphs_that_are_not_there(query: ContinuousQuery) -> Iterator[tuple[int, st
             yield graph.place, f"GRAPH <{iri}> is a graph of the store, and not the stream of this name: {right}"
 
 
-def _windows_that_are_not_read(query: ContinuousQuery) -> Iterator[tuple[int, int, str]]:
+def _windows_that_are_not_read(query: ContinuousQuery, graphs: Sequence[Graph]) -> Iterator[tuple[int, int, str]]:
     """Declared windows that are a named graph, and no pattern's."""
-    graphs = _graphs(query)
     if any(isinstance(graph.name, Variable) for graph in graphs):
         return
     read = {graph.name.text[1:-1] for graph in graphs if isinstance(graph.name, Constant)}
@@ -83,9 +80,9 @@ def _facts_that_are_not_read(query: ContinuousQuery) -> Iterator[tuple[int, int,
             yield one.line, one.column, f"no pattern reads the facts {one.name}: write CURRENT {one.name} {{…}}"
 
 
-def _conditions_that_never_hold(pattern: Pattern) -> Iterator[tuple[int, str]]:
+def _conditions_that_never_hold(parts: Sequence[object]) -> Iterator[tuple[int, str]]:
     """FILTER and HAVING over variables that nothing binds where they stand. What is in EXISTS sees others, too."""
-    asked = {id(node) for one in nodes(pattern) if isinstance(one, Exists) for node in nodes(one.pattern)}
+    asked = {id(node) for one in parts if isinstance(one, Exists) for node in nodes(one.pattern)}
     scopes: dict[int, frozenset[Variable]] = {}
 
     def scope(pattern: Pattern) -> frozenset[Variable]:
@@ -95,18 +92,18 @@ def _conditions_that_never_hold(pattern: Pattern) -> Iterator[tuple[int, str]]:
             scopes[id(pattern)] = in_scope(pattern)
         return scopes[id(pattern)]
 
-    for node in nodes(pattern):
+    for node in parts:
         match node:
             case Filter(inner, condition):
-                parts: tuple[Pattern, ...] = (inner,)
+                binding: tuple[Pattern, ...] = (inner,)
             case LeftJoin(left, right, condition) if condition is not None:
-                parts = (right, left)
+                binding = (right, left)
             case _:
                 continue
         if id(node) in asked:
             continue
         missing = {one for one in _needed(condition) if not one.name.startswith("_:")}
-        for part in parts:
+        for part in binding:
             missing = missing and missing - scope(part)
         for variable in missing:
             written = (one.place for one in nodes(condition) if one == variable and isinstance(one, Variable))
