@@ -284,7 +284,7 @@ class SparkBackend:
                 present = self._matching(running.plan)
                 # Other triples for the same patterns are other files; only what is left out makes another plan.
                 plan = running.plan if present == running.present else self._compile(running.query, running.windows)
-                prepared = self._prepare(running.registered.key, plan, running.windows)
+                prepared = self._prepare(running.registered.key, plan, running.windows, running.registered.start)
                 if prepared != running.registered.prepared:
                     running.plan, running.present = plan, present
                     running.registered = running.registered.with_prepared(prepared)
@@ -460,7 +460,7 @@ class SparkBackend:
         windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
         query = replace(query, windows=members)
         lane = Lane.OWN if self._sites.forced is Site.SPARK else Lane.COMMON
-        registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows), start, lane)
+        registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows, start), start, lane)
         writer = self._delivery.writer(query, plan, windows)
         budget = self._budget.asked(limits)
         return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer, budget, limits)
@@ -482,10 +482,11 @@ class SparkBackend:
         """The static patterns of a plan that have matches in the store as it is."""
         return frozenset(filter(self._present, plan.statics))
 
-    def _prepare(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...]) -> str:
+    def _prepare(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...], start: Instant | None) -> str:
         """Write what the tasks need, under a name of its content."""
         files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
-        prepared = PreparedQuery(plan, windows, {table: file for table, file in files.items() if file is not None})
+        there = {table: file for table, file in files.items() if file is not None}
+        prepared = PreparedQuery(plan, windows, there, start)
         return self._registry.write_prepared(key, prepared)
 
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:

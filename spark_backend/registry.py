@@ -77,12 +77,19 @@ def window_from_json(document: dict[str, Any]) -> WindowSpec:
 class PreparedQuery:
     """What a task needs: the plan, the windows with the directories of their logs, the static tables' files.
 
-    ``windows[i].stream`` is the name of a log's directory below ``streams/``.
+    ``windows[i].stream`` is the name of a log's directory below ``streams/``. ``start``: evaluations are after it.
     """
 
     plan: Plan
     windows: tuple[StreamWindow, ...]
     statics: dict[str, str]
+    start: Instant | None = None
+
+    @property
+    def together(self) -> tuple[object, ...]:
+        """What queries have in common that are evaluated together: of new matches also what was evaluated before."""
+        before = (self.windows, self.start) if self.plan.new_matches else None
+        return self.plan.shape, self.read_windows, tuple(self.statics.items()), before
 
     @property
     def read_windows(self) -> tuple[tuple[str, WindowSpec], ...]:
@@ -92,12 +99,14 @@ class PreparedQuery:
     def to_json(self) -> str:
         return json.dumps(
             {"plan": self.plan.to_json(), "windows": windows_to_json(self.windows), "statics": self.statics}
+            | {"start": self.start}
         )
 
     @classmethod
     def from_json(cls, text: str) -> PreparedQuery:
         document = json.loads(text)
-        return cls(Plan.from_json(document["plan"]), windows_from_json(document["windows"]), document["statics"])
+        windows = windows_from_json(document["windows"])
+        return cls(Plan.from_json(document["plan"]), windows, document["statics"], document["start"])
 
 
 @dataclass(frozen=True)

@@ -24,23 +24,26 @@ WindowBounds = Callable[[int, Instant], tuple[Instant, Instant]]
 class DocumentWriter:
     """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM.
 
-    ``bounds`` is needed for count windows and sessions; those of all others are theirs by definition.
+    ``bounds`` is needed for count windows and sessions; those of all others are theirs by definition. ``new_matches``:
+    the answers are what ISTREAM gives of them already.
     """
 
     query: ContinuousQuery
     variables: tuple[str, ...]
     previous: Answer | None = None
     bounds: WindowBounds | None = None
+    new_matches: bool = False
 
     @property
     def needs_previous(self) -> bool:
         """Whether an answer depends on the one before."""
-        return self.query.operator is not R2S.RSTREAM
+        return self.query.operator is not R2S.RSTREAM and not self.new_matches
 
     def write(self, answer: Answer) -> tuple[bytes, int]:
         """The document of an answer, and how many solutions (triples for CONSTRUCT and DESCRIBE) are in it."""
         before = self.previous or Answer(answer.instant, [], [])
-        places, of_previous = relation_to_stream(self.query.operator, answer.told_apart, before.told_apart)
+        operator = self.query.operator if self.needs_previous else R2S.RSTREAM
+        places, of_previous = relation_to_stream(operator, answer.told_apart, before.told_apart)
         chosen = before if of_previous else answer
         if self.needs_previous:
             self.previous = answer

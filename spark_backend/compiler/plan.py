@@ -21,6 +21,7 @@ from protocol.windows.spec import FactsWindow
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.algebra.matches import with_matches
+from spark_backend.compiler.algebra.new_matches import of_new_matches
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
@@ -51,7 +52,8 @@ class Plan:
     when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
     triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables of their own,
     made anew when those change. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
-    DSTREAM, what solutions are matches of. ``passes``: the names of those that changed the query (``passes``).
+    DSTREAM, what solutions are matches of. ``new_matches``: an answer has the new matches of the query's event pattern
+    alone, so that it is what ISTREAM gives. ``passes``: the names of those that changed the query (``passes``).
     ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``). ``algebra``,
     which is not in the JSON, is the query after the passes, its constants parameters.
     """
@@ -72,6 +74,7 @@ class Plan:
     timed: bool = False
     static_joins: tuple[str, ...] = ()
     matches: int = 0
+    new_matches: bool = False
     passes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
@@ -100,6 +103,7 @@ class Plan:
                 "timed": self.timed,
                 "static_joins": self.static_joins,
                 "matches": self.matches,
+                "new_matches": self.new_matches,
                 "passes": self.passes,
                 "facts": self.facts,
             }
@@ -126,6 +130,7 @@ class Plan:
             timed=document["timed"],
             static_joins=tuple(document["static_joins"]),
             matches=document["matches"],
+            new_matches=document["new_matches"],
             passes=tuple(document["passes"]),
             facts=tuple((definition, sql) for definition, sql in document["facts"]),
         )
@@ -158,8 +163,10 @@ def _compile(
     passes: Sequence[Pass],
 ) -> Plan:
     refuse_what_is_not_compiled(query.expression.pattern)
-    asked, matches = query.expression, 0
-    if query.operator is not R2S.RSTREAM:
+    asked, matches, followers = query.expression, 0, None
+    if (by_new := of_new_matches(query)) is not None:
+        asked, followers = by_new
+    elif query.operator is not R2S.RSTREAM:
         asked, matches = with_matches(asked)
     asked = replace(asked, pattern=with_timestamps(with_marks(asked.pattern)))
     base = asked.base or base
@@ -171,11 +178,11 @@ def _compile(
     identity = hashlib.sha256(query.text.encode()).hexdigest()[:16]
     lifting = Lifting(QueryDataset(query, present), identity)
     lifted = lifting.query(asked)
-    mark = _mark(lifted, query, base, passes)
+    mark = _mark(lifted, query, base, passes, by_new=followers is not None)
     with _looking:
         statement = _known.get(mark)
     if statement is None or any(present(pattern) != there for pattern, there in statement.statics):
-        knowledge = Knowledge(QueryDataset(query, present, mark), base, statistics())
+        knowledge = Knowledge(QueryDataset(query, present, mark, followers=followers), base, statistics())
         statement = _statement(lifted, knowledge, passes)
         with _looking:
             _known[mark] = statement
@@ -199,6 +206,7 @@ def _compile(
         timed=statement.timed,
         static_joins=statement.static_joins,
         matches=matches,
+        new_matches=followers is not None,
         passes=statement.passes,
         facts=tuple((known.definition, known.sql) for known in facts),
         algebra=statement.algebra,
@@ -213,7 +221,7 @@ def _read(query: ContinuousQuery) -> Iterator[FactDefinition]:
             yield by_key[member.window.definition]
 
 
-def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Sequence[Pass]) -> str:
+def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Sequence[Pass], *, by_new: bool) -> str:
     """A digest of all that the statement depends on, but for which static patterns have matches."""
     shape = [  # each node with how many parts it has, which is the tree
         type(node).__name__ if is_dataclass(node) else len(node) if isinstance(node, tuple) else repr(node)
@@ -221,7 +229,7 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Seq
     ]
     windows = [(one.graph, one.also, one.declared, one.instead, one.occurrences) for one in query.windows]
     names = [one.__name__ for one in passes]
-    text = repr((shape, windows, query.from_graphs, query.from_named, base, names))
+    text = repr((shape, windows, by_new, query.from_graphs, query.from_named, base, names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

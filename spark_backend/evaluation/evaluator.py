@@ -27,6 +27,7 @@ from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.database import connect, is_worn
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
+from spark_backend.evaluation.previous_instants import PreviousInstants
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
@@ -70,11 +71,13 @@ class Evaluator:
         self._functions: dict[str, SparqlFunction] = {}
         self._installed: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics)
+        self._previous = PreviousInstants(layout.streams)
         self._prepared: dict[str, PreparedQuery] = {}
 
     def refresh(self) -> None:
         """See what has been appended to the logs since."""
         self._tables.refresh()
+        self._previous.refresh()
         if is_worn(self._connection, self._tables.lasting_rows):
             self._renew()
 
@@ -96,8 +99,7 @@ class Evaluator:
                 said = f"the query could not be prepared: {error}"
                 planned.answers.extend((key, Answer(instant, [], [], said)) for instant in instants)
                 continue
-            alike = (query.plan.shape, query.read_windows, tuple(query.statics.items()))
-            together.setdefault(alike, []).append(_Member(key, prepared, query, tuple(instants)))
+            together.setdefault(query.together, []).append(_Member(key, prepared, query, tuple(instants)))
         for members in together.values():
             for some, at in _at_the_same_instants(members):
                 elsewhere = self._for_spark(some[0].query, at)
@@ -214,12 +216,18 @@ class Evaluator:
         windows = [
             tables.facts(member.stream, member.window, facts[member.window.definition], instants)
             if isinstance(member.window, FactsWindow)
-            else tables.occurrences(member.stream, member.window, instants)
+            else tables.occurrences(member.stream, member.window, instants, self._before(query, member, instants))
             if member.occurrences
             else tables.window(member.stream, member.window, instants, timed=timed)
             for member in query.windows
         ]
         return static_joins, windows
+
+    def _before(
+        self, query: PreparedQuery, member: StreamWindow, instants: Sequence[Instant]
+    ) -> Sequence[Instant | None]:
+        """The instants before these, where it is asked for what is new."""
+        return self._previous.before(member, query.start, instants) if query.plan.new_matches else ()
 
     def _together(
         self, members: Sequence[tuple[str, PreparedQuery]], instants: tuple[Instant, ...]
@@ -232,6 +240,7 @@ class Evaluator:
             [member.plan.parameters for _, member in members],
             instants=tables.instants(instants),
             windows=windows,
+            new=[tables.new_occurrences(windows[0])] if query.plan.new_matches else (),
             members_table=tables.members,
             static_joins=static_joins,
             alone=len(members) == len(instants) == 1,

@@ -101,20 +101,24 @@ class Occurrences:
         self.after = after
 
 
-def occurrences_at(table: str, bounds: Sequence[InstantBounds]) -> str:
-    """A SELECT ``instant, s, p, o, k, n, t, entry`` of the occurrences in a window at some instants; ``t`` is the time.
+def occurrences_at(table: str, bounds: Sequence[InstantBounds], before: Sequence[Instant]) -> str:
+    """A SELECT ``instant, s, p, o, k, n, t, entry, before`` of the occurrences in a window at some instants.
 
-    ``bounds``: each instant, and (after, upto] of the window there.
+    ``t`` is the time. ``bounds``: each instant, and (after, upto] of the window there. ``before``: what was evaluated
+    before each.
     """
     if len(bounds) == 1:
-        ((instant, after, upto),) = bounds
+        ((instant, after, upto),), (previous,) = bounds, before
         return (
-            f"(SELECT {instant}::BIGINT AS instant, s, p, o, k, n, time AS t, entry "
+            f"(SELECT {instant}::BIGINT AS instant, s, p, o, k, n, time AS t, entry, {previous}::BIGINT AS before "
             f"FROM {table} WHERE entry <= {instant} AND time > {after} AND time <= {upto})"
         )
-    listed = ", ".join(f"({instant}::BIGINT, {after}::BIGINT, {upto}::BIGINT)" for instant, after, upto in bounds)
+    listed = ", ".join(
+        f"({instant}::BIGINT, {after}::BIGINT, {upto}::BIGINT, {previous}::BIGINT)"
+        for (instant, after, upto), previous in zip(bounds, before, strict=True)
+    )
     return (
-        "(SELECT i.instant, x.s, x.p, x.o, x.k, x.n, x.time AS t, x.entry "
-        f"FROM (VALUES {listed}) i(instant, earlier, upto) "
+        "(SELECT i.instant, x.s, x.p, x.o, x.k, x.n, x.time AS t, x.entry, i.before "
+        f"FROM (VALUES {listed}) i(instant, earlier, upto, before) "
         f"JOIN {table} x ON x.entry <= i.instant AND x.time > i.earlier AND x.time <= i.upto)"
     )

@@ -21,10 +21,12 @@ def statement(
     instants: str,
     windows: Sequence[str],
     members_table: Callable[[str], str],
+    new: Sequence[str] = (),
     static_joins: Sequence[str] | None = None,
     alone: bool = False,
 ) -> str:
-    """The SQL for these queries, over tables of the instants and of the windows' contents.
+    """The SQL for these queries, over tables of the instants and of the windows' contents; ``new``: of what is new in
+    those of occurrences.
 
     ``members_table`` makes (or knows) a table of a SELECT. What is the same for all of the queries is written as
     the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
@@ -44,6 +46,8 @@ def statement(
         if name is not None and name.startswith("joined_"):
             number = int(name.removeprefix("joined_"))
             return f"({plan.static_joins[number]})" if static_joins is None else static_joins[number]
+        if name is not None and name.startswith("new_"):
+            return new[int(name.removeprefix("new_"))]
         if name is not None:
             return windows[int(name.removeprefix("window_"))]
         if column in varying:
@@ -52,7 +56,7 @@ def statement(
         return number_sql(facets(term)[1]) if column.endswith("_n") else quote(term)
 
     # In one pass: what is filled in is not searched again.
-    tables = r"instants|members|window_\d+|joined_\d+"
+    tables = r"instants|members|window_\d+|new_\d+|joined_\d+"
     places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>{tables}))_{plan.mark}\b"
     return re.sub(places, filled, _for_some(plan, alone=alone))
 

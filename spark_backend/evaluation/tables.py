@@ -161,10 +161,13 @@ class EvaluationTables:
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
 
-    def occurrences(self, log: str, window: WindowSpec, instants: tuple[Instant, ...]) -> str:
-        """A SELECT ``instant, s, p, o, k, n, t, entry`` of the occurrences in the window at each instant.
+    def occurrences(
+        self, log: str, window: WindowSpec, instants: tuple[Instant, ...], before: Sequence[Instant | None] = ()
+    ) -> str:
+        """A SELECT ``instant, s, p, o, k, n, t, entry, before`` of the occurrences in the window at each instant.
 
-        Raises DamagedLog where some of them are lost.
+        ``before``: the instants that were evaluated before these, None for none. Raises DamagedLog where some
+        occurrences are lost.
         """
         assert not isinstance(window, CountWindow | SessionWindow), "refused by the grammar"
         reader = self.reader(log)
@@ -181,7 +184,16 @@ class EvaluationTables:
             known = self._occurrences[log] = Occurrences(self._connection, table, reader, after)
         self._occurrences.move_to_end(log)
         known.extend(after)
-        return occurrences_at(known.table, bounds)
+        previous = [BEFORE_ALL if t is None else t for t in before or [None] * len(instants)]
+        return occurrences_at(known.table, bounds, previous)
+
+    def new_occurrences(self, select: str) -> str:
+        """A table of those of ``occurrences`` that did not take part at the instant before, until the next is made."""
+        # A table, however small: so it is known how small it is, and what joins it begins there.
+        self._connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE new_occurrences AS SELECT * FROM {select} x WHERE entry > before"
+        )
+        return "new_occurrences"
 
     def facts(self, log: str, window: FactsWindow, sql: str, instants: tuple[Instant, ...]) -> str:
         """A table ``instant, s, p, o, k, n, t`` of the facts that hold at each instant; ``t``: when each began.

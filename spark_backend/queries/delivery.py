@@ -54,6 +54,7 @@ class Delivery:
             query,
             plan.variables,
             bounds=lambda place, instant: self._timelines.bounds(windows[place], instant),
+            new_matches=plan.new_matches,
         )
 
     def receive(self, answers: list[tuple[str, Answer]], lane: Lane = Lane.COMMON) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from protocol.language.algebra import Constant, Parameter, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
+from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.sql.relation import quote
 
 
@@ -93,6 +94,8 @@ class QueryDataset:
 
     static_joins: dict[str, None] = field(default_factory=dict)
     """The SELECTs of static patterns that are tables of their own."""
+    followers: Followers | None = None
+    """Where event patterns are matched by what is new: which of their occurrences are later than which."""
     at_all_instants: bool = False
     """Whether what is compiled is the same at all of them: one stands for them."""
 
@@ -129,6 +132,10 @@ class QueryDataset:
         """Placeholder for the table of a window's contents at the instants due (see ``Plan``)."""
         return f"window_{index}_{self.mark}"
 
+    def new_occurrences(self, index: int) -> str:
+        """Placeholder for the table of those of a window's occurrences that are new at the instants due."""
+        return f"new_{index}_{self.mark}"
+
     def only_streams(self, graph: ActiveGraph) -> bool:
         """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
         named = self._named_graphs()
@@ -142,8 +149,11 @@ class QueryDataset:
         """Whether no window's content is in an active graph, or in one of several."""
         return not self._windows(graph)
 
-    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
-        """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
+    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str, *, new: bool = False) -> TripleSource:
+        """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``.
+
+        ``new``: of a window of occurrences those that are new.
+        """
         windows = self._windows(graph)
         static = self._static(triple, graph)
         if static is not None and not windows:
@@ -157,9 +167,8 @@ class QueryDataset:
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
-            return TripleSource(
-                f"{self.window_table(windows[0])} {alias}", constant_conditions(triple, f"{alias}."), keys, time
-            )
+            table = self.new_occurrences(windows[0]) if new else self.window_table(windows[0])
+            return TripleSource(f"{table} {alias}", constant_conditions(triple, f"{alias}."), keys, time)
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
         selects = [self._window_select(index, triple, graph) for index in windows]

@@ -21,6 +21,7 @@ def plan_statement(plan: Plan, windows: int, prefix: str = "") -> str:
         [plan.parameters],
         instants=f"{prefix}instants",
         windows=[f"{prefix}window_{place}" for place in range(windows)],
+        new=[f"{prefix}new_{place}" for place in range(windows)],
         members_table=_no_table,
     )
 

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from protocol.language import algebra as a
 from protocol.terms import TermKind
+from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
-from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join
+from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join, union
 from spark_backend.compiler.sql.relation import MEMBER, Relation
 from spark_backend.compiler.sql.values import integer_term
 
 
 def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope) -> Relation:
+    if context.dataset.followers is not None and triples and triples[0].time is not None:
+        return _match_new(context, triples, scope, context.dataset.followers)
     if len(triples) <= MOST_TABLES:
         return _match_together(context, triples, scope)
     relation: Relation | None = None
@@ -24,7 +27,19 @@ def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: P
     return relation
 
 
-def _match_together(context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope) -> Relation:
+def _match_new(
+    context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope, followers: Followers
+) -> Relation:
+    """The matches that have a new occurrence, each by the last of its triple patterns that has."""
+    ordered = sorted(triples, key=lambda triple: sum(triple.time in later for later in followers.values()))
+    parts = [_match_together(context, ordered, scope, newest=place) for place in range(len(ordered))]
+    return union(parts, scope.keys, context.names)
+
+
+def _match_together(
+    context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope, *, newest: int | None = None
+) -> Relation:
+    """The triple patterns as one SELECT. ``newest`` is matched by what is new, those behind it by the old."""
     keys: dict[str, str] = {}
     tables: list[str] = []
     conditions: list[str] = []
@@ -32,11 +47,13 @@ def _match_together(context: Context, triples: Sequence[a.TriplePattern], scope:
     objects: dict[a.Variable, str] = {}
     times: dict[a.Variable, str] = {}
     members = context.names.fresh("m")
-    for triple in triples:
+    for number, triple in enumerate(triples):
         alias = context.names.fresh("t")
-        source = context.dataset.source(triple, scope.graph, alias)
+        source = context.dataset.source(triple, scope.graph, alias, new=number == newest)
         tables.append(source.table)
         conditions += source.conditions
+        if newest is not None:
+            conditions += _age(triples, newest, number, alias, context.dataset.followers or {})
         if triple.time is not None:
             times[triple.time] = source.time
         for key, place in source.keys.items():
@@ -72,6 +89,18 @@ def _match_together(context: Context, triples: Sequence[a.TriplePattern], scope:
         frozenset(places),
         tuple(conditions),
     )
+
+
+def _age(triples: Sequence[a.TriplePattern], newest: int, number: int, alias: str, followers: Followers) -> list[str]:
+    """What is asked of the entry of an occurrence, where that of ``newest`` is the last one that is new."""
+    if number > newest:
+        return [f"{alias}.entry <= {alias}.before"]
+    time = triples[number].time
+    later = frozenset() if time is None else followers.get(time, frozenset())
+    if number == newest and any(triple.time in later for triple in triples[newest + 1 :]):
+        # What is to follow it is old: then it came late. Where nothing did, nothing more is looked at.
+        return [f"{alias}.t < {alias}.before"]
+    return []
 
 
 def _columns(context: Context, places: dict[a.Variable, str], objects: dict[a.Variable, str]) -> dict[str, str]:
