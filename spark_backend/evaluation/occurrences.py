@@ -69,8 +69,8 @@ class Occurrences:
         try:
             # Watermarks never go back: who has sent it first has the least entry.
             known = f"ANTI JOIN (SELECT * FROM {self.table} WHERE time >= oldest) t USING (s, p, o, time)"
-            ((oldest,),) = self._connection.execute(
-                f"SELECT min(time) FROM appended WHERE s IS NOT NULL AND time > {self.after}"
+            ((oldest, latest),) = self._connection.execute(
+                f"SELECT min(time), max(time) FROM appended WHERE s IS NOT NULL AND time > {self.after}"
             ).fetchall()
             if oldest is None:
                 return
@@ -82,10 +82,9 @@ class Occurrences:
                 + (known.replace("oldest", str(oldest)) if oldest <= self._latest else "")
                 + " ORDER BY entry, time"
             ).fetchall()
-            ((latest,),) = self._connection.execute(f"SELECT max(time) FROM {self.table}").fetchall()
         finally:
             self._connection.unregister("appended")
-        self._latest = self._latest if latest is None else max(self._latest, latest)
+        self._latest = max(self._latest, latest)
         self.rows += count
         self._added += count
 

@@ -132,9 +132,10 @@ class QueryDataset:
         """Placeholder for the table of a window's contents at the instants due (see ``Plan``)."""
         return f"window_{index}_{self.mark}"
 
-    def new_occurrences(self, index: int) -> str:
-        """Placeholder for the table of those of a window's occurrences that are new at the instants due."""
-        return f"new_{index}_{self.mark}"
+    def new_source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
+        """As ``source``, of the occurrences in the one window there is those that are new at the instants due."""
+        (index,) = self._windows(graph)
+        return replace(self.source(triple, graph, alias), table=f"new_{index}_{self.mark} {alias}")
 
     def only_streams(self, graph: ActiveGraph) -> bool:
         """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
@@ -149,11 +150,8 @@ class QueryDataset:
         """Whether no window's content is in an active graph, or in one of several."""
         return not self._windows(graph)
 
-    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str, *, new: bool = False) -> TripleSource:
-        """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``.
-
-        ``new``: of a window of occurrences those that are new.
-        """
+    def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
+        """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
         windows = self._windows(graph)
         static = self._static(triple, graph)
         if static is not None and not windows:
@@ -167,8 +165,9 @@ class QueryDataset:
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
-            table = self.new_occurrences(windows[0]) if new else self.window_table(windows[0])
-            return TripleSource(f"{table} {alias}", constant_conditions(triple, f"{alias}."), keys, time)
+            return TripleSource(
+                f"{self.window_table(windows[0])} {alias}", constant_conditions(triple, f"{alias}."), keys, time
+            )
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
         selects = [self._window_select(index, triple, graph) for index in windows]

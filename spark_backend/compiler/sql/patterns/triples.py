@@ -49,7 +49,8 @@ def _match_together(
     members = context.names.fresh("m")
     for number, triple in enumerate(triples):
         alias = context.names.fresh("t")
-        source = context.dataset.source(triple, scope.graph, alias, new=number == newest)
+        source_of = context.dataset.new_source if number == newest else context.dataset.source
+        source = source_of(triple, scope.graph, alias)
         tables.append(source.table)
         conditions += source.conditions
         if newest is not None:

@@ -1,0 +1,97 @@
+"""Event patterns in the engine: the only stream, what is left to DuckDB, and answers found from what is new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import QuerySemanticError, UnsupportedFeature
+from spark_backend.site import Site, SiteChoice
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+PREFIX = "PREFIX : <http://ex/> "
+SEQUENCE = "{ ?x :p ?y } SEQ { ?x :q ?y }"
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> Iterator[SteppedBackend]:
+    made = SteppedBackend(tmp_path)
+    made.event_stream("s", "http://ex/s")
+    yield made
+    made.close()
+
+
+def rows(stepped: SteppedBackend, name: str) -> dict[int, int]:
+    """How many rows each answer has, of those that have some."""
+    found = {t: len(json.loads(data)["results"]["bindings"]) for t, data in stepped.answers(name).items()}
+    return {t: count for t, count in found.items() if count}
+
+
+def post(stepped: SteppedBackend, *sent: tuple[int, str]) -> None:
+    for time, triple in sent:
+        stepped.post("s", f"@prefix : <http://ex/> . {triple} .", time)
+        stepped.run()
+
+
+def test_who_names_no_stream_reads_the_only_one_also_after_a_restart(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path)
+    stepped.event_stream("s", "http://ex/s")
+    stepped.register("q", PREFIX + f"SELECT * {{ {SEQUENCE} }}")
+    stepped.event_stream("another", "http://ex/another")
+    stepped.close()
+    again = SteppedBackend(tmp_path)
+    post(again, (1, ":a :p 1"), (2, ":a :q 1"), (3, ":a :p 2"))
+    assert rows(again, "q") == {2: 1}
+    again.close()
+
+
+def test_where_there_are_several_streams_their_names_are_said(stepped: SteppedBackend) -> None:
+    stepped.event_stream("another", "http://ex/another")
+    with pytest.raises(QuerySemanticError) as refused:
+        stepped.register("q", PREFIX + f"SELECT * {{ {SEQUENCE} }}")
+    assert "<http://ex/another>, <http://ex/s>" in refused.value.detail
+    assert refused.value.column == len(PREFIX) + len("SELECT * { ") + 1
+
+
+def test_spark_sql_alone_refuses_an_event_pattern(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path, sites=SiteChoice(Site.SPARK))
+    stepped.event_stream("s", "http://ex/s")
+    with pytest.raises(UnsupportedFeature, match="DuckDB alone"):
+        stepped.register("q", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")
+    stepped.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        (f"SELECT * {{ STREAM :s {SEQUENCE} }}", True),
+        (f"SELECT ?x {{ STREAM :s [RANGE 5] {SEQUENCE} ?x :static ?z FILTER(?y > 0) BIND(?y AS ?w) }}", True),
+        (f"SELECT RSTREAM * {{ STREAM :s {SEQUENCE} }}", False),
+        (f"SELECT DISTINCT ?x {{ STREAM :s {SEQUENCE} }}", False),
+        (f"SELECT (COUNT(*) AS ?n) {{ STREAM :s {SEQUENCE} }}", False),
+        (f"SELECT * {{ STREAM :s {SEQUENCE} FILTER(NOW() > ?y) }}", False),
+        (f"SELECT * {{ STREAM :s {SEQUENCE} STREAM :s [NOW] {{ ?x :r ?z }} }}", False),
+        ("SELECT * { STREAM :s { ?x :p ?y } OPTIONALSEQ { ?x :q ?y } }", False),
+        ("SELECT * { STREAM :s { ?x :p ?y FILTER(?z > 0) } SEQ { ?x :q ?z } }", False),
+    ],
+)
+def test_what_is_answered_by_its_new_matches_alone(stepped: SteppedBackend, text: str, new: bool) -> None:
+    stepped.register("q", PREFIX + text)
+    assert stepped.running("q").plan.new_matches is new
+
+
+def test_at_its_first_instant_a_query_answers_what_had_happened_before(stepped: SteppedBackend) -> None:
+    post(stepped, (1, ":a :p 1"), (2, ":a :q 1"), (3, ":b :p 1"))
+    stepped.register("late", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")
+    post(stepped, (4, ":a :q 1"), (5, ":b :q 1"), (6, ":c :p 1"))
+    assert rows(stepped, "late") == {3: 1, 4: 1, 5: 1}
+
+
+def test_what_comes_late_ends_a_match_or_is_in_the_middle_of_one(stepped: SteppedBackend) -> None:
+    stepped.register("q", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")
+    post(stepped, (2, ":a :p 1"), (8, ":a :q 1"), (4, ":a :p 1"), (5, ":a :q 1"), (9, ":b :p 1"), (10, ":b :p 2"))
+    # At 8 both that came late take part: they met the watermark 7.
+    assert rows(stepped, "q") == {8: 4}
