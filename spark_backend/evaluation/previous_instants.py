@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from protocol.errors import NotFound, Unavailable
+from protocol.errors import ProtocolError
 from protocol.time import Instant
 from protocol.windows.instants import previous_instant
 from protocol.windows.spec import StreamWindow
@@ -26,7 +26,7 @@ class PreviousInstants:
             try:
                 reader.refresh()
                 _extend(timeline, reader)
-            except (NotFound, Unavailable):
+            except (ProtocolError, OSError):
                 del self._known[log]
 
     def before(self, member: StreamWindow, start: Instant | None, instants: Sequence[Instant]) -> list[Instant | None]:
