@@ -11,21 +11,26 @@ from protocol.windows.spec import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    Partition,
     Report,
+    SessionWindow,
     Strategy,
     StreamWindow,
     TimeWindow,
+    TriplePart,
     Unit,
 )
 from spark_backend.compiler.plan import compile_query
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
 
 REPORT = Report(frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.PERIODIC}), 500)
+BY_SUBJECT = Partition((TriplePart.SUBJECT,), ("http://ex/p",))
 WINDOWS = (
     StreamWindow("s", TimeWindow(1000, 500, -1000, REPORT), "http://ex/w", True),
     StreamWindow("t", TimeWindow(1000, 1000, 0, offset=500), None, False),
     StreamWindow("t", CountWindow(5, Unit.ELEMENTS, 2, -7, REPORT), "http://ex/count", True),
     StreamWindow("t", NowWindow(), "http://ex/now", True),
+    StreamWindow("t", SessionWindow(9, None, REPORT, BY_SUBJECT), "http://ex/session", True),
     StreamWindow("t", LandmarkWindow(7, None, 7, None), "http://ex/landmark", True),
 )
 TEXT = "CONSTRUCT { ?s <http://ex/q> ?a } { SELECT ?s (AVG(?v) AS ?a) { ?s ?p ?v FILTER(REGEX(?p, 'x')) } GROUP BY ?s }"
