@@ -54,8 +54,8 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         monkeypatch.setattr(Timeline, name, counted(getattr(Timeline, name)))
     scan = LogReader.scan
 
-    def scanned(reader: LogReader, after: int, upto: int) -> pa.Table:
-        table = scan(reader, after, upto)
+    def scanned(reader: LogReader, after: int, upto: int, at: int | None = None) -> pa.Table:
+        table = scan(reader, after, upto, at)
         done.rows += table.num_rows
         return table
 
