@@ -10,11 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from endpoint.live.registration import query_identity
 from protocol.errors import Conflict, NotFound, QuerySemanticError, UnsupportedFeature
 from protocol.evaluations import Ended
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.site import Site, SiteChoice
-from tests.spark_backend.stepped_backend import SteppedBackend
+from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
 PREFIX = "PREFIX : <http://example.org/> "
 DEFINITION = f"{PREFIX}CONSTRUCT FACT Present {{ ?u :in ?r }} (UNION (SINCE ?u :enter ?r) (TILL ?u :leave ?r))"
@@ -93,6 +96,15 @@ def test_queries_that_nobody_named_end_with_the_definition(stepped: SteppedBacke
     assert [notice.query for notice in stepped.notices if isinstance(notice, Ended)] == ["d", "live"]
     with pytest.raises(NotFound):
         stepped.backend.query("live")
+
+
+def test_the_same_text_is_the_same_query_again(stepped: SteppedBackend) -> None:
+    stepped.register("d", DEFINITION)
+    stepped.register("q", READER)
+    for name, text in (("d", DEFINITION), ("q", READER)):
+        query = parse(text, base=f"{BASE}/sparql")
+        assert isinstance(query, ContinuousQuery)
+        assert query_identity(query) == query_identity(stepped.backend.query(name).query)
 
 
 def test_what_is_registered_later_is_not_read_by_who_was_there(stepped: SteppedBackend) -> None:
