@@ -50,13 +50,15 @@ def compile_facts(definition: FactDefinition, query: ContinuousQuery) -> FactsSt
     keys = [(names.column(variable), variable in certain) for variable in shared]
     listed = "".join(f"{column}, " for column in columns)
     sql = (
-        f"WITH begun AS MATERIALIZED ({_occurring(begun, columns, names)}), "
-        f"ended AS MATERIALIZED ({_occurring(ended, [column for column, _ in keys], names)}), "
+        f"WITH begun AS ({_occurring(begun, columns, names)}), "
+        f"ended AS ({_occurring(ended, [column for column, _ in keys], names)}), "
         f"reached AS ({_reached(columns, keys)}), "
         f"periods AS (SELECT {listed}min(occurs) AS begins, ends FROM reached GROUP BY {listed}ends), "
-        f"facts AS ({' UNION ALL '.join(_instantiated(definition.template, names)) or _NONE}), "
-        f"{_RUNS} SELECT s, p, o, min(begins) AS begins, max(ends) AS ends FROM runs GROUP BY s, p, o, run"
+        f"facts AS ({' UNION ALL '.join(_instantiated(definition.template, names)) or _NONE}) "
     )
+    # One triple that has all variables is of one solution, whose periods are apart.
+    told_apart = len(definition.template) == 1 and set(bound) <= set(definition.template[0])
+    sql += "SELECT s, p, o, begins, ends FROM facts" if told_apart else _RUNS
     return FactsStatement(definition.key, sql, tuple(prelude.functions.values()))
 
 
@@ -67,8 +69,9 @@ _NONE = "SELECT '' AS s, '' AS p, '' AS o, 0 AS begins, 0 AS ends WHERE FALSE"
 _BEFORE = "(PARTITION BY s, p, o ORDER BY begins, ends ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 _SO_FAR = "(PARTITION BY s, p, o ORDER BY begins, ends ROWS UNBOUNDED PRECEDING)"
 _RUNS = (
-    f"firsts AS (SELECT *, CASE WHEN begins < max(ends) OVER {_BEFORE} THEN 0 ELSE 1 END AS first FROM facts), "
-    f"runs AS (SELECT *, sum(first) OVER {_SO_FAR} AS run FROM firsts)"
+    f", firsts AS (SELECT *, CASE WHEN begins < max(ends) OVER {_BEFORE} THEN 0 ELSE 1 END AS first FROM facts), "
+    f"runs AS (SELECT *, sum(first) OVER {_SO_FAR} AS run FROM firsts) "
+    "SELECT s, p, o, min(begins) AS begins, max(ends) AS ends FROM runs GROUP BY s, p, o, run"
 )
 
 
@@ -88,7 +91,7 @@ def _occurring(relation: Relation, columns: Sequence[str], names: Names) -> str:
     """Solutions and when they occur, ``occurs``: at the last of what they are made of, in milliseconds."""
     times = [f"{names.columns(variable)[2]}::BIGINT" for variable in relation.variables if is_time(variable)]
     at = times[0] if len(times) == 1 else f"greatest({', '.join(times)})"
-    return f"SELECT DISTINCT {''.join(f'{column}, ' for column in columns)}{at} AS occurs FROM ({relation.sql}) q"
+    return f"SELECT {''.join(f'{column}, ' for column in columns)}{at} AS occurs FROM ({relation.sql}) q"
 
 
 def _reached(columns: Sequence[str], keys: Sequence[tuple[str, bool]]) -> str:
