@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import DOCS, page
 from tests.spark_backend.stepped_backend import SteppedBackend
 from tests.spark_backend.surface.asking import rows
@@ -52,8 +54,9 @@ DOORS = [
 ]
 
 
-def test_who_is_inside_is_counted_every_three_seconds_however_often_they_come(tmp_path: Path) -> None:
-    assert solutions(answers(tmp_path, "inside", DOORS, 12)) == {
+@pytest.mark.parametrize("example", ["inside", "facts"])
+def test_who_is_inside_is_counted_every_three_seconds_however_often_they_come(tmp_path: Path, example: str) -> None:
+    assert solutions(answers(tmp_path, example, DOORS, 12)) == {
         3: Counter({("a", "2"): 1}),
         6: Counter({("a", "1"): 1, ("b", "1"): 1}),
         9: Counter({("a", "2"): 1}),
