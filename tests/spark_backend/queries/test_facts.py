@@ -157,6 +157,24 @@ def test_elements_of_before_have_begun_facts_and_are_kept(tmp_path: Path) -> Non
     assert stepped.backend.retained_from("d") is None
 
 
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        ("IRI(CONCAT(STR(?r), STR(?r)))", [2, 3, 6]),
+        # What is unbound is compatible with everything.
+        ("?r + 1", [2, 3, 6]),
+    ],
+)
+def test_what_bind_gives_is_part_of_the_solution(stepped: SteppedBackend, bound: str, told: list[int]) -> None:
+    text = (
+        f"{PREFIX}CONSTRUCT FACT Present {{ ?u :in ?r }} UNION (SINCE {{ ?u :enter ?r BIND({bound} AS ?x) }}) "
+        f"(TILL {{ ?u :leave ?r BIND({bound} AS ?x) }})"
+    )
+    stepped.register("d", text)
+    posted(stepped, [*HOUSE[:4], (9, ":c :d :e")])
+    assert list(stepped.answers("d")) == told
+
+
 def test_the_plan_tells_what_begins_and_ends_facts(stepped: SteppedBackend) -> None:
     stepped.register("d", DEFINITION)
     stepped.register("q", READER)
