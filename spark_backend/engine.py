@@ -27,6 +27,7 @@ from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
+from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
@@ -467,6 +468,7 @@ class SparkBackend:
 
     def _compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
         """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
+        compile_conditions(windows)  # to be refused where they are
         logs = [window.stream for window in windows]
         return compile_query(
             query,
@@ -486,7 +488,7 @@ class SparkBackend:
         """Write what the tasks need, under a name of its content."""
         files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
         there = {table: file for table, file in files.items() if file is not None}
-        prepared = PreparedQuery(plan, windows, there, start)
+        prepared = PreparedQuery(plan, windows, there, start, compile_conditions(windows))
         return self._registry.write_prepared(key, prepared)
 
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:

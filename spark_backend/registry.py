@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,20 @@ class PreparedQuery:
     """What a task needs: the plan, the windows with the directories of their logs, the static tables' files.
 
     ``windows[i].stream`` is the name of a log's directory below ``streams/``. ``start``: evaluations are after it.
+    ``conditions``: the plans of what windows ask of messages (``CountWindow.where``), by that.
     """
 
     plan: Plan
     windows: tuple[StreamWindow, ...]
     statics: dict[str, str]
     start: Instant | None = None
+    conditions: dict[str, Plan] = field(default_factory=dict)
+
+    def condition(self, window: WindowSpec) -> Plan | None:
+        """The plan of what a window asks of messages, None where it asks nothing."""
+        if not isinstance(window, CountWindow) or window.where is None:
+            return None
+        return self.conditions[window.where]
 
     @property
     def together(self) -> tuple[object, ...]:
@@ -98,15 +106,25 @@ class PreparedQuery:
 
     def to_json(self) -> str:
         return json.dumps(
-            {"plan": self.plan.to_json(), "windows": windows_to_json(self.windows), "statics": self.statics}
-            | {"start": self.start}
+            {
+                "plan": self.plan.to_json(),
+                "windows": windows_to_json(self.windows),
+                "statics": self.statics,
+                "start": self.start,
+                "conditions": {text: plan.to_json() for text, plan in self.conditions.items()},
+            }
         )
 
     @classmethod
     def from_json(cls, text: str) -> PreparedQuery:
         document = json.loads(text)
-        windows = windows_from_json(document["windows"])
-        return cls(Plan.from_json(document["plan"]), windows, document["statics"], document["start"])
+        return cls(
+            Plan.from_json(document["plan"]),
+            windows_from_json(document["windows"]),
+            document["statics"],
+            document["start"],
+            {text: Plan.from_json(plan) for text, plan in document["conditions"].items()},
+        )
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,14 @@ from protocol.windows.spec import (
     CountWindow,
     LandmarkWindow,
     NowWindow,
+    Partition,
     Report,
     SessionWindow,
     Strategy,
     StreamWindow,
     TimeWindow,
     WindowSpec,
+    decided_by_content,
 )
 
 _GENERATED = "urn:x-sparql-streams:window:"
@@ -74,8 +76,10 @@ class Declaration:
                 if slide is None:
                     slide = _CONTINUOUS_STEP if self.pattern else width
                 return TimeWindow(width, slide, -width if origin is None else origin, report, offset)
-            case WrittenCount(size=size, unit=unit, step=step, origin=origin, partition=partition):
-                return CountWindow(size, unit, step or 1, origin, report, partition)
+            case WrittenCount(size=size, unit=unit, step=step, origin=origin, partition=partition, where=where):
+                if where is not None and partition is None:
+                    partition = Partition()
+                return CountWindow(size, unit, step or 1, origin, report, partition, where)
             case WrittenNow(origin=origin):
                 return NowWindow(origin, report)
             case WrittenLandmark(landmark=landmark, step=step, origin=origin):
@@ -92,9 +96,9 @@ class Declaration:
     def default_report(self) -> Report:
         """When it reports if no window of the query has a REPORT: at its closes, or on content change.
 
-        The latter are the windows of graph patterns, NOW, and LANDMARK without a step. A step that is written on a
-        count window or a LANDMARK says when it reports, in a graph pattern too: it has no other meaning. Nor has it in
-        the window of an event pattern, which holds what is in (t − α, t] at any t.
+        The latter are the windows of graph patterns, NOW, LANDMARK without a step, and those with WHERE. A step that is
+        written on a count window or a LANDMARK says when it reports, in a graph pattern too: it has no other meaning.
+        Nor has it in the window of an event pattern, which holds what is in (t − α, t] at any t.
         """
         match self.written:
             case WrittenNow() | WrittenNothing() | WrittenLandmark(step=None):
@@ -103,6 +107,8 @@ class Declaration:
                 return _beating(DEFAULT_REPORT, step)
             case WrittenLandmark() | WrittenCount(step=int()):
                 return DEFAULT_REPORT
+            case WrittenCount(where=str()):
+                return _ON_CHANGE
             case _:
                 return _ON_CHANGE if self.pattern else DEFAULT_REPORT
 
@@ -151,6 +157,22 @@ def reports(
 def contradicting(declarations: Sequence[Declaration], every: Milliseconds | None) -> Declaration | None:
     """The first window whose PERIODIC has another period than ``COMPUTED EVERY``."""
     return next((d for d in declarations if every is not None and _other_period(d.written.report, every)), None)
+
+
+def undecidable(windows: Sequence[StreamWindow], *, beside_facts: bool) -> StreamWindow | None:
+    """The first window whose part in ET an evaluation cannot tell from that of another one that content decides.
+
+    A timeline knows when a count passes its step, an evaluation what is in the windows, but not of which of them an
+    instant is.
+    """
+    deciding = [one for one in windows if one.window.report is not None] or list(windows)
+    by_content = [one for one in deciding if decided_by_content(one.window)]
+    closing = [one for one in by_content if isinstance(one.window, CountWindow) and _closes(one.window)]
+    return closing[0] if closing and (beside_facts or len(by_content) > 1) else None
+
+
+def _closes(window: CountWindow) -> bool:
+    return Strategy.ON_WINDOW_CLOSE in (window.report or DEFAULT_REPORT).strategies
 
 
 def _other_period(report: Report | None, every: Milliseconds) -> bool:

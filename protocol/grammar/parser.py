@@ -10,7 +10,7 @@ from itertools import islice
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
-from protocol.grammar.dialects import contradicting, facts_report, graphs_beside, reports, stream_window
+from protocol.grammar.dialects import contradicting, facts_report, graphs_beside, reports, stream_window, undecidable
 from protocol.grammar.events import OPERATORS
 from protocol.grammar.groups import Groups
 from protocol.grammar.registration import WrittenRegistration, read_registration
@@ -160,6 +160,13 @@ class QueryReader:
             currents=tuple(self._facts.currents(facts_report(every))),
             defines=self._facts.definitions[0] if alone else None,
         )
+        undecided = undecidable(query.windows, beside_facts=bool(query.currents))
+        if undecided is not None:
+            raise cursor.error(
+                "beside facts or a window with WHERE it cannot close by its count: write REPORT ON_CONTENT_CHANGE",
+                declarations[query.windows.index(undecided)].offset,
+                UnsupportedFeature,
+            )
         return replace(query, warnings=warnings(query, cursor.source))
 
     def one_shot_query(self) -> WrittenQuery:
@@ -304,7 +311,7 @@ class QueryReader:
 
     def _dataset(self) -> None:
         while self._cursor.at("FROM"):
-            self._streams.dataset_clause()
+            self._streams.dataset_clause(self._groups.group)
 
     # Facts
 

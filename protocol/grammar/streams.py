@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.dialects import Declaration, generated_graph
-from protocol.grammar.events import EventPatterns
+from protocol.grammar.events import OPERATORS, EventPatterns
 from protocol.grammar.terms import Terms
 from protocol.grammar.window_spec import (
     SpecificationReader,
@@ -20,13 +21,32 @@ from protocol.grammar.window_spec import (
     WrittenTime,
     WrittenWindow,
 )
-from protocol.language.algebra import Constant, Graph, Pattern
+from protocol.language.algebra import (
+    DRAWING,
+    DURATION,
+    END_TIME,
+    START_TIME,
+    TIMESTAMP,
+    Call,
+    Constant,
+    Graph,
+    Pattern,
+    Project,
+    Query,
+    nodes,
+)
+from protocol.language.model import Form
+from protocol.language.sparql_text import WrittenQuery
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.tokens import Token, TokenKind
 from protocol.windows.spec import ONLY_STREAM, Partition, TriplePart
 
 BARE_WINDOWS = ("RANGE", "ELEMS")
 """What follows WINDOW where it is a window without brackets (Streaming SPARQL)."""
+
+_NOT_OF_A_MESSAGE = DRAWING | {"OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "SERVICE", "SELECT", "NOW"}
+_NOT_OF_A_MESSAGE |= {"WINDOW", "STREAM", TIMESTAMP, START_TIME, END_TIME, DURATION, *OPERATORS}
+"""Words that are no part of a pattern that a message matches or not, whenever it is asked."""
 
 
 class StreamClauses:
@@ -47,14 +67,14 @@ class StreamClauses:
         self._ends: dict[int, int] = {}
         """Where the window of a group ends, by the offset of its WINDOW."""
 
-    def dataset_clause(self) -> None:
-        """[13] DatasetClause, and ours."""
+    def dataset_clause(self, group: Callable[[], Pattern]) -> None:
+        """[13] DatasetClause, and ours. ``group`` reads a group, which a window may have."""
         cursor = self._cursor
         cursor.expect("FROM", after="SELECT")
         named = cursor.take("NAMED") is not None
         if cursor.take("STREAM"):
             token, stream = self._iri("the IRI of a stream after STREAM")
-            self._declare(stream, token, stream if named else None, token, declared=named)
+            self._declare(stream, token, stream if named else None, token, self._specification(group), declared=named)
         elif cursor.at("WINDOW"):
             if not named:
                 raise cursor.error("a window in the dataset is named: write FROM NAMED WINDOW")
@@ -63,7 +83,7 @@ class StreamClauses:
             cursor.expect("ON", after="the window's name")
             cursor.take("STREAM")
             token, stream = self._iri("the IRI of a stream after ON")
-            self._declare(stream, token, graph, name, declared=True)
+            self._declare(stream, token, graph, name, self._specification(group), declared=True)
         else:
             token, graph = self._iri(
                 "the IRI of a graph" if named else "STREAM, NAMED or the IRI of a graph after FROM"
@@ -88,7 +108,7 @@ class StreamClauses:
             return Graph(name, group(keyword), windows_only=not isinstance(name, Constant), place=keyword.start)
         token, stream = self._iri("the IRI of a stream after STREAM")
         brackets = self._cursor.token
-        spec = WrittenNothing() if cursor.at_punctuation("{") else self._specification()
+        spec = WrittenNothing() if cursor.at_punctuation("{") else self._specification(partial(group, keyword))
         occurrences = isinstance(spec, WrittenNothing) or events.is_here
         if occurrences and isinstance(spec, WrittenCount):
             raise cursor.error(
@@ -199,7 +219,9 @@ class StreamClauses:
         token = self._cursor.expect_iri(wanted)
         return token, self._terms.absolute(token)
 
-    def _declare(self, stream: str, iri: Token, graph: str | None, name: Token, *, declared: bool) -> None:
+    def _declare(
+        self, stream: str, iri: Token, graph: str | None, name: Token, written: WrittenWindow, *, declared: bool
+    ) -> None:
         if graph is not None:
             if graph in self._named:
                 raise self._named_twice(name, graph)
@@ -207,7 +229,7 @@ class StreamClauses:
         self.declarations.append(
             Declaration(
                 stream,
-                self._specification(),
+                written,
                 graph,
                 declared=declared,
                 pattern=False,
@@ -225,7 +247,7 @@ class StreamClauses:
             QuerySemanticError,
         )
 
-    def _specification(self) -> WrittenWindow:
+    def _specification(self, group: Callable[[], Pattern]) -> WrittenWindow:
         cursor = self._cursor
         if keyword := cursor.take("WINDOW"):
             written, end = self._bare_window(keyword)
@@ -233,10 +255,29 @@ class StreamClauses:
             return written
         if not cursor.at_punctuation("["):
             raise cursor.unexpected("a window specification such as [RANGE 10s STEP 5s] after the stream's IRI")
-        reader = SpecificationReader(cursor.source, cursor.token.start, self._partition)
+        reader = SpecificationReader(
+            cursor.source, cursor.token.start, self._partition, partial(self._condition, group)
+        )
         written = reader.window()
         cursor.advance_to(reader.offset)
         return written
+
+    def _condition(self, group: Callable[[], Pattern], offset: int) -> tuple[str, int]:
+        """The group after a window's WHERE as an ASK query, and the offset after it. It is about one message."""
+        cursor = self._cursor
+        cursor.advance_to(offset)
+        bracket = cursor.token
+        pattern = group()
+        for token in cursor.tokens:
+            if bracket.start < token.start < cursor.previous.end and token.word in _NOT_OF_A_MESSAGE:
+                said = "a window's WHERE has triple patterns and FILTERs, about nothing but the message"
+                raise cursor.error(f"{said}: {token.text} is not evaluated there", token, UnsupportedFeature)
+        for node in nodes(pattern):
+            if isinstance(node, Call) and node.name == TIMESTAMP:
+                said = "timestamp() is not evaluated in a window's WHERE"
+                raise cursor.error(said, node.place, UnsupportedFeature)
+        query = Query(Project(pattern, ()), (), base=self._terms.namespaces.base)
+        return WrittenQuery(Form.ASK, query).text, cursor.previous.end
 
     def _partition(self, offset: int) -> tuple[Partition, int]:
         """The keys of ``PARTITION BY``, from right after PARTITION on, and the offset after them."""

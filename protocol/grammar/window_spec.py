@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import skip
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
@@ -62,6 +62,7 @@ class WrittenCount:
     origin: Instant | None = None
     report: Report | None = None
     partition: Partition | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,19 @@ WrittenWindow: TypeAlias = WrittenTime | WrittenCount | WrittenNow | WrittenLand
 KeyReader: TypeAlias = Callable[[int], tuple[Partition, int]]
 """Reads what follows PARTITION, from an offset on, and says where it ends: IRIs are SPARQL's tokens."""
 
+ConditionReader: TypeAlias = Callable[[int], tuple[str, int]]
+"""Reads the group after WHERE, from an offset on, as ``CountWindow.where``, and says where it ends."""
+
 
 class SpecificationReader:
     """Reads durations and window specifications from ``offset`` on; ``offset`` then is right after them."""
 
-    def __init__(self, source: Source, offset: int, keys: KeyReader | None = None) -> None:
+    def __init__(
+        self, source: Source, offset: int, keys: KeyReader | None = None, condition: ConditionReader | None = None
+    ) -> None:
         self.offset = offset
         self._keys = keys
+        self._condition = condition
         self._source = source
         self._text = source.text
 
@@ -139,6 +146,13 @@ class SpecificationReader:
             partition, self.offset = self._keys(self.offset)
             if isinstance(written, WrittenCount | WrittenSession):  # what lies in an interval does so whatever its key
                 written = replace(written, partition=partition)
+        if self._condition is not None and (place := self._at_word("WHERE")) is not None:
+            if not isinstance(written, WrittenCount):
+                said = "a window with WHERE counts: write [ELEMENTS 1 PARTITION BY key WHERE { … }]"
+                raise self._error(said, place, UnsupportedFeature)
+            self._word("WHERE")
+            where, self.offset = self._condition(self.offset)
+            written = replace(written, where=where)
         if self._word("T0"):
             written = replace(written, origin=self._time())
         if self._word("REPORT"):
@@ -230,9 +244,13 @@ class SpecificationReader:
                 self._word(kind)
                 self._skip()
                 landmark = None
-                if self._peek_word() not in ("STEP", "PARTITION", "T0", "REPORT") and not self._text.startswith(
-                    "]", self.offset
-                ):
+                if self._peek_word() not in (
+                    "STEP",
+                    "PARTITION",
+                    "WHERE",
+                    "T0",
+                    "REPORT",
+                ) and not self._text.startswith("]", self.offset):
                     landmark = self._time()
                 return WrittenLandmark(landmark, self.duration("STEP") if self._word("STEP") else None)
             case "SESSION":
@@ -381,6 +399,11 @@ class SpecificationReader:
         match = _WORD.match(self._text, self.offset)
         return match[0].upper() if match else ""
 
+    def _at_word(self, word: str) -> int | None:
+        """The place of this word, if it is next."""
+        self._skip()
+        return self.offset if self._peek_word() == word else None
+
     def _word(self, *words: str) -> str | None:
         self._skip()
         word = self._peek_word()
@@ -409,9 +432,15 @@ class SpecificationReader:
                         wanted = [*_STEP, "TUMBLING", "OFFSET", *wanted]
                     case WrittenTime(offset=0):
                         wanted = ["OFFSET", *wanted]
+                    case WrittenCount(where=str()):
+                        pass
                     case WrittenCount(step=None, partition=None):
-                        wanted = ["STEP", "PARTITION BY", *wanted]
-                    case WrittenCount(partition=None) | WrittenSession(partition=None):
+                        wanted = ["STEP", "PARTITION BY", "WHERE", *wanted]
+                    case WrittenCount(partition=None):
+                        wanted = ["PARTITION BY", "WHERE", *wanted]
+                    case WrittenCount():
+                        wanted = ["WHERE", *wanted]
+                    case WrittenSession(partition=None):
                         wanted = ["PARTITION BY", *wanted]
                     case WrittenLandmark(step=None):
                         wanted = ["STEP", *wanted]

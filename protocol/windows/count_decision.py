@@ -17,7 +17,8 @@ class CountDecision:
     """A count window over a timeline that counts, with its report: a conjunction of sets of instants.
 
     Each of them is found from any instant on, in either direction; the instants in all of them by leaping from
-    one to the next. ``beat`` are those that the clock allows.
+    one to the next. ``beat`` are those that the clock allows. Of a window with WHERE it is more than its part: all
+    instants at which an element enters the stream are taken to change the content, which is told by evaluating it.
     """
 
     window: CountWindow
@@ -67,6 +68,8 @@ class CountDecision:
                 return counts.reached(unit, (counts.at(unit, t - 1) // step + 1) * step)
             case Strategy.NON_EMPTY_CONTENT:
                 return t if counts.at(unit, t) else counts.next_entry(t)
+            case Strategy.ON_CONTENT_CHANGE if self.window.where is not None:
+                return counts.next_entry(t - 1)
             case Strategy.ON_CONTENT_CHANGE:
                 return self.timeline.next_entry(t - 1)
             case Strategy.PERIODIC:
@@ -79,6 +82,8 @@ class CountDecision:
                 return counts.reached(unit, counts.at(unit, t) // step * step)
             case Strategy.NON_EMPTY_CONTENT:
                 return t if counts.at(unit, t) else None
+            case Strategy.ON_CONTENT_CHANGE if self.window.where is not None:
+                return counts.previous_entry(t)
             case Strategy.ON_CONTENT_CHANGE:
                 return self.timeline.previous_entry(t)
             case Strategy.PERIODIC:

@@ -92,6 +92,11 @@ class Counts:
         i, j = bisect_right(self._times, after), bisect_right(self._late_entries, after)
         return min([*self._times[i : i + 1], *self._late_entries[j : j + 1]], default=None)
 
+    def previous_entry(self, upto: Instant) -> Instant | None:
+        """The greatest instant ≤ upto at which an element enters, late or not."""
+        i, j = bisect_right(self._times, upto), bisect_right(self._late_entries, upto)
+        return max([*self._times[max(i - 1, 0) : i], *self._late_entries[max(j - 1, 0) : j]], default=None)
+
     def oldest(self, unit: Unit, count: int, t: Instant) -> Instant | None:
         """The timestamp of the last but ``count - 1`` of those that take part at t, of the first if there are fewer.
 

@@ -131,6 +131,10 @@ def _decision(window: WindowSpec, timeline: Timeline) -> AnyDecision:
     return Decision.of(window, report, timeline.shifted(offset_of(window)))
 
 
+def _is_periodic(window: WindowSpec) -> bool:
+    return window.report is not None and Strategy.PERIODIC in window.report.strategies
+
+
 def _next(decisions: Sequence[AnyDecision], after: Instant, upto: Instant) -> Instant | None:
     earliest: Instant | None = None
     for decision in decisions:
@@ -178,7 +182,9 @@ def _end(
         holding = non_empty.previous(BEFORE_ALL, END)
         if holding is not None:
             empty_from = max(empty_from, holding + 1)
-    final = _next([d for d in decisions if not decided_by_content(d.window)], empty_from - 1, END)
+    # Of what content decides, only PERIODIC goes on for ever.
+    lasting = [d for d in decisions if not decided_by_content(d.window) or _is_periodic(d.window)]
+    final = _next(lasting, empty_from - 1, END)
     if final is None:
         # Only content makes instants here, so they end by themselves.
         return END

@@ -136,6 +136,10 @@ class Partition:
     parts: tuple[TriplePart, ...] = ()
     properties: tuple[str, ...] = ()
 
+    def __bool__(self) -> bool:
+        """Whether there is a key: without one all triples are in one partition."""
+        return bool(self.parts or self.properties)
+
 
 @dataclass(frozen=True)
 class CountWindow:
@@ -152,7 +156,9 @@ class CountWindow:
     in ``NowWindow``: a count begins nowhere in time.
 
     With a ``partition`` it holds the last n of each partition: each is a stream of its own, with the triples of its
-    key and the elements that have such. When the window closes is a matter of all that takes part.
+    key and the elements that have such. When the window closes is a matter of all that takes part. With ``where`` only
+    those of them are in the content whose messages match it: an ASK query of standard SPARQL. ON_CONTENT_CHANGE is then
+    every instant at which an element enters or leaves the content.
     """
 
     size: int
@@ -161,6 +167,7 @@ class CountWindow:
     origin: Instant | None = None
     report: Report | None = None
     partition: Partition | None = None
+    where: str | None = None
 
     def __post_init__(self) -> None:
         if self.size <= 0 or self.step <= 0:
@@ -249,6 +256,8 @@ def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
     return window
 
 
+_OF_CONTENT = frozenset({Strategy.NON_EMPTY_CONTENT, Strategy.ON_CONTENT_CHANGE})
+
 BY_CONTENT: tuple[type[WindowSpec], ...] = (FactsWindow,)
 """Kinds of windows that report by what elements hold, which no timeline knows."""
 
@@ -257,5 +266,7 @@ def decided_by_content(window: WindowSpec) -> bool:
     """Whether an evaluation says itself if its instant is one of ET: timelines give more instants than those."""
     if isinstance(window, SessionWindow):
         return window.partition is not None and (window.report or DEFAULT_REPORT).strategies != {Strategy.PERIODIC}
+    if isinstance(window, CountWindow) and window.where is not None:
+        return not (window.report or DEFAULT_REPORT).strategies.isdisjoint(_OF_CONTENT)
     by_clock = isinstance(window, FactsWindow) and window.report is not None and window.report.period is not None
     return isinstance(window, BY_CONTENT) and not by_clock

@@ -19,11 +19,20 @@ import duckdb
 from protocol.errors import ProtocolError
 from protocol.time import Instant
 from protocol.windows.instants import allowed_by_clock, deciding
-from protocol.windows.spec import FactsWindow, StreamWindow, WindowSpec, decided_by_content
+from protocol.windows.spec import (
+    DEFAULT_REPORT,
+    FactsWindow,
+    SessionWindow,
+    Strategy,
+    StreamWindow,
+    WindowSpec,
+    decided_by_content,
+)
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
+from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.database import connect, is_worn
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
@@ -150,14 +159,18 @@ class Evaluator:
             if len(self._prepared) >= _KEPT_QUERIES:
                 self._forget()
             query = self._registry.read_prepared(name)
-            for function in query.plan.functions:
-                if function.name not in self._installed:
-                    if function.name not in self._functions:
-                        self._functions[function.name] = SparqlFunction(function, query.plan.base)
-                    install_function(self._connection, function, self._functions[function.name])
-                    self._installed.add(function.name)
+            for plan in (query.plan, *query.conditions.values()):
+                self._install(plan)
             self._prepared[name] = query
         return query
+
+    def _install(self, plan: Plan) -> None:
+        for function in plan.functions:
+            if function.name not in self._installed:
+                if function.name not in self._functions:
+                    self._functions[function.name] = SparqlFunction(function, plan.base)
+                install_function(self._connection, function, self._functions[function.name])
+                self._installed.add(function.name)
 
     def _renew(self) -> None:
         """Go on with a new database; what was read of the logs stays, and what functions know that were used lately."""
@@ -218,7 +231,9 @@ class Evaluator:
             if isinstance(member.window, FactsWindow)
             else tables.occurrences(member.stream, member.window, instants, self._before(query, member, instants))
             if member.occurrences
-            else tables.window(member.stream, member.window, instants, timed=timed)
+            else tables.window(
+                member.stream, member.window, instants, timed=timed, condition=query.condition(member.window)
+            )
             for member in query.windows
         ]
         return static_joins, windows
@@ -284,9 +299,14 @@ class Evaluator:
 
     def _reports(self, window: WindowSpec, table: str, instant: Instant) -> bool:
         """Whether a window that is decided by content reports at the instant; ``table`` has what it holds."""
-        if isinstance(window, FactsWindow):
-            return instant in self._tables.changes(table)
-        return self._tables.size(table, instant) > 0 and allowed_by_clock(window, instant)
+        if isinstance(window, SessionWindow):
+            return self._tables.size(table, instant) > 0 and allowed_by_clock(window, instant)
+        strategies = (window.report or DEFAULT_REPORT).strategies
+        if Strategy.ON_CONTENT_CHANGE in strategies and instant not in self._tables.changes(table):
+            return False
+        if Strategy.NON_EMPTY_CONTENT in strategies and not self._tables.size(table, instant):
+            return False
+        return allowed_by_clock(window, instant)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ are found from those at an earlier instant and what has entered since: a log is 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,25 @@ _KEPT_ROWS = 2_000_000
 
 _COLUMNS = {TriplePart.SUBJECT: "s", TriplePart.PREDICATE: "p", TriplePart.OBJECT: "o"}
 _NO_TEXT = pa.scalar("")
-_KEYED = LOG.append(pa.field("triple", pa.int64())).append(pa.field("key", pa.string()))
-"""``triple``: which of its element's triples a row is, from 0. ``key`` tells partitions apart, and says no more."""
+_KEYED = pa.schema(
+    [*LOG, pa.field("triple", pa.int64()), pa.field("key", pa.string()), pa.field("matches", pa.bool_())]
+)
+"""``triple``: which of its element's triples a row is, from 0. ``key`` tells partitions apart, and says no more.
+``matches``: whether the element's message does what the window's WHERE asks, true without one."""
+
+Matching: TypeAlias = Callable[[pa.Table], npt.NDArray[np.int64]]
+"""Of rows of whole elements (columns of LOG), the elements whose messages match what a window's WHERE asks."""
+
+
+class Held(NamedTuple):
+    """Rows in the columns of LOG and ``triple``, and the places of those that are the content at each instant.
+
+    ``changed``: the instants at which an element has entered or left the content of a window with WHERE.
+    """
+
+    rows: pa.Table
+    places: list[npt.NDArray[np.int64]]
+    changed: frozenset[Instant]
 
 
 class PartitionContents:
@@ -39,20 +57,33 @@ class PartitionContents:
         self._reader = reader
         self._kept: OrderedDict[tuple[CountWindow, Instant], pa.Table] = OrderedDict()
 
-    def at(self, window: CountWindow, instants: Sequence[Instant]) -> tuple[pa.Table, list[npt.NDArray[np.int64]]]:
-        """Rows in the columns of LOG and ``triple``, and which of them are the content at each of ascending instants.
+    def at(self, window: CountWindow, instants: Sequence[Instant], matching: Matching | None = None) -> Held:
+        """The contents at ascending instants. ``matching`` is needed for a window with WHERE.
 
         Raises DamagedLog where the log has lost what may be in it.
         """
+        assert (matching is None) == (window.where is None)
         window = replace(window, step=1, origin=None, report=None)
-        rows = self._candidates(window, instants)
+        if matching is None:
+            return self._at(window, instants, None)
+        # What is there at an instant and was not a moment before has entered; times are whole milliseconds.
+        moments = sorted({moment for instant in instants for moment in (instant - 1, instant)})
+        rows, places, _ = self._at(window, moments, matching)
+        matches = rows["matches"].to_numpy()
+        held = {moment: found[matches[found]] for moment, found in zip(moments, places, strict=True)}
+        changed = [instant for instant in instants if not np.array_equal(held[instant - 1], held[instant])]
+        return Held(rows, [held[instant] for instant in instants], frozenset(changed))
+
+    def _at(self, window: CountWindow, instants: Sequence[Instant], matching: Matching | None) -> Held:
+        """The last of each partition, whatever WHERE asks."""
+        rows = self._candidates(window, instants, matching)
         held = [_last(rows, window, instant) for instant in instants]
         if len(held[-1]) <= _KEPT_ROWS:
             self._kept[window, instants[-1]] = rows.take(pa.array(held[-1]))
             self._kept.move_to_end((window, instants[-1]))
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-        return rows.drop_columns(["key"]), held
+        return Held(rows, held, frozenset())
 
     def about(self, window: CountWindow, instants: Sequence[Instant]) -> int:
         """How many rows the contents have together, about: as many as there are to choose from."""
@@ -62,16 +93,16 @@ class PartitionContents:
         entered = self._reader.triples_about(BEFORE_ALL if before is None else before, instants[-1])
         return (known + entered) * len(instants)
 
-    def _candidates(self, window: CountWindow, instants: Sequence[Instant]) -> pa.Table:
+    def _candidates(self, window: CountWindow, instants: Sequence[Instant], matching: Matching | None) -> pa.Table:
         """What may be in the contents, by key, time and the log's order."""
         assert window.partition is not None
         before = self._before(window, instants[0])
         rows = _KEYED.empty_table() if before is None else self._present(self._kept[window, before])
         before = BEFORE_ALL if before is None else before
         for after, upto in self._portions(before, instants[0]):
-            rows = self._with_entered(rows, window.partition, after, upto)
+            rows = self._with_entered(rows, window.partition, after, upto, matching)
             rows = rows.take(pa.array(_last(rows, window, upto)))
-        return self._with_entered(rows, window.partition, instants[0], instants[-1])
+        return self._with_entered(rows, window.partition, instants[0], instants[-1], matching)
 
     def _present(self, rows: pa.Table) -> pa.Table:
         """The rows that retention leaves: it takes whole segments, and what these leave of the rest is as gone."""
@@ -93,11 +124,13 @@ class PartitionContents:
         yield from self._portions(after, middle)
         yield from self._portions(middle, upto)
 
-    def _with_entered(self, rows: pa.Table, partition: Partition, after: Instant, upto: Instant) -> pa.Table:
+    def _with_entered(
+        self, rows: pa.Table, partition: Partition, after: Instant, upto: Instant, matching: Matching | None
+    ) -> pa.Table:
         entered = self._present(self._reader.entered(after, upto))
         if not entered.num_rows:
             return rows
-        return in_order(pa.concat_tables([rows, keyed(entered, partition)]).combine_chunks())
+        return in_order(pa.concat_tables([rows, keyed(entered, partition, matching)]).combine_chunks())
 
 
 def _last(rows: pa.Table, window: CountWindow, t: Instant) -> npt.NDArray[np.int64]:
@@ -131,7 +164,7 @@ def codes(keys: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return codes
 
 
-def keyed(rows: pa.Table, partition: Partition) -> pa.Table:
+def keyed(rows: pa.Table, partition: Partition, matching: Matching | None = None) -> pa.Table:
     """Rows of whole elements (columns of LOG), those of an element neighbours, in the columns of ``_KEYED``.
 
     Without parts and properties all have one key.
@@ -144,7 +177,9 @@ def keyed(rows: pa.Table, partition: Partition) -> pa.Table:
     columns = columns or [pa.repeat(_NO_TEXT, len(element))]
     # No term has a line break in it.
     key = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "\n")
-    return rows.append_column("triple", pa.array(triple)).append_column(_KEYED.field("key"), key)
+    matches = np.ones(len(element), np.bool_) if matching is None else np.isin(element, matching(rows))
+    more = (pa.array(triple), key, pa.array(matches))
+    return pa.Table.from_arrays([*rows.columns, *more], schema=_KEYED)
 
 
 def _values(rows: pa.Table, element: npt.NDArray[np.int64], iri: str) -> pa.StringArray:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from protocol.errors import NotFound, Unavailable
@@ -19,10 +22,12 @@ from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, WindowSpec
 from spark_backend.compiler.facts import OCCURRENCES
+from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.histories import changes, known_at, of_one_history
 from spark_backend.evaluation.large_contents import LARGE, without_repetitions
 from spark_backend.evaluation.occurrences import Occurrences, occurrences_at
 from spark_backend.evaluation.partitions import PartitionContents
+from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.ingest.facets import facet_columns
 from spark_backend.log.reader import LogReader
@@ -126,10 +131,19 @@ class EvaluationTables:
         self._drop_oldest(self._members, _KEPT_MEMBERS)
         return name
 
-    def window(self, log: str, window: WindowSpec, instants: tuple[Instant, ...], *, timed: bool = False) -> str:
+    def window(
+        self,
+        log: str,
+        window: WindowSpec,
+        instants: tuple[Instant, ...],
+        *,
+        timed: bool = False,
+        condition: Plan | None = None,
+    ) -> str:
         """A table ``instant, s, p, o, k, n`` of the window's content at each instant: a set of triples.
 
-        If ``timed``, with the column ``t``: the latest timestamp of each triple there, in milliseconds.
+        If ``timed``, with the column ``t``: the latest timestamp of each triple there, in milliseconds. ``condition``:
+        the plan of the window's WHERE (``compile_condition``).
         """
         # When a window reports is no matter of its content.
         key = (log, replace(window, report=None), instants, timed)
@@ -137,9 +151,11 @@ class EvaluationTables:
         if known is not None:
             self._windows.move_to_end(key)
             return known
-        content = contents(self.reader(log), window, instants, self._partitions[log])
+        matching = None if condition is None else partial(self._matching, condition)
+        content = contents(self.reader(log), window, instants, self._partitions[log], matching)
         rows = content.rows
         name = self._fresh("window")
+        self._changes[name] = content.changed
         if len(instants) == 1 and rows.num_rows >= LARGE and self._make_view(name, rows, instants[0], timed=timed):
             self._windows[key] = name
             self._drop_oldest(self._windows, _KEPT_WINDOWS)
@@ -240,7 +256,7 @@ class EvaluationTables:
         return found.append_column("k", k).append_column("n", n)
 
     def changes(self, name: str) -> frozenset[Instant]:
-        """The instants at which facts in a table that ``facts`` made begin or end."""
+        """The instants at which facts in a table begin or end, or elements enter or leave a window with WHERE."""
         return self._changes[name]
 
     def _make_view(self, name: str, rows: pa.Table, instant: Instant, *, timed: bool) -> bool:
@@ -268,6 +284,29 @@ class EvaluationTables:
     def size(self, name: str, instant: Instant) -> int:
         """How many triples a window's table has at an instant."""
         return self._sizes[name].get(instant, 0)
+
+    def _matching(self, condition: Plan, rows: pa.Table) -> npt.NDArray[np.int64]:
+        """Of rows of whole elements (columns of LOG), the elements whose messages meet a condition.
+
+        It is asked of all messages at once, as of a window's contents at many instants: each has its element's number.
+        """
+        self._connection.register("slice", rows)
+        try:
+            self._connection.execute(
+                "CREATE OR REPLACE TEMP TABLE messages AS SELECT element AS instant, s, p, o, any_value(k) AS k, "
+                "nullif(any_value(n), 'NaN'::DOUBLE) AS n FROM slice GROUP BY element, s, p, o"
+            )
+        finally:
+            self._connection.unregister("slice")
+        self._connection.execute("CREATE OR REPLACE TEMP TABLE numbers AS SELECT DISTINCT instant FROM messages")
+        asked = statement(
+            condition, [condition.parameters], instants="numbers", windows=["messages"], members_table=self.members
+        )
+        found = self._connection.execute(f"SELECT DISTINCT instant FROM ({asked})").fetchnumpy()["instant"]
+        self._connection.execute("DROP TABLE messages")
+        self._connection.execute("DROP TABLE numbers")
+        elements: npt.NDArray[np.int64] = np.asarray(found, np.int64)
+        return elements
 
     def _count(self, name: str) -> list[tuple[int, int]]:
         """The instants of a window's table and how many triples there are at each."""

@@ -6,7 +6,7 @@ RSP-QL Definitions 12 and 13; docs/model.md, "Windows".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, Unit, WindowSpec
 from spark_backend.evaluation.membership import InstantBounds, instants_by_number, instants_of_rows
-from spark_backend.evaluation.partitions import PartitionContents
+from spark_backend.evaluation.partitions import Matching, PartitionContents
 from spark_backend.evaluation.sessions import closing_sessions
 from spark_backend.log.reader import LogReader
 
@@ -26,21 +26,31 @@ from spark_backend.log.reader import LogReader
 class WindowContents:
     """``rows`` in the columns of LOG, and perhaps more; ``instants``: those at which each row is in the content.
 
-    For one instant ``rows`` are its content and nothing else, and ``instants`` are not said.
+    For one instant ``rows`` are its content and nothing else, and ``instants`` are not said. ``changed``: where
+    something has entered or left the content of a window with WHERE.
     """
 
     rows: pa.Table
     instants: pa.ListArray | None
+    changed: frozenset[Instant] = frozenset()
 
 
 def contents(
-    reader: LogReader, window: WindowSpec, instants: Sequence[Instant], partitions: PartitionContents | None = None
+    reader: LogReader,
+    window: WindowSpec,
+    instants: Sequence[Instant],
+    partitions: PartitionContents | None = None,
+    matching: Matching | None = None,
 ) -> WindowContents:
-    """The window's contents at ascending instants. ``partitions``: what is known of those of partitioned windows."""
+    """The window's contents at ascending instants. ``partitions``: what is known of those of partitioned windows.
+
+    ``matching`` is needed for a window with WHERE.
+    """
     if isinstance(window, SessionWindow):
         return _held(*closing_sessions(reader, window, instants), instants)
     if isinstance(window, CountWindow) and window.partition is not None:
-        return _held(*(partitions or PartitionContents(reader)).at(window, instants), instants)
+        rows, held, changed = (partitions or PartitionContents(reader)).at(window, instants, matching)
+        return replace(_held(rows, held, instants), changed=changed)
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = [(instant, *content_bounds(window, instant)) for instant in instants]

@@ -276,9 +276,10 @@ def _describe(window: WindowSpec) -> list[str]:
         case LandmarkWindow(landmark=landmark, step=step, origin=origin):
             since = "all since the first element" if landmark is None else _said("all since", landmark)
             held = [since if step is None else f"{since}, step {format_duration(step)}"]
-        case CountWindow(size=size, unit=unit, step=step, origin=origin, partition=partition):
-            of_each = "" if partition is None else f" of each {_key(partition)}"
+        case CountWindow(size=size, unit=unit, step=step, origin=origin, partition=partition, where=where):
+            of_each = f" of each {_key(partition)}" if partition else ""
             held = [f"the last {size} {unit.lower()}{of_each}, step {step}"]
+            held += [] if where is None else [f"those of messages that match {where}"]
     return held if origin is None else [*held, _said("steps from", origin)]
 
 

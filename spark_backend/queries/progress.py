@@ -13,7 +13,6 @@ from protocol.windows.spec import (
     CountWindow,
     FactsWindow,
     LandmarkWindow,
-    Partition,
     SessionWindow,
     StreamWindow,
     TimeWindow,
@@ -114,7 +113,7 @@ class QueryProgress:
                 return 0  # all of the stream, as far as it is kept anyway
             case LandmarkWindow():
                 return max(place - window.opening, 0)
-            case CountWindow(partition=Partition()):
+            case CountWindow() if window.partition:
                 # A key that has long been silent still has its last elements.
                 return place - BEFORE_ALL
             case SessionWindow(gap=gap):

@@ -145,7 +145,7 @@ class Timelines:
                         return t, t
                     first = timeline.counts.first_of_session(gap, t)
                 return (t if first is None else first - 1), t
-            case CountWindow(size=size, unit=unit, partition=None):
+            case CountWindow(size=size, unit=unit) if not window.partition:
                 return self._from_oldest(member, size, unit, t), t
             case CountWindow() | SessionWindow():
                 return self._from_oldest(member, _ALL, Unit.ELEMENTS, t), t
@@ -187,7 +187,7 @@ class Timelines:
                     timeline = self._timelines.get(member.stream)
                     last = held if timeline is None else timeline.counts.end_of_session(window.gap, held)
                 return last + window.gap
-            case CountWindow(partition=None):
+            case CountWindow() if not window.partition:
                 with self._lock:
                     timeline = self._timelines.get(member.stream)
                     if timeline is None or timeline.last is None:

@@ -40,10 +40,15 @@ _SPECIFICATION = re.compile(
        | SESSION\s+(?P<gap>{DURATION})
        | (?P<landmark>LANDMARK) (?:\s+(?P<since>(?!STEP|PARTITION|T0|REPORT){_TIME}))?
          (?:\s+STEP\s+(?P<step>{DURATION}))? )
-       (?:\s+PARTITION\s+BY(?P<keys>(?:\s+(?!T0\b|REPORT\b)[^\s\]]+)+))?
+       (?:\s+PARTITION\s+BY(?P<keys>(?:\s+(?!WHERE\b|T0\b|REPORT\b)[^\s\]]+)+))?
+       (?:\s+WHERE\s*(?P<where>\{{.*\}}))?
        (?:\s+T0\s+(?P<origin>{_TIME}))? (?:\s+REPORT\s+(?P<report>.+))?""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+
+
+_NAME = re.compile(r'<[^>]*>|"[^"]*"|(?:[A-Za-z][\w-]*)?:[\w-]+')
+"""A prefixed name; or an IRI or a string, in which there is none."""
 
 
 def duration(text: str) -> int:
@@ -89,6 +94,8 @@ def window(
     elif found["by"]:
         step = int(found["count_step"] or 1)
         made = CountWindow(stream, graph, None, 0, int(found["size"]), found["by"].upper(), step, origin, keys)
+        where = found["where"] and _NAME.sub(lambda one: _in_full(one[0], full), found["where"])
+        made = replace(made, where=where, steps=found["count_step"] is not None)
     elif found["gap"]:
         made = SessionWindow(stream, graph, None, 0, duration(found["gap"]), origin, keys)
     elif found["now"]:
@@ -98,6 +105,10 @@ def window(
         every = None if found["step"] is None else duration(found["step"])
         made = LandmarkWindow(stream, graph, None, 0, since, every, origin, since is None)
     return made if found["report"] is None else _reporting(made, found["report"])
+
+
+def _in_full(name: str, full: Callable[[str], str]) -> str:
+    return name if name[0] in '<"' else f"<{full(name)}>"
 
 
 def steps_as_written(text: str) -> bool:

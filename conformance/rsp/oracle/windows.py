@@ -5,6 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+import pyoxigraph as ox
 
 from conformance.rsp.oracle.elements import Element, OracleStream, Triple
 
@@ -227,11 +231,16 @@ class CountWindow(Window):
     origin: int | None = None
     partition: tuple[str, ...] = ()
     """The keys of PARTITION BY: SUBJECT, PREDICATE, OBJECT or properties in N-Triples."""
+    where: str | None = None
+    """What a message has to match: a group in SPARQL, its IRIs in full."""
+    steps: bool = True
+    """Whether STEP is written, which says when a window with WHERE reports."""
 
     @property
     def written(self) -> str:
-        words = [f"{self.by} {self.size} STEP {self.step}"]
+        words = [f"{self.by} {self.size}", *([f"STEP {self.step}"] if self.steps else [])]
         words += ["PARTITION BY", *self.partition] if self.partition else []
+        words += [f"WHERE {self.where}"] if self.where else []
         return " ".join([*words, *([] if self.origin is None else [f"T0 {self.origin}"])])
 
     @property
@@ -241,43 +250,76 @@ class CountWindow(Window):
     def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
         return frozenset(self.timed(stream, t))
 
+    @property
+    def default(self) -> frozenset[str]:
+        return super().default if self.where is None or self.steps else frozenset({CHANGE})
+
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
-        last = [item for part in _parts(stream, self.partition) for item in self._items(part, t)[-self.size :]]
-        return _latest([(time, triple) for time, triples in last for triple in triples])
+        return _latest([(item.time, triple) for item in self._held(stream, t) for triple in item.triples])
 
     def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
-        items = self._items(stream.elements, t)
+        items = self._items([(e, e) for e in stream.elements], t)
         last = items if self.partition else items[-self.size :]
-        return (last[0][0] - 1, t) if last else (t, t)
+        return (last[0].time - 1, t) if last else (t, t)
 
     def closes(self, stream: OracleStream, t: int) -> bool:
         """Whether the count passes a multiple of the step at t, of all whatever their key."""
-        now, before = len(self._items(stream.elements, t)), len(self._items(stream.elements, t - 1))
+        everything = [(e, e) for e in stream.elements]
+        now, before = len(self._items(everything, t)), len(self._items(everything, t - 1))
         return any(count % self.step == 0 for count in range(before + 1, now + 1))
+
+    def changes(self, stream: OracleStream, t: int) -> bool:
+        """Whether an element enters at t; with WHERE, whether the content has others than a moment before."""
+        return super().changes(stream, t) if self.where is None else self._held(stream, t) != self._held(stream, t - 1)
 
     def beats(self, t: int) -> bool:
         return _steps(self.origin, self.period, t)
 
-    def _items(self, elements: Sequence[Element], t: int) -> list[tuple[int, tuple[Triple, ...]]]:
+    def _held(self, stream: OracleStream, t: int) -> list[_Item]:
+        last = [item for part in _parts(stream, self.partition) for item in self._items(part, t)[-self.size :]]
+        return [item for item in last if self.where is None or _matches(item.message.triples, self.where)]
+
+    def _items(self, part: Sequence[tuple[Element, Element]], t: int) -> list[_Item]:
         """What takes part at t in its order: elements, or the triples of each in the order they were sent."""
-        there = sorted((e for e in elements if e.triples and e.takes_part(t)), key=lambda e: e.time)
+        there = [(e, of) for e, of in part if e.triples and e.takes_part(t)]
+        there.sort(key=lambda pair: pair[0].time)
         if self.by == "ELEMENTS":
-            return [(e.time, e.triples) for e in there]
-        return [(e.time, (triple,)) for e in there for triple in e.triples]
+            return [_Item(e.time, e.triples, id(of), 0, of) for e, of in there]
+        return [
+            _Item(e.time, (triple,), id(of), number, of) for e, of in there for number, triple in enumerate(e.triples)
+        ]
 
 
-def _parts(stream: OracleStream, partition: Sequence[str]) -> list[list[Element]]:
-    """The streams of all keys: the elements that have triples of the key, with just these."""
+def _parts(stream: OracleStream, partition: Sequence[str]) -> list[list[tuple[Element, Element]]]:
+    """The streams of all keys: the elements that have triples of the key, with just these; and as they came."""
     if not partition:
-        return [stream.elements]
-    parts: dict[tuple[object, ...], list[Element]] = {}
+        return [[(element, element) for element in stream.elements]]
+    parts: dict[tuple[object, ...], list[tuple[Element, Element]]] = {}
     for element in stream.elements:
         of_key: dict[tuple[object, ...], list[Triple]] = {}
         for triple in element.triples:
             of_key.setdefault(tuple(_key(word, triple, element) for word in partition), []).append(triple)
         for key, triples in of_key.items():
-            parts.setdefault(key, []).append(replace(element, triples=tuple(triples)))
+            parts.setdefault(key, []).append((replace(element, triples=tuple(triples)), element))
     return list(parts.values())
+
+
+class _Item(NamedTuple):
+    """What is counted: which of the elements that came, which of its triples, and all of that element."""
+
+    time: int
+    triples: tuple[Triple, ...]
+    element: int
+    number: int
+    message: Element
+
+
+@cache
+def _matches(message: tuple[Triple, ...], where: str) -> bool:
+    store = ox.Store()
+    text = "".join(f"{' '.join(triple)} .\n" for triple in message)
+    store.load(text.encode(), format=ox.RdfFormat.N_TRIPLES)
+    return bool(store.query(f"ASK {where}"))
 
 
 def _key(word: str, triple: Triple, element: Element) -> object:
@@ -306,7 +348,9 @@ class SessionWindow(Window):
         return frozenset(self.timed(stream, t))
 
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
-        closing = [element for part in _parts(stream, self.partition) for element in self._closing(part, t)]
+        closing = [
+            element for part in _parts(stream, self.partition) for element in self._closing([e for e, _ in part], t)
+        ]
         return _latest([(element.time, triple) for element in closing for triple in element.triples])
 
     def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:

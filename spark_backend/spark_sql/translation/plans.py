@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from protocol.errors import UnsupportedFeature
 from protocol.language.model import ContinuousQuery
-from protocol.windows.spec import StreamWindow
+from protocol.windows.spec import CountWindow, StreamWindow
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.refusals import NotCompilable, with_place
 from spark_backend.evaluation.statement import statement
@@ -32,6 +32,8 @@ def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
         return "event patterns are evaluated by DuckDB alone: what is in a window of Spark SQL's is a set"
     if plan.facts:
         return "facts are evaluated by DuckDB alone"
+    if any(isinstance(member.window, CountWindow) and member.window.where is not None for member in windows):
+        return "windows with WHERE are evaluated by DuckDB alone: Spark SQL is not asked about single messages"
     return _refusal(plan_statement(plan, len(windows)))
 
 

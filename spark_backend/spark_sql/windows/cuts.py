@@ -98,7 +98,8 @@ def cut_of(reader: LogReader, window: WindowSpec, instants: Sequence[Instant]) -
     if isinstance(window, SessionWindow):
         return _held(reader, *closing_sessions(reader, window, instants), instants)
     if isinstance(window, CountWindow) and window.partition is not None:
-        return _held(reader, *PartitionContents(reader).at(window, instants), instants)
+        found = PartitionContents(reader).at(window, instants)
+        return _held(reader, found.rows, found.places, instants)
     if isinstance(window, CountWindow):
         return _last(reader, window, instants)
     bounds = tuple((instant, *content_bounds(window, instant)) for instant in instants)

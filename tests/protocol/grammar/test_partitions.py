@@ -1,10 +1,10 @@
-"""PARTITION BY: its keys, what it changes, and what is no key."""
+"""PARTITION BY and WHERE of windows: keys and conditions, what they change, and what is none."""
 
 from __future__ import annotations
 
 import pytest
 
-from protocol.errors import QuerySyntaxError
+from protocol.errors import QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import CountWindow, Partition, Report, Strategy, TriplePart, Unit, WindowSpec
@@ -52,7 +52,7 @@ def test_windows_that_hold_an_interval_are_what_they_are_without_it(body: str) -
         ("[ELEMENTS 1 PARTITION BY ¦?x]", "expected SUBJECT, PREDICATE, OBJECT or the IRI of a property"),
         ("[ELEMENTS 1 PARTITION ¦SUBJECT]", "expected BY after PARTITION"),
         ("[ELEMENTS 1 ¦PARTITIONBY SUBJECT]", "expected STEP, PARTITION BY"),
-        ("[ELEMENTS 1 PARTITION BY SUBJECT¦, :b]", "expected T0, REPORT or ]"),
+        ("[ELEMENTS 1 PARTITION BY SUBJECT¦, :b]", "expected WHERE, T0, REPORT or ]"),
         ("[ELEMENTS 1 T0 3 ¦PARTITION BY SUBJECT]", "expected REPORT or ]"),
         ("[ELEMENTS 1 PARTITION BY ¦none:a]", "none:"),
     ],
@@ -63,3 +63,93 @@ def test_what_is_no_key_is_an_error_at_its_place(specification: str, said: str) 
         window(before + after)
     assert said in raised.value.detail
     assert raised.value.column == len("PREFIX : <http://ex/> SELECT * FROM STREAM :s ") + len(before) + 1
+
+
+def count_window(specification: str) -> CountWindow:
+    found = window(specification)
+    assert isinstance(found, CountWindow)
+    return found
+
+
+def test_what_messages_have_to_match_is_kept_as_an_ask_query() -> None:
+    found = count_window("[ELEMENTS 1 PARTITION BY :a WHERE { ?m :v ?x FILTER(?x > 3) } T0 5]")
+    assert (found.origin, found.partition) == (5, Partition((), ("http://ex/a",)))
+    alike = count_window("[ELEMENTS 1 PARTITION BY <http://ex/a> WHERE{?m <http://ex/v> ?x.FILTER(?x>3)}]")
+    assert found.where == alike.where
+    assert found.where is not None
+    assert "ASK" in found.where
+
+
+@pytest.mark.parametrize(
+    ("specification", "report"),
+    [
+        ("[ELEMENTS 1 PARTITION BY :a WHERE { ?s ?p ?o }]", Report(frozenset({Strategy.ON_CONTENT_CHANGE}))),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o } REPORT PERIODIC 3]", Report(frozenset({Strategy.PERIODIC}), 3)),
+        ("[ELEMENTS 1 STEP 2 PARTITION BY :a WHERE { ?s ?p ?o }]", None),
+    ],
+)
+def test_it_reports_on_change_of_the_content_unless_something_else_is_written(
+    specification: str, report: Report | None
+) -> None:
+    assert count_window(specification).report == report
+
+
+def test_without_a_key_all_is_in_one_partition() -> None:
+    assert count_window("[TRIPLES 3 WHERE { ?s ?p ?o }]").partition == Partition()
+    assert count_window("[TRIPLES 3]").partition is None
+
+
+@pytest.mark.parametrize(
+    ("specification", "said"),
+    [
+        ("[RANGE 5s ¦WHERE { ?s ?p ?o }]", "a window with WHERE counts"),
+        ("[NOW PARTITION BY :a ¦WHERE { ?s ?p ?o }]", "a window with WHERE counts"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o ¦OPTIONAL { ?s ?q ?x } }]", "OPTIONAL is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { { ?s ?p ?o } ¦UNION { ?o ?p ?s } }]", "UNION is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { ¦GRAPH ?g { ?s ?p ?o } }]", "GRAPH is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o ¦BIND(1 AS ?x) }]", "BIND is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { { ?s ?p ?o } ¦SEQ { ?o ?p ?s } }]", "SEQ is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { ¦SELECT * { ?s ?p ?o } }]", "SELECT is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o FILTER(?o < ¦NOW()) }]", "NOW is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o FILTER(¦RAND() < 0.5) }]", "RAND is not evaluated there"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o FILTER(¦timestamp(?o) > 3) }]", "timestamp is not evaluated there"),
+        (
+            "[ELEMENTS 1 WHERE { ?s ?p ?o FILTER(¦<urn:x-sparql-streams:timestamp>(?o) > 3) }]",
+            "timestamp() is not evaluated in a window's WHERE",
+        ),
+        (
+            "[ELEMENTS 1 WHERE { ?s ?p ?o FILTER EXISTS { ¦STREAM :t [NOW] { ?s ?p ?o } } }]",
+            "STREAM is not evaluated there",
+        ),
+    ],
+)
+def test_what_is_more_than_a_message_can_tell_is_not_evaluated(specification: str, said: str) -> None:
+    before, _, after = specification.partition("¦")
+    with pytest.raises(UnsupportedFeature) as raised:
+        window(before + after)
+    assert said in raised.value.detail
+    assert raised.value.column == len("PREFIX : <http://ex/> SELECT * FROM STREAM :s ") + len(before) + 1
+
+
+@pytest.mark.parametrize(
+    ("specification", "said"),
+    [
+        ("[ELEMENTS 1 WHERE ¦?s ?p ?o]", "expected {"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ¦]", "found ]"),
+        ("[ELEMENTS 1 WHERE { ?s ?p ?o } ¦PARTITION BY :a]", "expected T0, REPORT or ]"),
+        ("[ELEMENTS 1 PARTITION BY :a ¦HAVING { ?s ?p ?o }]", "expected WHERE, T0, REPORT or ]"),
+    ],
+)
+def test_what_is_no_condition_is_an_error_at_its_place(specification: str, said: str) -> None:
+    test_what_is_no_key_is_an_error_at_its_place(specification, said)
+
+
+def test_two_windows_that_content_decides_cannot_close_by_their_counts() -> None:
+    """Of which of them an instant is, an evaluation cannot tell."""
+    change, step = ("[ELEMENTS 1 WHERE { ?s ?p ?o }]", "[ELEMENTS 1 STEP 2 WHERE { ?s ?p ?o }]")
+    text = "SELECT * FROM STREAM <a> {} FROM STREAM <b> {} WHERE {{ ?s ?p ?o }}"
+    parse(text.format(change, change), base="http://base/")
+    parse(text.format(step, "[ELEMENTS 1]"), base="http://base/")
+    with pytest.raises(UnsupportedFeature, match="cannot close by its count") as raised:
+        parse(text.format(change, step), base="http://base/")
+    assert raised.value.column == text.format(change, step).index("<b>") + 1

@@ -37,7 +37,7 @@ class Clauses:
         """Read dataset clauses and graph patterns, whose groups hold patterns only, up to the end."""
         while self.cursor.token.kind is not TokenKind.END:
             if self.cursor.at("FROM"):
-                self.reader.dataset_clause()
+                self.reader.dataset_clause(self.group)
             elif self.cursor.at("WINDOW", "STREAM"):
                 self.patterns.append(self.pattern())
             else:

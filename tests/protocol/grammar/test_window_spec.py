@@ -214,7 +214,7 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[RANGE 10s ¦", "found the end of the query"),
         ("[TRIPLES ¦x]", "a whole number after TRIPLES"),
         ("[NOW ¦STEP 1s]", "expected T0, REPORT or ]"),
-        ("[TRIPLES 5 ¦SLIDE 1]", "expected STEP, PARTITION BY, T0, REPORT or ]"),
+        ("[TRIPLES 5 ¦SLIDE 1]", "expected STEP, PARTITION BY, WHERE, T0, REPORT or ]"),
         ("[LANDMARK ¦TODAY]", "is not a time"),
         ("[LANDMARK STEP 1s ¦STEP 1s]", "expected T0, REPORT or ]"),
     ],
