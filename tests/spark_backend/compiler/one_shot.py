@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from protocol.functions import CUSTOM_FUNCTIONS
-from protocol.grammar.parser import read_query
+from protocol.grammar.cursor import Cursor
+from protocol.grammar.parser import QueryReader
 from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.sparql.source import Source
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.solutions import instantiate
@@ -101,7 +103,7 @@ def continuous(text: str, content: Content, operator: R2S = R2S.RSTREAM) -> Cont
     full = PREFIXES + text
     return ContinuousQuery(
         full,
-        read_query(full),
+        QueryReader(Cursor(Source(full), liberal=True), None).query(),
         Form(found[1].upper()),
         operator,
         windows,
