@@ -1,6 +1,6 @@
 """The queries that the papers print, read from the project's shared material: they are accepted as they are printed,
 and give what the query beside them, in the plain words of docs/language.md, gives over random streams with repeated and
-late elements. What their authors slipped at is refused.
+late elements; and over small streams what was worked by hand (`printed/`). What their authors slipped at is refused.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import TimeWindow
 from spark_backend.queries.statics import Quad
 from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
+from tests.spark_backend.surface.printed import answers as worked
+from tests.spark_backend.surface.printed import c_sparql, events, facts, sliding
+from tests.spark_backend.surface.printed.case import Case
 
 QUERIES = Path(__file__).parents[4] / "shared/seed-queries.md"
 NAMESPACES = ("b", "c", "lv", "my", "pub", "t", "uc", "wtur", "x")
@@ -68,6 +71,8 @@ NO_QUERIES = {"002.2", "004.25", "004.28", "004.31"}
 
 STORED = ("hasCapacity>", "sameLevelWith>", "hasDegree>", "is_from>")
 """Properties of what is in the store, and not in streams."""
+
+CASES = (*events.CASES, *facts.CASES, *c_sparql.CASES, *sliding.CASES)
 
 pytestmark = [
     pytest.mark.long,
@@ -258,3 +263,10 @@ def rows(data: bytes) -> Counter[tuple[str, ...]]:
     return Counter(
         tuple(row[name]["value"] if name in row else "" for name in names) for row in document["results"]["bindings"]
     )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.number))
+def test_it_answers_what_was_worked_by_hand(tmp_path: Path, case: Case) -> None:
+    text = printed()[case.number].mended
+    found = worked.answers(tmp_path, text, read(text), case)
+    assert found == case.expected(), case.working
