@@ -7,11 +7,11 @@ from functools import reduce
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.events import EventPatterns
 from protocol.grammar.expressions import Expressions
-from protocol.grammar.facts import Facts
 from protocol.grammar.paths import Matching, Paths
-from protocol.grammar.streams import BARE_WINDOWS, StreamClauses
+from protocol.grammar.streams.clauses import BARE_WINDOWS, StreamClauses
+from protocol.grammar.streams.events import EventPatterns
+from protocol.grammar.streams.facts import Facts
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Triples, WrittenTriple
 from protocol.language.algebra import (

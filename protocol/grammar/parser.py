@@ -10,12 +10,19 @@ from itertools import islice
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
-from protocol.grammar.dialects import contradicting, facts_report, graphs_beside, reports, stream_window, undecidable
-from protocol.grammar.events import OPERATORS
 from protocol.grammar.groups import Groups
-from protocol.grammar.registration import WrittenRegistration, read_registration
 from protocol.grammar.solutions import Selection, Solutions
-from protocol.grammar.streams import StreamClauses
+from protocol.grammar.streams.clauses import StreamClauses
+from protocol.grammar.streams.dialects import (
+    contradicting,
+    facts_report,
+    graphs_beside,
+    reports,
+    stream_window,
+    undecidable,
+)
+from protocol.grammar.streams.events import OPERATORS
+from protocol.grammar.streams.registration import WrittenRegistration, read_registration
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Node, Triples
 from protocol.grammar.warnings import warnings

@@ -68,7 +68,7 @@ def with_all_times(pattern: a.Pattern, times: list[a.Variable]) -> a.Pattern:
             return a.Join(with_all_times(left, times), with_all_times(right, times))
         case a.Filter(inner) | a.Extend(inner):
             return replace(pattern, pattern=with_all_times(inner, times))
-    raise AssertionError(f"refused before (protocol.grammar.facts): {pattern}")
+    raise AssertionError(f"refused before (protocol.grammar.streams.facts): {pattern}")
 
 
 @dataclass(frozen=True)

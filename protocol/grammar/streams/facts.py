@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.registration import read_name
+from protocol.grammar.streams.registration import read_name
+from protocol.grammar.streams.window_spec import SpecificationReader
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Node, Triples
-from protocol.grammar.window_spec import SpecificationReader
 from protocol.language.algebra import (
     BGP,
     DRAWING,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.window_spec import SpecificationReader
+from protocol.grammar.streams.window_spec import SpecificationReader
 from protocol.language.model import R2S, Registration
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.tokens import Token, TokenKind

@@ -10,10 +10,9 @@ from functools import partial
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.dialects import Declaration, generated_graph
-from protocol.grammar.events import OPERATORS, EventPatterns
-from protocol.grammar.terms import Terms
-from protocol.grammar.window_spec import (
+from protocol.grammar.streams.dialects import Declaration, generated_graph
+from protocol.grammar.streams.events import OPERATORS, EventPatterns
+from protocol.grammar.streams.window_spec import (
     SpecificationReader,
     WrittenCount,
     WrittenNothing,
@@ -21,6 +20,7 @@ from protocol.grammar.window_spec import (
     WrittenTime,
     WrittenWindow,
 )
+from protocol.grammar.terms import Terms
 from protocol.language.algebra import (
     DRAWING,
     DURATION,

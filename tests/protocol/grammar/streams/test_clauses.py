@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.dialects import Declaration, generated_graph
 from protocol.grammar.groups import Groups
-from protocol.grammar.streams import StreamClauses
+from protocol.grammar.streams.clauses import StreamClauses
+from protocol.grammar.streams.dialects import Declaration, generated_graph
+from protocol.grammar.streams.window_spec import WrittenCount, WrittenNow, WrittenTime
 from protocol.grammar.terms import Terms
-from protocol.grammar.window_spec import WrittenCount, WrittenNow, WrittenTime
 from protocol.language.algebra import BGP, Constant, Graph, Pattern, Variable
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source

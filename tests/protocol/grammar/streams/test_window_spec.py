@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.grammar.window_spec import (
+from protocol.grammar.streams.window_spec import (
     SpecificationReader,
     WrittenCount,
     WrittenLandmark,
