@@ -23,12 +23,12 @@ from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, WindowSpec
 from spark_backend.compiler.facts import OCCURRENCES
 from spark_backend.compiler.plan import Plan
-from spark_backend.evaluation.histories import changes, known_at, of_one_history
-from spark_backend.evaluation.large_contents import LARGE, without_repetitions
-from spark_backend.evaluation.occurrences import Occurrences, occurrences_at
-from spark_backend.evaluation.partitions import PartitionContents
+from spark_backend.evaluation.contents.histories import changes, known_at, of_one_history
+from spark_backend.evaluation.contents.large import LARGE, without_repetitions
+from spark_backend.evaluation.contents.occurrences import Occurrences, occurrences_at
+from spark_backend.evaluation.contents.partitions import PartitionContents
+from spark_backend.evaluation.contents.rows import contents, rows_about
 from spark_backend.evaluation.statement import statement
-from spark_backend.evaluation.window_contents import contents, rows_about
 from spark_backend.ingest.facets import facet_columns
 from spark_backend.log.reader import LogReader
 

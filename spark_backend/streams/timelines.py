@@ -13,7 +13,7 @@ from protocol.windows import instants as et
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, SessionWindow, StreamWindow, TimeWindow, Unit, WindowSpec
 from protocol.windows.timeline import END, Timeline
-from spark_backend.evaluation.window_contents import rows_about
+from spark_backend.evaluation.contents.rows import rows_about
 from spark_backend.log.damage import Damage
 from spark_backend.log.format.frame import Gap, walk
 from spark_backend.log.format.segment import mapped, segment_numbers, segment_path

@@ -1,6 +1,6 @@
 """Which rows of a stream log are a window's content at some instants, told so that each part of the log can be asked.
 
-The same contents as ``evaluation.window_contents`` (RSP-QL Definitions 12 and 13; docs/model.md, "Windows"), without
+The same contents as ``evaluation.contents.rows`` (RSP-QL Definitions 12 and 13; docs/model.md, "Windows"), without
 having the rows of a window in one place.
 """
 
@@ -18,10 +18,15 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, SessionWindow, WindowSpec
-from spark_backend.evaluation.membership import InstantBounds, instants_after, instants_by_number, instants_of_rows
-from spark_backend.evaluation.partitions import PartitionContents
-from spark_backend.evaluation.sessions import closing_sessions
-from spark_backend.evaluation.window_contents import bounds_of_last
+from spark_backend.evaluation.contents.membership import (
+    InstantBounds,
+    instants_after,
+    instants_by_number,
+    instants_of_rows,
+)
+from spark_backend.evaluation.contents.partitions import PartitionContents
+from spark_backend.evaluation.contents.rows import bounds_of_last
+from spark_backend.evaluation.contents.sessions import closing_sessions
 from spark_backend.log.reader import LogReader, Stretch
 
 _Place = tuple[int, int, int]

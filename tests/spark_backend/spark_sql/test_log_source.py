@@ -25,7 +25,7 @@ from protocol.windows.spec import (
     Unit,
     WindowSpec,
 )
-from spark_backend.evaluation.window_contents import contents
+from spark_backend.evaluation.contents.rows import contents
 from spark_backend.log import run
 from spark_backend.log.reader import LogReader
 from spark_backend.spark_sql.windows import source

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import TimeWindow
-from spark_backend.evaluation.membership import instants_of_rows
+from spark_backend.evaluation.contents.membership import instants_of_rows
 
 _rows = st.lists(st.tuples(st.integers(-20, 60), st.integers(-30, 70)), max_size=30)
 _windows = st.builds(

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, Unit, WindowSpec
-from spark_backend.evaluation.membership import InstantBounds, instants_by_number, instants_of_rows
-from spark_backend.evaluation.partitions import Matching, PartitionContents
-from spark_backend.evaluation.sessions import closing_sessions
+from spark_backend.evaluation.contents.membership import InstantBounds, instants_by_number, instants_of_rows
+from spark_backend.evaluation.contents.partitions import Matching, PartitionContents
+from spark_backend.evaluation.contents.sessions import closing_sessions
 from spark_backend.log.reader import LogReader
 
 

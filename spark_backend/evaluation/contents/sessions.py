@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.spec import Partition, SessionWindow
-from spark_backend.evaluation.partitions import codes, in_order, keyed
+from spark_backend.evaluation.contents.partitions import codes, in_order, keyed
 from spark_backend.log.reader import LogReader
 
 _Numbers = npt.NDArray[np.int64]

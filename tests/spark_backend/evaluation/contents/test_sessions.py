@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from protocol.time import Instant
 from protocol.windows.spec import Partition, SessionWindow, TriplePart
-from spark_backend.evaluation.sessions import closing_sessions
+from spark_backend.evaluation.contents.sessions import closing_sessions
 from spark_backend.log.reader import LogReader
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 

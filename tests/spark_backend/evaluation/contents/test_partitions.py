@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from conformance.rsp.oracle import CountWindow as OracleWindow
 from conformance.rsp.oracle import OracleStream, Triple
 from protocol.windows.spec import CountWindow, Partition, TriplePart, Unit
-from spark_backend.evaluation import partitions
-from spark_backend.evaluation.partitions import PartitionContents
-from spark_backend.evaluation.window_contents import contents
+from spark_backend.evaluation.contents import partitions
+from spark_backend.evaluation.contents.partitions import PartitionContents
+from spark_backend.evaluation.contents.rows import contents
 from spark_backend.log import run
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from protocol.time import BEFORE_ALL, Instant
-from spark_backend.evaluation.membership import InstantBounds
+from spark_backend.evaluation.contents.membership import InstantBounds
 from spark_backend.log.format.columns import LATEST, LOG
 from spark_backend.log.reader import LogReader
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from protocol.windows.spec import CountWindow, TimeWindow, Unit
 from spark_backend.evaluation import tables
-from spark_backend.evaluation.large_contents import without_repetitions
+from spark_backend.evaluation.contents.large import without_repetitions
 from spark_backend.evaluation.tables import EvaluationTables
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 
