@@ -25,7 +25,7 @@ from protocol.windows.spec import TimeWindow
 from spark_backend.queries.statics import Quad
 from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
 from tests.spark_backend.surface.printed import answers as worked
-from tests.spark_backend.surface.printed import c_sparql, events, facts, sliding
+from tests.spark_backend.surface.printed import c_sparql, events, facts, one_shot, rooms, sliding
 from tests.spark_backend.surface.printed.case import Case
 
 QUERIES = Path(__file__).parents[4] / "shared/seed-queries.md"
@@ -72,7 +72,7 @@ NO_QUERIES = {"002.2", "004.25", "004.28", "004.31"}
 STORED = ("hasCapacity>", "sameLevelWith>", "hasDegree>", "is_from>")
 """Properties of what is in the store, and not in streams."""
 
-CASES = (*events.CASES, *facts.CASES, *c_sparql.CASES, *sliding.CASES)
+CASES = (*one_shot.CASES, *c_sparql.CASES, *sliding.CASES, *rooms.CASES, *events.CASES, *facts.CASES)
 
 pytestmark = [
     pytest.mark.long,
@@ -125,6 +125,7 @@ def read(text: str) -> ContinuousQuery | None:
 def test_all_are_there() -> None:
     assert len(printed()) == 47
     assert set(printed()) >= {*MENDS, *OF_EVENTS, *OF_FACTS, *NO_QUERIES}
+    assert {case.number for case in CASES} == set(numbers())
 
 
 @pytest.mark.parametrize("number", numbers())
@@ -268,5 +269,5 @@ def rows(data: bytes) -> Counter[tuple[str, ...]]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.number))
 def test_it_answers_what_was_worked_by_hand(tmp_path: Path, case: Case) -> None:
     text = printed()[case.number].mended
-    found = worked.answers(tmp_path, text, read(text), case)
-    assert found == case.expected(), case.working
+    for name, one in (("late", case), ("in-order", case.in_order())):
+        assert worked.answers(tmp_path / name, text, read(text), one) == case.expected(), case.working

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MILLISECOND = 1
 SECOND = 1000
@@ -33,6 +33,11 @@ class Case:
         for line in self.elements.strip().splitlines():
             stream, at, triples = line.split(None, 2)
             yield stream, int(at) * self.unit, f"{triples} ."
+
+    def in_order(self) -> Case:
+        """The same with every element at its time."""
+        lines = sorted(self.elements.strip().splitlines(), key=lambda line: int(line.split()[1]))
+        return replace(self, elements="\n".join(lines))
 
     def expected(self) -> dict[int, list[tuple[str, ...]]]:
         """Sorted solutions by instant in milliseconds."""

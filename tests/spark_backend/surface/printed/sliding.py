@@ -27,12 +27,6 @@ CASES = (
         },
     ),
     Case(
-        "000.2",
-        "Each side of the union from the graph that FROM names; the default graph is left out.",
-        stored='GRAPH <http://src.net/graph.rdf> { :a my:name "n" . :b my:power 7 } :c my:name "m" .',
-        answers={0: "a n - -, - - b 7"},
-    ),
-    Case(
         "000.3",
         "The last 1000 ms at every ms: the name of 1, which comes again at 5, is in them to 1004, the power of 3 to"
         " 1002.",
