@@ -16,7 +16,7 @@ from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
 from protocol.preconditions import Precondition
 from protocol.time import FIRST_INSTANT, Instant
-from protocol.windows.spec import FactsWindow
+from protocol.windows.spec import ONLY_STREAM, FactsWindow
 
 OVERDUE_SECONDS = 10.0
 """While evaluations have been due for longer, whoever registers a query is warned."""
@@ -159,6 +159,12 @@ def query_identity(query: ContinuousQuery) -> tuple[object, ...]:
 
 
 def _same(existing: QueryDescription, query: ContinuousQuery) -> bool:
+    """Whether it is the query that is there: what names no stream means the one that it found then."""
+    there = existing.query.windows
+    if len(there) == len(query.windows):
+        found = zip(query.windows, there, strict=True)
+        windows = tuple(replace(one, stream=of.stream) if one.stream == ONLY_STREAM else one for one, of in found)
+        query = replace(query, windows=windows)
     return query_identity(existing.query) == query_identity(query)
 
 

@@ -1,0 +1,56 @@
+"""When a query that is put again is the one that is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from endpoint.live.hub import Hub
+from endpoint.live.registration import put_query
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
+from protocol.language.model import ContinuousQuery
+from protocol.streams import StreamSettings
+from protocol.time import Instant
+from protocol.windows.spec import ONLY_STREAM
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import STREAM, continuous, run
+
+
+class OneStream(FakeBackend):
+    """A backend with one stream, which is what a query is about that names none."""
+
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
+    ) -> bool:
+        windows = tuple(replace(one, stream=one.stream or STREAM) for one in query.windows)
+        return super().register(name, replace(query, windows=windows), standing=standing, since=since, limits=limits)
+
+
+def registrations(*queries: ContinuousQuery) -> int:
+    """How often a backend with one stream is asked to register when these are put under one name, one by one."""
+    backend = OneStream()
+    backend.create_stream("s", StreamSettings(STREAM))
+    hub = Hub(backend)
+
+    async def put() -> None:
+        hub.bind()
+        for query in queries:
+            await put_query(hub, "q", query, None)
+
+    run(put())
+    return backend.calls.count("register")
+
+
+def test_a_text_that_names_no_stream_is_the_same_query_when_it_is_put_again() -> None:
+    unnamed = continuous(stream=ONLY_STREAM)
+    assert registrations(unnamed, unnamed, unnamed) == 1
+
+
+def test_another_text_or_another_stream_is_another_query() -> None:
+    assert registrations(continuous(stream=ONLY_STREAM), continuous("SELECT ?x …", stream=ONLY_STREAM)) == 2
+    assert registrations(continuous(), continuous()) == 1
