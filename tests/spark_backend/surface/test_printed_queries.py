@@ -126,6 +126,7 @@ def test_all_are_there() -> None:
     assert len(printed()) == 47
     assert set(printed()) >= {*MENDS, *OF_EVENTS, *OF_FACTS, *NO_QUERIES}
     assert {case.number for case in CASES} == set(numbers())
+    assert all([*case.arrivals()] != [*case.in_order().arrivals()] for case in CASES if case.elements)
 
 
 @pytest.mark.parametrize("number", numbers())
