@@ -32,7 +32,7 @@ def test_what_a_window_leaves_unsaid_is_as_the_language_says() -> None:
     assert window("RANGE 10", "s", None, pattern=False) == TimeWindow("s", None, None, 0, 10, 10, -10)
     assert window("RANGE 10", "s", None, pattern=True) == TimeWindow("s", None, None, 0, 10, 1, -10)
     assert window("RANGE 10 TUMBLING", "s", None, pattern=True) == TimeWindow("s", None, None, 0, 10, 10, -10)
-    assert window("RANGE TRIPLES 3", "s", None, pattern=False) == CountWindow("s", size=3)
+    assert window("RANGE TRIPLES 3", "s", None, pattern=False) == CountWindow("s", size=3, steps=False)
     assert window("LANDMARK", "s", None, pattern=False) == LandmarkWindow("s", of_query=True)
 
 
