@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import skip
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
@@ -148,8 +148,8 @@ class SpecificationReader:
                 written = replace(written, partition=partition)
         if self._condition is not None and (place := self._at_word("WHERE")) is not None:
             if not isinstance(written, WrittenCount):
-                said = "a window with WHERE counts: write [ELEMENTS 1 PARTITION BY key WHERE { … }]"
-                raise self._error(said, place, UnsupportedFeature)
+                counting = "only a window that counts has a WHERE: [ELEMENTS 1 PARTITION BY key WHERE { … }]"
+                raise self._error(f"expected ] before WHERE; {counting}", place)
             self._word("WHERE")
             where, self.offset = self._condition(self.offset)
             written = replace(written, where=where)
