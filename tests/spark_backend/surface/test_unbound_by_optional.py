@@ -28,14 +28,7 @@ def bound(directory: Path, condition: str) -> list[str]:
     return [row["x"]["value"] for row in rows]
 
 
-def test_a_later_pattern_binds_it(tmp_path: Path) -> None:
-    assert bound(tmp_path, "?y = :b") == ["http://ex/a"]
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="DuckDB 2.0.0's fault: where a LEFT JOIN compares its sides by <, its join order loses what the right side "
-    "leaves NULL once a third table is joined to it; right without its optimizer join_order",
-)
-def test_also_where_the_optional_compares_with_what_was_before(tmp_path: Path) -> None:
-    assert bound(tmp_path, "timestamp(:a :p ?y) < timestamp(?x :q ?y)") == ["http://ex/a"]
+@pytest.mark.parametrize("condition", ["?y = :b", "timestamp(:a :p ?y) < timestamp(?x :q ?y)"])
+def test_a_later_pattern_binds_it(tmp_path: Path, condition: str) -> None:
+    """Of the second DuckDB 2.0.0 gives nothing where the OPTIONAL's LEFT JOIN is the third of the tables."""
+    assert bound(tmp_path, condition) == ["http://ex/a"]
