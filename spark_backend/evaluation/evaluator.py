@@ -201,10 +201,10 @@ class Evaluator:
 
     def _for_spark(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> dict[Instant, int]:
         """The instants at which the windows hold what is for Spark SQL, and how many triples that is, about."""
-        # One estimate for all is enough where they are small together.
         # Spark SQL does not tell which of its windows are empty.
         if any(decided_by_content(member.window) for member in query.windows):
             return {}
+        # One estimate for all is enough where they are small together.
         if self._sites.forced is Site.DUCKDB or self._sites.of(self._rows(query, instants)) is Site.DUCKDB:
             return {}
         if self._sites.forced is None and not self._has_translation(query):

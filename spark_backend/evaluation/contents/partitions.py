@@ -170,8 +170,7 @@ def keyed(rows: pa.Table, partition: Partition, matching: Matching | None = None
     Without parts and properties all have one key.
     """
     element = rows["element"].to_numpy()
-    first = np.flatnonzero(np.diff(element, prepend=-1))
-    triple = np.arange(len(element)) - np.repeat(first, np.diff(first, append=len(element)))
+    triple = places_in_element(element)
     columns = [rows[_COLUMNS[part]].combine_chunks() for part in partition.parts]
     columns += [_values(rows, element, iri) for iri in partition.properties]
     columns = columns or [pa.repeat(_NO_TEXT, len(element))]
@@ -180,6 +179,12 @@ def keyed(rows: pa.Table, partition: Partition, matching: Matching | None = None
     matches = np.ones(len(element), np.bool_) if matching is None else np.isin(element, matching(rows))
     more = (pa.array(triple), key, pa.array(matches))
     return pa.Table.from_arrays([*rows.columns, *more], schema=_KEYED)
+
+
+def places_in_element(element: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Of rows whose elements are neighbours, which of its element's rows each is, from 0."""
+    first = np.flatnonzero(np.diff(element, prepend=-1))
+    return np.arange(len(element)) - np.repeat(first, np.diff(first, append=len(element)))
 
 
 def _values(rows: pa.Table, element: npt.NDArray[np.int64], iri: str) -> pa.StringArray:

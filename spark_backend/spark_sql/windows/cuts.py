@@ -24,7 +24,7 @@ from spark_backend.evaluation.contents.membership import (
     instants_by_number,
     instants_of_rows,
 )
-from spark_backend.evaluation.contents.partitions import PartitionContents
+from spark_backend.evaluation.contents.partitions import PartitionContents, places_in_element
 from spark_backend.evaluation.contents.rows import bounds_of_last
 from spark_backend.evaluation.contents.sessions import closing_sessions
 from spark_backend.log.reader import LogReader, Stretch
@@ -63,7 +63,7 @@ class CountCut:
 
     def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
         time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
-        triple = _places_in_element(element)
+        triple = places_in_element(element)
         reached = np.zeros(len(time), np.int64)
         for at, of, which in self.first:  # ascending, so that those before the row's place come first
             later = (element > of) | ((element == of) & (triple >= which))
@@ -86,7 +86,7 @@ class PartitionCut:
 
     def instants_of(self, rows: pa.RecordBatch) -> pa.ListArray:
         element = rows["element"].to_numpy()
-        triple = np.minimum(_places_in_element(element), self.triples_at_most - 1)
+        triple = np.minimum(places_in_element(element), self.triples_at_most - 1)
         known, wanted = self._ranks(self.element, self.triple), self._ranks(element, triple)
         place = np.searchsorted(known, wanted)
         found = np.append(known, -1)[place] == wanted
@@ -148,10 +148,4 @@ def _places(rows: pa.RecordBatch, after: Instant, upto: Instant) -> npt.NDArray[
     """Of the rows that may be counted at ``upto``: times, ``seen``, elements and places in the element, a row each."""
     time, seen, element = (rows[name].to_numpy() for name in ("time", "seen", "element"))
     counted = (after < time) & (time <= upto) & (seen < upto)
-    return np.stack((time, seen, element, _places_in_element(element)))[:, counted]
-
-
-def _places_in_element(element: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Of rows whose elements are neighbours, which of its element's rows each is, from 0."""
-    first = np.flatnonzero(np.diff(element, prepend=-1))
-    return np.arange(len(element)) - np.repeat(first, np.diff(first, append=len(element)))
+    return np.stack((time, seen, element, places_in_element(element)))[:, counted]
