@@ -12,10 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, ingest, latency, registering, replay, standing
+from tests.benchmarks import cluster, ingest
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure
+from tests.benchmarks.latency import latency
+from tests.benchmarks.loops import replay
 from tests.benchmarks.one_shot import one_shot
+from tests.benchmarks.standing import registering, standing
 from tests.benchmarks.windows import large_windows
 
 ROOT = Path(__file__).resolve().parents[2]

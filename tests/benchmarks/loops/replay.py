@@ -11,9 +11,10 @@ import time
 from decimal import Decimal
 from typing import Any
 
-from tests.benchmarks import loops, workload
+from tests.benchmarks import workload
 from tests.benchmarks.figures import Figure, median_of
 from tests.benchmarks.listening import Arrival, listening
+from tests.benchmarks.loops import loops
 from tests.benchmarks.server import QUADS, Client, running_server
 
 _MANY = 50
