@@ -24,27 +24,34 @@ BROAD = "?o a sosa:Observation ; sosa:madeBySensor ?s ; sosa:hasSimpleResult ?v"
 """All observations of the window."""
 
 
+_DATASET = f"FROM NAMED WINDOW <http://example.org/w> ON <{STREAM}> [RANGE {RANGE_SECONDS}s STEP 1s] "
+_WINDOW = "WINDOW <http://example.org/w>"
+_AVERAGE = ("?s (AVG(?v) AS ?average)", "?v >= {number}", "GROUP BY ?s")
+
+
 def continuous(pattern: str, number: int) -> str:
     """The query with this number; no two numbers give the same query."""
-    return _query(
-        pattern,
-        number,
-        dataset=f"FROM NAMED WINDOW <http://example.org/w> ON <{STREAM}> [RANGE {RANGE_SECONDS}s STEP 1s] ",
-        window="WINDOW <http://example.org/w>",
-    )
+    result, condition, grouping = _AVERAGE
+    return over_window(result, pattern, condition, grouping, number)
 
 
 def one_shot(pattern: str, number: int) -> str:
     """The same over a graph that holds one window's content."""
-    return _query(pattern, number, dataset="", window="")
+    result, condition, grouping = _AVERAGE
+    return _query(result, "", "", pattern, condition, grouping, number)
 
 
-def _query(pattern: str, number: int, *, dataset: str, window: str) -> str:
+def over_window(result: str, pattern: str, condition: str, grouping: str, number: int) -> str:
+    """A query of a window of the stream; ``number`` is a constant of its pattern and its condition."""
+    return _query(result, _DATASET, _WINDOW, pattern, condition, grouping, number)
+
+
+def _query(result: str, dataset: str, window: str, pattern: str, condition: str, grouping: str, number: int) -> str:
     wanted = pattern.format(property=number % _PROPERTIES)
     return (
-        f"PREFIX sosa: <{_SOSA}> SELECT ?s (AVG(?v) AS ?average) {dataset}"
-        f"WHERE {{ {window} {{ {wanted} FILTER(?v >= {number}) }} }} GROUP BY ?s"
-    )
+        f"PREFIX sosa: <{_SOSA}> SELECT {result} {dataset}"
+        f"WHERE {{ {window} {{ {wanted} FILTER({condition.format(number=number)}) }} }} {grouping}"
+    ).rstrip()
 
 
 def observation(subject: str, chance: random.Random) -> str:
