@@ -97,7 +97,7 @@ soak: install ## a steady load for MINUTES=60 (else 5): nothing is lost, memory 
 wheel-check: install ## the wheel in an environment of its own, away from here, answers queries
 	$(BIN)/pytest -m long tests/server/test_wheel.py
 
-bench: install ## the figures of the system beside the targets
+bench: install ## figures of this machine beside what they are compared with, and the targets; half an hour
 	$(BIN)/python -m tests.benchmarks
 
 conformance: install ## W3C's suites (SUITE=DIR says where they are)

@@ -9,34 +9,40 @@ import platform
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.benchmarks import cluster, ingest
 from tests.benchmarks.aarhus import NoData
-from tests.benchmarks.figures import Figure
+from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.latency import latency
-from tests.benchmarks.loops import replay
+from tests.benchmarks.loops import replay, windows
 from tests.benchmarks.one_shot import one_shot
-from tests.benchmarks.standing import registering, standing
+from tests.benchmarks.server import ROOT
+from tests.benchmarks.sliding import costs, rates
+from tests.benchmarks.standing import registering, shapes, standing
 from tests.benchmarks.windows import large_windows
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
     # As at Ctrl-C: what was started is stopped.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     options = _options()
+    quick, beside, plots = options.quick, options.beside, options.plots
     benchmarks: dict[str, tuple[str, Callable[[], list[Figure]]]] = {
-        "a": ("ingest to result", lambda: ingest.measure(options.data, quick=options.quick)),
-        "b": ("latency", lambda: latency.measure(quick=options.quick)),
-        "c": ("standing queries in real time", lambda: standing.measure(quick=options.quick)),
-        "d": ("a replay, against loops", lambda: replay.measure(quick=options.quick)),
-        "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=options.quick)),
-        "f": ("large windows", lambda: large_windows.measure(quick=options.quick, plot=options.plot)),
-        "g": ("a cluster", lambda: cluster.measure(quick=options.quick)),
-        "h": ("registering", lambda: registering.measure(quick=options.quick)),
+        "w": ("windows over HTTP, against loops", lambda: windows.measure(quick=quick, beside=beside)),
+        "s": ("a slide against a jump, live", lambda: rates.measure(quick=quick)),
+        "i": ("an instant against its window's range", lambda: costs.measure(quick=quick, plot=plots / "slide.svg")),
+        "m": ("many queries of many shapes", lambda: shapes.measure(quick=quick)),
+        "a": ("ingest to result", lambda: ingest.measure(options.data, quick=quick)),
+        "b": ("latency", lambda: latency.measure(quick=quick, beside=beside)),
+        "c": ("standing queries in real time", lambda: standing.measure(quick=quick)),
+        "d": ("a replay, against loops", lambda: replay.measure(quick=quick)),
+        "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=quick)),
+        "f": ("large windows", lambda: large_windows.measure(quick=quick, plot=plots / "large-windows.svg")),
+        "g": ("a cluster", lambda: cluster.measure(quick=quick)),
+        "h": ("registering", lambda: registering.measure(quick=quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:
@@ -44,22 +50,23 @@ def main() -> int:
         return 2
     load = os.getloadavg()[0]
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f}, Python {platform.python_version()}")
+    print("What the columns mean is told in docs/benchmarks.md.", flush=True)
     figures: list[Figure] = []
     failed = False
     for name in options.only or benchmarks:
         title, measure = benchmarks[name]
         began = time.monotonic()
-        print(f"({name}) {title} ...", file=sys.stderr, flush=True)
+        print(f"\n({name}) {title}", flush=True)
         try:
             measured = measure()
         except (NoData, RuntimeError) as error:
             failed = True
-            print(f"({name}) {title}: not measured: {error}", *getattr(error, "__notes__", ()), flush=True)
+            print(f"not measured: {error}", *getattr(error, "__notes__", ()), flush=True)
             continue
         figures += measured
-        for figure in measured:
-            print(figure.line(), flush=True)
-        print(f"({name}) took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        print(f"\n{table(measured)}\n\ntook {time.monotonic() - began:.0f} s", flush=True)
+    met = Counter(figure.verdict for figure in figures)
+    print(f"\nOf {met['met'] + met['not met']} targets, {met['met']} are met.")
     if options.json is not None:
         document = {
             "load": os.getloadavg(),
@@ -72,12 +79,22 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="a,b,c,d,e,f,g")
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), default=[], metavar="LETTERS", help="some of them: w,i for example"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller and shorter: for a look, not for a record")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="where aarhus/ is")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")
-    drawn = ROOT / "build" / "large-windows.svg"
-    parser.add_argument("--plot", type=Path, default=drawn, metavar="FILE", help="a picture of (f), in SVG")
+    parser.add_argument(
+        "--beside",
+        type=lambda text: Path(text).resolve(strict=True),
+        default=None,
+        metavar="DIR",
+        help="another checkout of the project: (w) and (b) measure its server in turn with this one's",
+    )
+    parser.add_argument(
+        "--plots", type=Path, default=ROOT / "build", metavar="DIR", help="where the pictures of (i) and (f) are put"
+    )
     return parser.parse_args()
 
 

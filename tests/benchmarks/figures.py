@@ -31,25 +31,38 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Which side of the target the figure is on; nothing to say where it has none."""
+        """Whether the target is met; nothing to say where it has none."""
         if self.target is None:
             return ""
-        ahead = self.compared >= self.target if self.at_least else self.compared <= self.target
-        return "ahead" if ahead else "behind"
+        met = self.compared >= self.target if self.at_least else self.compared <= self.target
+        return "met" if met else "not met"
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict}
 
-    def line(self) -> str:
-        measured = f"{shown(self.value)} {self.unit}"
-        if self.baseline is not None:
-            measured += f"  {shown(self.compared)} x {self.baseline_name} ({shown(self.baseline)})"
-        if self.target is None:
-            return f"({self.benchmark}) {self.name:<44} {measured}"
-        wanted = (
-            f"target {'>=' if self.at_least else '<='} {shown(self.target)}{' x' if self.baseline is not None else ''}"
+    def cells(self) -> tuple[str, ...]:
+        """What stands in a row of a table, under :data:`HEAD`."""
+        times = "" if self.baseline is None else " x"
+        target = "" if self.target is None else f"{'≥' if self.at_least else '≤'} {shown(self.target)}{times}"
+        beside, ratio = (
+            ("", "")
+            if self.baseline is None
+            else (f"{self.baseline_name}: {shown(self.baseline)}", f"{shown(self.compared)} x")
         )
-        return f"({self.benchmark}) {self.name:<44} {measured}  [{wanted}]  {self.verdict}"
+        return self.name, f"{shown(self.value)} {self.unit}".rstrip(), beside, ratio, target, self.verdict
+
+
+HEAD = ("what", "measured", "beside", "ratio", "target", "")
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """A table in Markdown, with a row for each figure, aligned for who reads it as text."""
+    rows = [HEAD, *(figure.cells() for figure in figures)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    head, *body = (
+        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows
+    )
+    return "\n".join([head, f"|{'|'.join('-' * (width + 2) for width in widths)}|", *body])
 
 
 def shown(number: float) -> str:

@@ -16,6 +16,9 @@ from typing import Any
 
 import httpx
 
+from protocol.time import Instant, format_instant
+
+ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120.0
 STOP_SECONDS = 60.0
 MESSAGES = "application/n-triples; messages=rdfm"
@@ -41,6 +44,10 @@ class Client:
     def post(self, stream: str, body: bytes, content_type: str = MESSAGES) -> None:
         """Append messages; returns once they are durable."""
         self._sent("POST", f"/streams/{stream}", content=body, headers={"Content-Type": content_type})
+
+    def advance(self, stream: str, watermark: Instant) -> None:
+        """Say that nothing up to ``watermark`` is still coming."""
+        self._sent("PUT", f"/streams/{stream}/watermark", content=format_instant(watermark).encode())
 
     def end(self, stream: str) -> None:
         self._sent("PUT", f"/streams/{stream}/watermark", content=b"end")
@@ -70,11 +77,16 @@ class Client:
 
 
 @contextlib.contextmanager
-def running_server() -> Iterator[Client]:
-    """``sparql-streams serve`` on a free port, ready to evaluate; ended, with all its processes, at the end."""
+def running_server(checkout: Path = ROOT) -> Iterator[Client]:
+    """``sparql-streams serve`` on a free port, ready to evaluate; ended, with all its processes, at the end.
+
+    It runs the sources of ``checkout``, which may be those of another commit, with this interpreter and what is
+    installed beside it.
+    """
     port = free_port()
     command = [str(Path(sys.executable).with_name("sparql-streams")), "serve", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
+    environment["PYTHONPATH"] = str(checkout)
     with tempfile.TemporaryDirectory(prefix="sparql-streams-bench-") as directory:
         log = Path(directory) / "server.log"
         with log.open("wb") as output:

@@ -24,43 +24,45 @@ GROUP BY ?sensor"""
 _SOSA = "http://www.w3.org/ns/sosa/"
 _SENSORS = 10
 _WARM_UP = 8
+_OF_EMPTY, _OF_OTHER = 2.5, 0.6
 _EMPTY_BATCH = Path(__file__).with_name("empty_batch.py")
 
 
-def measure(*, quick: bool) -> list[Figure]:
-    rounds, windows = (2, 10) if quick else (3, 22)
+def measure(*, quick: bool, beside: Path | None = None) -> list[Figure]:
+    """``beside``: another checkout of the project, whose servers are measured in turn with this one's."""
+    rounds, windows = (2, 10) if quick else (5, 22)
     latencies: list[float] = []
+    theirs: list[float] = []
     batches: list[float] = []
     waits: list[float] = []
     for _ in range(rounds):
         with running_server() as client:
             latencies += _latencies(client, windows)
+        if beside is not None:
+            with running_server(beside) as client:
+                theirs += _latencies(client, windows)
         triggered, due = _empty_batches(windows)
         batches += triggered
         waits += due
-    empty, middle = median_of(batches), median_of(latencies)
     details = {
         "latencies": latencies,
+        "latencies_beside": theirs,
         "empty_batches": batches,
         "due_to_driver_empty": waits,
         "windows": len(latencies),
     }
-    return [
-        Figure(
-            "b",
-            "closing POST to event, median",
-            middle,
-            "s",
-            middle / empty,
-            2.5,
-            False,
-            empty,
-            "empty micro-batch",
-            details,
-        ),
-        Figure("b", "closing POST to event, p99", percentile(latencies, 99), "s", percentile(latencies, 99)),
-        Figure("b", "due to driver, empty micro-batch, median", median_of(waits), "s", median_of(waits)),
-    ]
+    figures = []
+    for name, percent in (("median", 50), ("p99", 99)):
+        value, empty = percentile(latencies, percent), percentile(batches, percent)
+        title = f"closing POST to event, {name}"
+        target = _OF_EMPTY if percent == 50 else None
+        figures.append(
+            Figure("b", title, value, "s", value / empty, target, False, empty, "empty micro-batch", details)
+        )
+        if theirs:
+            other = percentile(theirs, percent)
+            figures.append(Figure("b", title, value, "s", value / other, _OF_OTHER, False, other, str(beside), details))
+    return [*figures, Figure("b", "due to driver, empty micro-batch, median", median_of(waits), "s", median_of(waits))]
 
 
 def _latencies(client: Client, windows: int) -> list[float]:
