@@ -19,6 +19,10 @@ from tests.benchmarks.server import Client
 _TIME = re.compile(rb'"evaluation":\{"time":"([^"]+)"')
 
 
+class FailedEvaluation(RuntimeError):
+    """A query has an error instead of an answer."""
+
+
 @dataclass(frozen=True)
 class Arrival:
     """An evaluation as it arrived at the client; ``at`` is in seconds of ``time.perf_counter``."""
@@ -50,6 +54,8 @@ class Listening:
         """Until ``reached``, which is asked when more has arrived; False when ``seconds`` have passed."""
         with self._changed:
             done = self._changed.wait_for(lambda: self._failure is not None or reached(self.arrivals), seconds)
+        if isinstance(self._failure, FailedEvaluation):
+            raise self._failure
         if self._failure is not None:
             raise RuntimeError(f"a result stream broke: {self._failure}") from self._failure
         return done
@@ -94,7 +100,7 @@ class Listening:
         arrived = []
         for event in events:
             if event.startswith(b"event: error"):
-                raise RuntimeError(f"{query}: {event.decode(errors='replace')}")
+                raise FailedEvaluation(f"{query}: {event.decode(errors='replace')}")
             if event.startswith(b"id: ") and b"\ndata: " in event:  # not a heartbeat or progress
                 arrived.append(Arrival(query, at, event.partition(b"\ndata: ")[2]))
         if arrived:

@@ -56,6 +56,8 @@ class Lags:
         third = len(self.instants) // 3
         if not third:
             return 0.0
+        if self.complete and _stays(self.instants):
+            return 1.0
         grown = max(0.0, median_of(self.instants[-third:]) - median_of(self.instants[:third]))
         passed = len(self.instants) - third
         return passed / (passed + grown)

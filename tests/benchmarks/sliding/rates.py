@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tests.benchmarks import live
 from tests.benchmarks.figures import Figure
+from tests.benchmarks.listening import FailedEvaluation
 from tests.benchmarks.server import MESSAGES, Client, running_server
 
 _RANGE = 60
@@ -116,8 +117,13 @@ def _keeps_up(client: Client, brackets: str, rate: int, seconds: int) -> bool:
             for second, number, body in source.seconds(range(begin, begin + seconds + 1))
         ]
         measured = range(-(-(begin + 2) // step) * step * 1000, (begin + seconds + 1) * 1000, step * 1000)
-        lags = live.lags(client, stream, ["slide"], parts, measured, content_type=MESSAGES, patience=_RANGE)
-        client.remove("slide")
+        try:
+            lags = live.lags(client, stream, ["slide"], parts, measured, content_type=MESSAGES, patience=_RANGE)
+        except FailedEvaluation as failed:
+            print(f"    {brackets}, {rate:,} elements/s: {failed}", flush=True)
+            return False
+        finally:
+            client.remove("slide")
     finally:
         client.delete_stream(stream)
     # Who tumbles has until the next time.
