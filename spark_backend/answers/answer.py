@@ -52,3 +52,7 @@ class Answer:
         if not self.matches:
             return self.solutions
         return [f"{solution}\n{match}" for solution, match in zip(self.solutions, self.matches, strict=True)]
+
+
+Answers = list[tuple[str, Answer]]
+"""Answers of queries: (key, answer)."""

@@ -32,8 +32,8 @@ PACKAGES = ("duckdb", "numpy", "pandas", "psutil", "pyarrow", "pyoxigraph", "sql
 LATE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"})
 """File systems on which a host's memory maps and open files may be behind what another host wrote (close-to-open)."""
 
-Task = Callable[[Iterator[Any]], Iterator[Any]]
-"""What ``mapInArrow`` runs."""
+Task = Callable[..., Iterator[Any]]
+"""What a worker of Spark's runs."""
 
 _LOOK, _ASK_AGAIN = 1.0, 10.0
 """Seconds until it is looked whether there are other hosts, and until those that were not fit are asked once more."""
@@ -118,11 +118,11 @@ def on_fit_hosts(requirements: HostRequirements, task: Task) -> Task:
     return partial(_on_fit_host, requirements, task)
 
 
-def _on_fit_host(requirements: HostRequirements, task: Task, batches: Iterator[Any]) -> Iterator[Any]:
+def _on_fit_host(requirements: HostRequirements, task: Task, *given: Any) -> Iterator[Any]:
     problem = requirements.problem()
     if problem is not None:
         raise Unavailable(problem)
-    yield from task(batches)
+    yield from task(*given)
 
 
 def _tell(requirements: HostRequirements, _: Iterable[int]) -> Iterator[str | None]:

@@ -1,7 +1,8 @@
 """The Structured Streaming query that drives every evaluation, and batch jobs for evaluations once more.
 
-source of due instants → evaluation in tasks → foreachBatch, from one checkpoint. It is started again
-when it fails; what it had planned is planned again, and answers that were out already are dropped.
+A source of due instants, whose tasks evaluate them and send the answers to the server (``Reception``), from one
+checkpoint; on a cluster Spark collects them (``foreachBatch``). It is started again when it fails; what it had planned
+is planned again, and answers that were out already are dropped.
 """
 
 from __future__ import annotations
@@ -10,24 +11,27 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from protocol.errors import Unavailable
 from protocol.time import Instant
-from spark_backend.answers.answer import Answer
+from spark_backend.answers.answer import Answer, Answers
 from spark_backend.budget import OWN_AT_ONCE, Budget, Lane
 from spark_backend.evaluation.step import Due
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.hosts import HostRequirements, Task, WorkerHosts, on_fit_hosts, write_cores
+from spark_backend.spark.reception import Reception
 from spark_backend.spark.settings import local_cores
+from spark_backend.spark.task import AnswerPart
 from spark_backend.spark.watchdog import Watchdog, Watched
 from spark_backend.spark_sql.deferred import SparkSql, complete, first_line
 
 log = logging.getLogger(__name__)
 
-Receive = Callable[[list[tuple[str, Answer]]], None]
+Receive = Callable[[Answers], None]
 """Gets the answers of a micro-batch, (key, answer), per query in order of their instants."""
 
 
@@ -101,6 +105,8 @@ class Pipeline:
         self._stopping = threading.Event()
         self._changing = threading.Lock()
         self._watchdog = Watchdog(self._processes, frozen_after)
+        # The hosts of a cluster do not know the server: Spark brings the answers from there.
+        self._reception = None if local_cores(master) is None else Reception(self._on_answers)
         self._state, self._detail = "starting", "Spark is starting"
 
     @property
@@ -117,6 +123,8 @@ class Pipeline:
     def start(self) -> None:
         """Start Spark behind the caller's back."""
         self._watchdog.start()
+        if self._reception is not None:
+            self._reception.start()
         self._thread = threading.Thread(target=self._run, name="spark-pipeline", daemon=True)
         self._thread.start()
 
@@ -127,6 +135,8 @@ class Pipeline:
         self._stop_spark()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=15)
+        if self._reception is not None:
+            self._reception.stop()
         self._layout.source_turns.unlink(missing_ok=True)
         self._state, self._detail = "stopped", "Spark was stopped"
 
@@ -199,12 +209,11 @@ class Pipeline:
 
     def _start_spark(self) -> None:
         from spark_backend.spark.session import start_session
-        from spark_backend.spark.source import EvaluationInstants
+        from spark_backend.spark.source import evaluation_instants
 
         session = start_session(master=self._master, directory=self._layout.spark)
         with self._changing:
             self._session = session
-        session.dataSource.register(EvaluationInstants)
         if local_cores(self._master) is None:
             requirements = self._requirements = HostRequirements.publish(self._layout)
             self._root = Path(requirements.root)
@@ -214,11 +223,16 @@ class Pipeline:
         else:
             write_cores(self._layout, session.sparkContext.defaultParallelism)
         self._spark_sql = _SparkSql(session, self._root, local_cores(self._master))
+        # Spark keeps workers of another environment apart: those of the common lane are never taken by the others.
+        environment = session.sparkContext.environment
+        environment[_LANE_VARIABLE] = Lane.COMMON.value
+        session.dataSource.register(evaluation_instants(self._layout.root, self._answer_part()))
+        environment[_LANE_VARIABLE] = Lane.OWN.value
 
     def _task(self, lane: Lane, budget: Budget) -> Task:
-        from spark_backend.spark.task import evaluation_task
+        from spark_backend.spark.task import evaluation, in_arrow
 
-        task = evaluation_task(self._root, self._sites, lane=lane, budget=budget)
+        task = partial(in_arrow, evaluation(self._root, self._sites, lane=lane, budget=budget))
         return task if self._requirements is None else on_fit_hosts(self._requirements, task)
 
     def _processes(self) -> Sequence[Watched]:
@@ -243,22 +257,29 @@ class Pipeline:
 
             stop_session(session)
 
+    def _answer_part(self) -> AnswerPart:
+        """What tasks of the streaming query do with what is due."""
+        from spark_backend.spark.task import collected, evaluation, sent
+
+        evaluate = evaluation(self._root, self._sites, lane=Lane.COMMON, budget=self._budget)
+        if self._reception is not None:
+            return partial(sent, self._reception.way, evaluate)
+        task = partial(collected, evaluate)
+        return task if self._requirements is None else on_fit_hosts(self._requirements, task)
+
     def _start_query(self) -> Any:
         from spark_backend.spark.source import INSTANTS_FORMAT
-        from spark_backend.spark.task import ANSWER_SCHEMA
 
-        due = self._session.readStream.format(INSTANTS_FORMAT).option("root", str(self._layout.root)).load()
-        task = self._task(Lane.COMMON, self._budget)
-        # Spark keeps workers of another environment apart: those of the common lane are never taken by the others.
-        environment = self._session.sparkContext.environment
-        environment[_LANE_VARIABLE] = Lane.COMMON.value
-        answers = due.mapInArrow(task, ANSWER_SCHEMA)
-        environment[_LANE_VARIABLE] = Lane.OWN.value
+        answers = self._session.readStream.format(INSTANTS_FORMAT).load().writeStream.queryName("evaluations")
+        if self._reception is None:
+            answers = answers.foreachBatch(self._on_batch)
+        else:
+            # What a batch was for is out when it ends. Where the next one begins may be written down meanwhile: a
+            # batch that is planned again although it was over tells nobody anything.
+            answers = answers.format("noop").option("asyncProgressTrackingEnabled", "true")
         return (
-            answers.writeStream.queryName("evaluations")
-            .foreachBatch(self._on_batch)
             # Elsewhere the file system of a path is the cluster's.
-            .option("checkpointLocation", self._layout.checkpoint.as_uri())
+            answers.option("checkpointLocation", self._layout.checkpoint.as_uri())
             .trigger(processingTime="0 seconds")
             .start()
         )
@@ -267,11 +288,14 @@ class Pipeline:
         from spark_backend.spark.task import read_answers
 
         try:
-            self._receive(read_answers(frame.toArrow()))
+            self._on_answers(read_answers(frame.toArrow()))
         except Exception as error:
             # Spark 4.3 searches what comes out of here with an expression that overflows its stack where the text is
             # long, as that of a failed job is; its thread ends then, and whoever waits for it waits for ever.
             raise RuntimeError(first_line(error)) from None
+
+    def _on_answers(self, answers: Answers) -> None:
+        self._receive(answers)
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
         if not self._stopping.is_set() and self._state != "running":
             self._state, self._detail = "running", "Spark is running"

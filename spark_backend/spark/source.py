@@ -9,6 +9,7 @@ function of the registry and the logs, so a batch planned again after a crash is
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -20,7 +21,8 @@ from protocol.time import Instant
 from spark_backend.budget import Lane
 from spark_backend.layout import Layout
 from spark_backend.spark.hosts import read_cores
-from spark_backend.spark.task import DUE_SCHEMA
+from spark_backend.spark.reception import Part
+from spark_backend.spark.task import ANSWER_SCHEMA, AnswerPart
 
 INSTANTS_FORMAT = "evaluation_instants"
 _FEWEST, _MOST = 64, 512
@@ -37,33 +39,43 @@ _WARM_UP = ""
 """Key of no query: the first batch of a process evaluates nothing, and leaves the workers warm."""
 
 
-class EvaluationInstants(DataSource):
-    """``spark.readStream.format("evaluation_instants").option("root", …)``, a data directory."""
+def evaluation_instants(root: Path, answer: AnswerPart) -> type[DataSource]:
+    """The source over a data directory, to be registered: ``spark.readStream.format("evaluation_instants")``.
 
-    @classmethod
-    def name(cls) -> str:
-        return INSTANTS_FORMAT
+    Its tasks ``answer`` what is due right where they read it: a second function in a task is another Python process
+    to ask, for every batch. What that gives is ANSWER_SCHEMA.
+    """
 
-    def schema(self) -> str:
-        return DUE_SCHEMA
+    # Options are texts; what a class refers to travels with it.
+    class EvaluationInstants(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return INSTANTS_FORMAT
 
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return EvaluationInstantsReader(self.options["root"])
+        def schema(self) -> str:
+            return ANSWER_SCHEMA
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+            return EvaluationInstantsReader(str(root), answer)
+
+    return EvaluationInstants
 
 
 class DuePartition(InputPartition):
     """Due evaluations of some of the queries: (key, prepared, instants)."""
 
-    def __init__(self, due: list[Due]) -> None:
+    def __init__(self, part: Part, due: list[Due]) -> None:
         super().__init__(None)
+        self.part = part
         self.due = due
 
 
 class EvaluationInstantsReader(DataSourceStreamReader):
     """Plans due evaluations from the registry and the logs."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, answer: AnswerPart) -> None:
         self._root = root
+        self._answer = answer
         self._clock: Any = None
         self._turns: Any = None
 
@@ -85,12 +97,15 @@ class EvaluationInstantsReader(DataSourceStreamReader):
         # Those of a cluster come and go. One batch may be split otherwise when it is planned again.
         cores = read_cores(Layout(Path(self._root)))
         if start.get(_WARM_UP) != end.get(_WARM_UP):
-            return [DuePartition([(_WARM_UP, "", [])]) for _ in range(cores)] + [DuePartition(due)]
-        return [DuePartition(part) for part in spread(due, cores)]
+            parts = [[(_WARM_UP, "", [])] for _ in range(cores)] + [due]
+        else:
+            parts = spread(due, cores)
+        batch = uuid.uuid4().hex
+        return [DuePartition(Part(batch, number, len(parts)), part) for number, part in enumerate(parts)]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+    def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, DuePartition)
-        yield from partition.due
+        yield from self._answer(partition.part, partition.due)
 
     def _evaluation_clock(self) -> Any:
         # Made where the reader lives, not where it was pickled.

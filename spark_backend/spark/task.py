@@ -1,18 +1,20 @@
-"""What Spark's tasks run: due evaluations in, answers out, Arrow both ways (``mapInArrow``)."""
+"""What Spark's tasks run: due evaluations in, answers out, by Arrow or straight to the server."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from protocol.windows.spec import CountWindow
-from spark_backend.answers.answer import Answer
+from spark_backend.answers.answer import Answer, Answers
 from spark_backend.budget import Budget, Lane
+from spark_backend.evaluation.step import Due
 from spark_backend.registry import PreparedQuery
 from spark_backend.site import BY_SIZE, Site, SiteChoice
+from spark_backend.spark.reception import Part, Way, send
 
 DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 """One row: a registered query, the file of its prepared form, the instants it is due at, ascending."""
@@ -41,38 +43,59 @@ _COLUMNS = [
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
-def evaluation_task(
-    root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: Budget
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for ``mapInArrow`` over DUE_SCHEMA, giving ANSWER_SCHEMA; ``sites`` says what it is to evaluate.
+Evaluate = Callable[[Sequence[Due]], Iterator[Answers]]
+"""What a task runs: the answers to what is due, some at a time."""
+
+AnswerPart = Callable[[Part, Sequence[Due]], Iterator[Any]]
+"""What a task of the streaming query does with a part of a batch, and what it gives Spark: record batches, or none."""
+
+
+def evaluation(root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: Budget) -> Evaluate:
+    """What evaluates in a task; ``sites`` says what it is to evaluate.
 
     In the common lane, what takes more than ``budget.common`` is deferred.
     """
     return partial(_evaluate, str(root), sites, lane, budget if lane is Lane.OWN else budget.common)
 
 
+def in_arrow(evaluate: Evaluate, batches: Iterator[Any]) -> Iterator[Any]:
+    """For ``mapInArrow``: record batches of DUE_SCHEMA in, of ANSWER_SCHEMA out."""
+    for batch in batches:
+        due = [(row["key"], row["prepared"], row["instants"]) for row in batch.to_pylist()]
+        yield from map(answer_batch, evaluate(due))
+
+
+def collected(evaluate: Evaluate, part: Part, due: Sequence[Due]) -> Iterator[Any]:
+    """For the source: the answers of a part, as record batches of ANSWER_SCHEMA that Spark collects."""
+    yield from map(answer_batch, evaluate(due))
+
+
+def sent(way: Way, evaluate: Evaluate, part: Part, due: Sequence[Due]) -> Iterator[Any]:
+    """For the source: the answers of a part go to the server by themselves, and Spark is given nothing."""
+    send(way, part, evaluate(due))
+    yield from ()
+
+
 _evaluators: dict[tuple[str, SiteChoice, Lane], Any] = {}
 """Per data directory: a worker that is used again finds its evaluator's connection and tables as it left them."""
 
 
-def _evaluate(root: str, sites: SiteChoice, lane: Lane, budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
+def _evaluate(root: str, sites: SiteChoice, lane: Lane, budget: Budget, due: Sequence[Due]) -> Iterator[Answers]:
     from spark_backend.evaluation.step import EvaluationError, evaluate
 
     evaluator = _evaluator(root, sites, lane, budget)
     with contextlib.suppress(EvaluationError):  # whatever keeps it from refreshing, each evaluation says
         evaluator.refresh()
-    for batch in batches:
-        pending: list[tuple[str, Answer]] = []
-        size = 0
-        due = [(row["key"], row["prepared"], row["instants"]) for row in batch.to_pylist()]
-        for key, answer in evaluate(evaluator, due, lane):
-            pending.append((key, answer))
-            size += answer.size
-            if size > _BATCH_BYTES:
-                yield _batch(pending)
-                pending, size = [], 0
-        if pending:
-            yield _batch(pending)
+    pending: Answers = []
+    size = 0
+    for key, answer in evaluate(evaluator, due, lane):
+        pending.append((key, answer))
+        size += answer.size
+        if size > _BATCH_BYTES:
+            yield pending
+            pending, size = [], 0
+    if pending:
+        yield pending
 
 
 def _evaluator(root: str, sites: SiteChoice, lane: Lane, budget: Budget) -> Any:
@@ -107,7 +130,7 @@ def has_translation(query: PreparedQuery) -> bool:
     return refusal(query.plan, query.windows) is None
 
 
-def read_answers(rows: Any) -> list[tuple[str, Answer]]:
+def read_answers(rows: Any) -> Answers:
     """The answers in an Arrow table of ANSWER_SCHEMA, (key, answer), by key and instant."""
     columns = (rows[name].to_pylist() for name in _COLUMNS)
     answers = [
@@ -117,7 +140,8 @@ def read_answers(rows: Any) -> list[tuple[str, Answer]]:
     return sorted(answers, key=lambda one: (one[0], one[1].instant))
 
 
-def _batch(answers: list[tuple[str, Answer]]) -> Any:
+def answer_batch(answers: Answers) -> Any:
+    """Answers as a record batch of ANSWER_SCHEMA."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays(

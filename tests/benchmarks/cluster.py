@@ -17,7 +17,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.site import Site
 from spark_backend.spark.session import start_session, stop_session
 from spark_backend.spark.source import EvaluationClock
-from spark_backend.spark.task import ANSWER_SCHEMA, _batch, read_answers
+from spark_backend.spark.task import ANSWER_SCHEMA, answer_batch, read_answers
 from tests.benchmarks.figures import Figure, median_of
 from tests.cluster.standalone import StandaloneCluster, server_on
 from tests.server.server_process import ServerProcess
@@ -212,6 +212,6 @@ def _answering(batches: Iterator[Any]) -> Iterator[Any]:
     solutions = [f'{{"k":{{"type":"uri","value":"http://example.org/k{n}"}}}}' for n in range(100)]
     for batch in batches:
         for number in batch["id"].to_pylist():
-            yield _batch(
+            yield answer_batch(
                 [(f"key{number}", Answer(at, solutions, [], None, Site.DUCKDB, 1000, 0.01)) for at in range(1000)]
             )

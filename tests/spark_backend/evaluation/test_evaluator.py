@@ -137,7 +137,8 @@ def test_the_task_gives_an_answer_row_for_each_due_instant(site: Site) -> None:
     due = pa.RecordBatch.from_pylist(
         [{"key": "one", "prepared": name, "instants": [10, 20]}, {"key": "two", "prepared": name, "instants": [10]}]
     )
-    batches = list(task.evaluation_task(site.layout.root, lane=Lane.COMMON, budget=Budget())(iter([due])))
+    evaluate = task.evaluation(site.layout.root, lane=Lane.COMMON, budget=Budget())
+    batches = list(task.in_arrow(evaluate, iter([due])))
     rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: (row["key"], row["instant"]))
     assert [(row["key"], row["instant"], len(row["solutions"].splitlines()), row["error"]) for row in rows] == [
         ("one", 10, 1, None),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from spark_backend.evaluation.step import Due
 from spark_backend.layout import Layout
 from spark_backend.spark.hosts import write_cores
+from spark_backend.spark.reception import Part
 from spark_backend.spark.source import DuePartition, EvaluationClock, EvaluationInstantsReader
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -234,7 +236,7 @@ def test_the_reader_gives_spark_every_due_evaluation_once(tmp_path: Path, steppe
     post(stepped, 1)
     post(stepped, 12)
     write_cores(Layout(tmp_path), 2)
-    reader: EvaluationInstantsReader = pickle.loads(pickle.dumps(EvaluationInstantsReader(str(tmp_path))))
+    reader: EvaluationInstantsReader = pickle.loads(pickle.dumps(EvaluationInstantsReader(str(tmp_path), given)))
     warmed = reader.latestOffset(reader.initialOffset(), None)
     assert [row for part in reader.partitions({}, warmed) for row in rows(reader, part) if row[2]] == []
     end = reader.latestOffset(warmed, None)
@@ -246,8 +248,30 @@ def test_the_reader_gives_spark_every_due_evaluation_once(tmp_path: Path, steppe
     assert list(reader.partitions(end, end)) == []
 
 
+def test_the_parts_of_a_batch_say_which_they_are_and_a_batch_planned_again_is_another(
+    tmp_path: Path, stepped: SteppedBackend
+) -> None:
+    for step in (2, 3):
+        stepped.register(f"q{step}", every(step))
+    post(stepped, 1)
+    post(stepped, 4)
+    write_cores(Layout(tmp_path), 2)
+    reader = EvaluationInstantsReader(str(tmp_path), given)
+    warmed = reader.latestOffset(reader.initialOffset(), None)
+    end = reader.latestOffset(warmed, None)
+    plans = [[part.part for part in reader.partitions(warmed, end) if isinstance(part, DuePartition)] for _ in range(2)]
+    assert [[(part.number, part.count) for part in plan] for plan in plans] == 2 * [[(0, 2), (1, 2)]]
+    assert [len({part.batch for part in plan}) for plan in plans] == [1, 1]
+    assert plans[0][0].batch != plans[1][0].batch
+
+
+def given(part: Part, due: Sequence[Due]) -> Iterator[Due]:
+    """Answers what is due with itself."""
+    yield from due
+
+
 def rows(reader: EvaluationInstantsReader, partition: object) -> list[tuple[str, str, list[int]]]:
-    """What a task reads of a partition, which travels to it pickled."""
+    """What a task does with a partition, which travels to it pickled."""
     travelled = pickle.loads(pickle.dumps(partition))
     assert isinstance(travelled, DuePartition)
     return [(name, prepared, list(due)) for name, prepared, due in reader.read(travelled)]

@@ -18,7 +18,7 @@ from spark_backend.budget import Budget
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.site import Site, SiteChoice
-from spark_backend.spark.task import _batch, read_answers
+from spark_backend.spark.task import answer_batch, read_answers
 from spark_backend.spark_sql.deferred import complete
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -194,7 +194,7 @@ def test_an_answer_passes_from_the_task_to_the_driver_whole() -> None:
         ("a", Answer(10, [], [], None, Site.SPARK, 10**10, 0.0, "file")),
         ("b", Answer(7, [], [], "it failed")),
     ]
-    passed = read_answers(_batch(answers))
+    passed = read_answers(answer_batch(answers))
     assert passed == answers
     told = [(one.site, one.read, one.seconds, one.deferred) for _, one in passed]
     assert told == [(one.site, one.read, one.seconds, one.deferred) for _, one in answers]
