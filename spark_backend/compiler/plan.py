@@ -21,6 +21,7 @@ from protocol.windows.spec import FactsWindow
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.algebra.matches import with_matches
+from spark_backend.compiler.algebra.narrowing import operands
 from spark_backend.compiler.algebra.new_matches import of_new_matches
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.algebra.timestamps import with_timestamps
@@ -35,6 +36,7 @@ from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeF
 from spark_backend.compiler.sql.expressions.order import direction, sort_key
 from spark_backend.compiler.sql.patterns.patterns import compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
+from spark_backend.compiler.sql.sources import Source
 from spark_backend.compiler.statistics import Statistics
 
 
@@ -51,7 +53,8 @@ class Plan:
     ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
     when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
     triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables of their own,
-    made anew when those change. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
+    made anew when those change. ``sources``: what triple patterns and static joins are matched in, and which of them
+    narrow which. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
     DSTREAM, what solutions are matches of. ``new_matches``: an answer has the new matches of the query's event pattern
     alone, so that it is what ISTREAM gives. ``passes``: the names of those that changed the query (``passes``).
     ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``). ``algebra``,
@@ -73,6 +76,7 @@ class Plan:
     ordered: bool = True
     timed: bool = False
     static_joins: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
     matches: int = 0
     new_matches: bool = False
     passes: tuple[str, ...] = ()
@@ -82,7 +86,7 @@ class Plan:
     @property
     def shape(self) -> tuple[object, ...]:
         """What the plans of queries that can be evaluated together have in common."""
-        return self.sql, self.static_joins, self.variables, self.sums, self.ordered
+        return self.sql, self.static_joins, self.sources, self.variables, self.sums, self.ordered
 
     def to_json(self) -> str:
         return json.dumps(
@@ -102,6 +106,7 @@ class Plan:
                 "ordered": self.ordered,
                 "timed": self.timed,
                 "static_joins": self.static_joins,
+                "sources": [source.to_json() for source in self.sources],
                 "matches": self.matches,
                 "new_matches": self.new_matches,
                 "passes": self.passes,
@@ -129,6 +134,7 @@ class Plan:
             ordered=document["ordered"],
             timed=document["timed"],
             static_joins=tuple(document["static_joins"]),
+            sources=tuple(map(Source.from_json, document["sources"])),
             matches=document["matches"],
             new_matches=document["new_matches"],
             passes=tuple(document["passes"]),
@@ -205,6 +211,7 @@ def _compile(
         ordered=statement.ordered,
         timed=statement.timed,
         static_joins=statement.static_joins,
+        sources=statement.sources,
         matches=matches,
         new_matches=followers is not None,
         passes=statement.passes,
@@ -244,6 +251,7 @@ class _Statement:
     timed: bool
     statics: tuple[tuple[StaticPattern, bool], ...]
     static_joins: tuple[str, ...]
+    sources: tuple[Source, ...]
     passes: tuple[str, ...]
     algebra: a.Query
 
@@ -257,7 +265,7 @@ _KEPT = 512
 
 def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> _Statement:
     query, changed = apply_passes(query, knowledge, passes)
-    dataset, base = knowledge.dataset, knowledge.base
+    dataset, base = replace(knowledge.dataset, operands=operands(query.pattern)), knowledge.base
     names = Names(faceted_variables(query))
     prelude = Prelude(base)
     sums = partial_sums(query)
@@ -290,9 +298,8 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     places = tuple((columns.index(column), average) for column, average in parts.items())
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     functions = tuple(prelude.functions.values())
-    return _Statement(
-        sql, functions, places, ordered, dataset.timed, statics, tuple(dataset.static_joins), changed, query
-    )
+    static_joins, sources = tuple(dataset.static_joins), dataset.sources
+    return _Statement(sql, functions, places, ordered, dataset.timed, statics, static_joins, sources, changed, query)
 
 
 def _refuse_depth(sql: str) -> None:

@@ -34,10 +34,11 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.database import connect, is_worn
+from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.previous_instants import PreviousInstants
-from spark_backend.evaluation.statement import statement
+from spark_backend.evaluation.statement import members_select, statement
 from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
@@ -250,26 +251,34 @@ class Evaluator:
         began = time.perf_counter()
         query, tables = members[0][1], self._tables
         static_joins, windows = self._shared_tables(query, instants)
-        sql = statement(
-            query.plan,
-            [member.plan.parameters for _, member in members],
-            instants=tables.instants(instants),
-            windows=windows,
-            new=[tables.new_occurrences(windows[0])] if query.plan.new_matches else (),
-            members_table=tables.members,
-            static_joins=static_joins,
-            alone=len(members) == len(instants) == 1,
-        )
-        rows = finish_sums(query.plan, self._connection.execute(sql).fetchall())
+        parameters = [member.plan.parameters for _, member in members]
+        read = ReadTables(tables.instants(instants), windows, static_joins)
+        if len(members) > 1:
+            tables.members(members_select(parameters))  # which is kept: made before what is given up
+        with narrowed(self._connection, query.plan, parameters, read, tables.rows, len(instants)) as left:
+            sql = statement(
+                query.plan,
+                parameters,
+                instants=read.instants,
+                windows=windows,
+                new=[tables.new_occurrences(windows[0])] if query.plan.new_matches else (),
+                members_table=tables.members,
+                static_joins=static_joins,
+                sources=None if left is None else left.tables,
+                order=None if left is None else left.order,
+                alone=len(members) == len(instants) == 1,
+            )
+            found = self._connection.execute(sql).fetchall()
+        rows = finish_sums(query.plan, found)
         answers = answers_of_rows([member.plan for _, member in members], instants, rows)
-        read = {instant: self._read(query.windows, windows, instant) for instant in instants}
+        read_triples = {instant: self._read(query.windows, windows, instant) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [
             (
                 key,
                 replace(
                     answer,
-                    read=read[answer.instant],
+                    read=read_triples[answer.instant],
                     seconds=share,
                     quiet=self._is_quiet(member, windows, answer.instant),
                 ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from protocol.terms import facets
 from spark_backend.compiler.plan import Plan
@@ -23,6 +24,8 @@ def statement(
     members_table: Callable[[str], str],
     new: Sequence[str] = (),
     static_joins: Sequence[str] | None = None,
+    sources: Sequence[str] | None = None,
+    order: Callable[[Sequence[int]], Sequence[int]] | None = None,
     alone: bool = False,
 ) -> str:
     """The SQL for these queries, over tables of the instants and of the windows' contents; ``new``: of what is new in
@@ -30,11 +33,12 @@ def statement(
 
     ``members_table`` makes (or knows) a table of a SELECT. What is the same for all of the queries is written as
     the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
-    tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``alone``: there is one query and
+    tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``sources`` are tables of what there
+    is to look at of the plan's; without, it is all there is. ``alone``: there is one query and
     one instant.
     """
-    differing = [number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1]
-    table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(_members(members, differing))
+    differing = _differing(members)
+    table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(members_select(members))
     varying = {f"c{number}" for number in differing} | {f"c{number}_n" for number in differing}
 
     def filled(found: re.Match[str]) -> str:
@@ -46,6 +50,9 @@ def statement(
         if name is not None and name.startswith("joined_"):
             number = int(name.removeprefix("joined_"))
             return f"({plan.static_joins[number]})" if static_joins is None else static_joins[number]
+        if name is not None and name.startswith("source_"):
+            number = int(name.removeprefix("source_"))
+            return sources[number] if sources is not None else re.sub(places, filled, plan.sources[number].table)
         if name is not None and name.startswith("new_"):
             return new[int(name.removeprefix("new_"))]
         if name is not None:
@@ -55,10 +62,37 @@ def statement(
         term = members[0][int(column[1:].removesuffix("_n"))]
         return number_sql(facets(term)[1]) if column.endswith("_n") else quote(term)
 
-    # In one pass: what is filled in is not searched again.
-    tables = r"instants|members|window_\d+|new_\d+|joined_\d+"
+    # In one pass: what is filled in is not searched again, but for the tables of a source.
+    tables = r"instants|members|window_\d+|new_\d+|joined_\d+|source_\d+"
     places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>{tables}))_{plan.mark}\b"
-    return re.sub(places, filled, _for_some(plan, alone=alone))
+    text = _for_some(plan, alone=alone)
+    return re.sub(places, filled, text if order is None else _in_order(text, plan.mark, order))
+
+
+@lru_cache(maxsize=512)
+def joins_sources_alone(sql: str, mark: str) -> bool:
+    """Whether each FROM of a plan's SQL is one table, or sources, which ``statement`` writes in a given order."""
+    rest = re.sub(rf"{_lists_of_sources(mark)}(?:, (?:members|instants)_{mark} \w+)*", "", sql)
+    return f"_{mark}" in sql and re.search(rf"source_\d+_{mark}|\) \w+, |\w+_{mark} \w+, ", rest) is None
+
+
+def _in_order(sql: str, mark: str, order: Callable[[Sequence[int]], Sequence[int]]) -> str:
+    """The SQL, the sources of each FROM in their order."""
+
+    def ordered(found: re.Match[str]) -> str:
+        tables = found[0].removeprefix("FROM ").split(", ")
+        numbers = [int(table.split("_")[1]) for table in tables]
+        places = {number: place for place, number in enumerate(order(list(dict.fromkeys(numbers))))}
+        return "FROM " + ", ".join(
+            table for _, table in sorted(zip(map(places.__getitem__, numbers), tables, strict=True))
+        )
+
+    return re.sub(_lists_of_sources(mark), ordered, sql)
+
+
+def _lists_of_sources(mark: str) -> str:
+    source = rf"source_\d+_{mark} \w+"
+    return rf"FROM {source}(?:, {source})*(?=(?:, (?:members|instants)_{mark} \w+)*(?![,\w]))"
 
 
 def _for_some(plan: Plan, *, alone: bool) -> str:
@@ -66,7 +100,14 @@ def _for_some(plan: Plan, *, alone: bool) -> str:
     return re.sub(rf"/\*alone_{plan.mark}(.*?)alone_{plan.mark}\*/", r"\1" if alone else "", plan.sql, flags=re.DOTALL)
 
 
-def _members(members: Sequence[ParameterTerms], differing: Sequence[int]) -> str:
+def _differing(members: Sequence[ParameterTerms]) -> list[int]:
+    """The parameters that are not the same for all of the queries."""
+    return [number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1]
+
+
+def members_select(members: Sequence[ParameterTerms]) -> str:
+    """The SELECT of the members' table."""
+    differing = _differing(members)
     names = ["member", *(name for number in differing for name in (f"c{number}", f"c{number}_n"))]
     rows = []
     for member, terms in enumerate(members):

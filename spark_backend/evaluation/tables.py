@@ -61,6 +61,7 @@ class EvaluationTables:
         self._static_files: dict[str, str] = {}
         self._static_rows: dict[str, int] = {}
         self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
+        self._joined_rows: dict[str, int] = {}
         self._occurrences: OrderedDict[str, Occurrences] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
         self._facts: OrderedDict[tuple[str, str, tuple[Instant, ...]], str] = OrderedDict()
@@ -93,6 +94,7 @@ class EvaluationTables:
             kept.clear()
         self._static_files.clear()
         self._static_rows.clear()
+        self._joined_rows.clear()
         self._occurrences.clear()
         self._sizes.clear()
         self._changes.clear()
@@ -281,6 +283,10 @@ class EvaluationTables:
         while len(self._occurrences) > _KEPT_OCCURRENCES:
             self._occurrences.popitem(last=False)[1].drop()
 
+    def rows(self, name: str) -> int:
+        """How many rows a table of static triples has, or of what joins them."""
+        return self._static_rows[name] if name in self._static_rows else self._joined_rows[name]
+
     def size(self, name: str, instant: Instant) -> int:
         """How many triples a window's table has at an instant."""
         return self._sizes[name].get(instant, 0)
@@ -348,9 +354,11 @@ class EvaluationTables:
             self._static_joins.move_to_end((select, read))
             return known
         for old in [key for key in self._static_joins if key[0] == select]:
-            self._connection.execute(f"DROP TABLE {self._static_joins.pop(old)}")
+            outdated = self._static_joins.pop(old)
+            self._connection.execute(f"DROP TABLE {outdated}")
+            del self._joined_rows[outdated]
         name = self._fresh("joined")
-        self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
+        ((self._joined_rows[name],),) = self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}").fetchall()
         self._static_joins[select, read] = name
         self._drop_oldest(self._static_joins, _KEPT_STATIC_JOINS)
         return name
@@ -364,6 +372,7 @@ class EvaluationTables:
             _, name = kept.popitem(last=False)
             self._sizes.pop(name, None)
             self._changes.pop(name, None)
+            self._joined_rows.pop(name, None)
             if name in self._views:
                 self._views.remove(name)
                 self._connection.execute(f"DROP VIEW {name}")

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from protocol.language.algebra import Constant, Parameter, TriplePattern, Variable
+from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
+from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.sql.relation import quote
+from spark_backend.compiler.sql.sources import Source, SourcePart
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,10 @@ class QueryDataset:
     """Where event patterns are matched by what is new: which of their occurrences are later than which."""
     at_all_instants: bool = False
     """Whether what is compiled is the same at all of them: one stands for them."""
+    operands: Mapping[Leaf, Operand] = field(default_factory=dict)
+    """The leaves that may be narrowed by others."""
+    matched: dict[Operand, Source] = field(default_factory=dict)
+    """What those of them are matched in that have been compiled."""
 
     @property
     def instants(self) -> str:
@@ -108,10 +114,34 @@ class QueryDataset:
         """The same dataset, for what reads the store alone: at one instant that stands for all."""
         return replace(self, at_all_instants=True)
 
-    def static_join(self, sql: str) -> str:
-        """Placeholder for the table of what a SELECT over static tables gives."""
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What leaves are matched in, by the numbers of their placeholders."""
+        numbers = {operand: number for number, operand in enumerate(self.matched)}
+        return tuple(
+            replace(source, narrowed_by=tuple(sorted(numbers[one] for one in operand.narrowed_by if one in numbers)))
+            for operand, source in self.matched.items()
+        )
+
+    def static_join(self, leaf: Static, sql: str, columns: Mapping[Variable, str]) -> str:
+        """Placeholder for the table of what a SELECT over static tables gives, ``columns`` those of variables."""
         self.static_joins.setdefault(sql)
-        return f"joined_{list(self.static_joins).index(sql)}_{self.mark}"
+        table = f"joined_{list(self.static_joins).index(sql)}_{self.mark}"
+        return self._narrowable(leaf, table, (SourcePart(table),), columns)
+
+    def _narrowable(self, leaf: Leaf, table: str, parts: Sequence[SourcePart], columns: Mapping[Variable, str]) -> str:
+        """Placeholder for a table of which other leaves may leave some rows only; the table where none does."""
+        operand = self.operands.get(leaf)
+        if operand is None or not parts or self.at_all_instants:
+            return table
+        if operand not in self.matched:
+            joined = tuple(
+                (column, f"{variable.name} {operand.columns[variable][1]}")
+                for variable, column in columns.items()
+                if variable in operand.columns
+            )
+            self.matched[operand] = Source(table, tuple(parts), joined)
+        return f"source_{list(self.matched).index(operand)}_{self.mark}"
 
     @property
     def members(self) -> str:
@@ -157,7 +187,8 @@ class QueryDataset:
         if static is not None and not windows:
             # What is static is there at every instant: it needs no column saying so.
             keys = {} if graph.column is None else {graph.column: f"{alias}.g"}
-            return TripleSource(f"{static} {alias}", (), keys)
+            table = self._narrowable(triple, static, [SourcePart(static)], _places(triple))
+            return TripleSource(f"{table} {alias}", (), keys)
         keys = {"instant": f"{alias}.instant"}
         timed = triple.time is not None and bool(windows)
         self.timed |= timed and not all(self.query.windows[index].occurrences for index in windows)
@@ -165,9 +196,9 @@ class QueryDataset:
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
-            return TripleSource(
-                f"{self.window_table(windows[0])} {alias}", constant_conditions(triple, f"{alias}."), keys, time
-            )
+            part = self._window_part(windows[0], triple, "")
+            table = self._narrowable(triple, part.table, [part], _places(triple))
+            return TripleSource(f"{table} {alias}", constant_conditions(triple, f"{alias}."), keys, time)
         if graph.column is not None:
             keys[graph.column] = f"{alias}.g"
         selects = [self._window_select(index, triple, graph) for index in windows]
@@ -187,7 +218,32 @@ class QueryDataset:
                 f"({every} FROM ({' UNION ALL '.join(selects)}) x GROUP BY {by}) {alias}", (), keys, time
             )
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
-        return TripleSource(f"({' UNION '.join(selects)}) {alias}", (), keys)
+        table = self._narrowable(
+            triple, f"({' UNION '.join(selects)})", self._parts(triple, graph, windows, static), _places(triple)
+        )
+        return TripleSource(f"{table} {alias}", (), keys)
+
+    def _parts(
+        self, triple: TriplePattern, graph: ActiveGraph, windows: Sequence[int], static: str | None
+    ) -> list[SourcePart]:
+        """What several windows hold, or windows and the store, of which each triple is there once."""
+        columns = "x.s, x.p, x.o, x.k, x.n"
+        parts = []
+        for index in windows:
+            key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].name}>')} AS g"
+            parts.append(self._window_part(index, triple, f"SELECT x.instant{key}, {columns} FROM"))
+        if static is not None:
+            key = "" if graph.column is None else ", x.g"
+            parts.append(SourcePart(static, f"SELECT i.instant{key}, {columns} FROM {self.instants} i,"))
+        return parts
+
+    def _window_part(self, index: int, triple: TriplePattern, select: str) -> SourcePart:
+        given = tuple(
+            (column, part.number)
+            for column, part in (("s", triple.subject), ("o", triple.object))
+            if isinstance(part, Parameter)
+        )
+        return SourcePart(self.window_table(index), select, constant_conditions(triple, "x."), given, streamed=True)
 
     def has_graph(self, iri: str) -> str:
         """A condition: whether the dataset has this named graph, be it empty. "TRUE" where it surely has."""
@@ -276,6 +332,12 @@ class QueryDataset:
     def _use(self, pattern: StaticPattern) -> str | None:
         self.statics[pattern] = None
         return pattern.table if self.present(pattern) else None
+
+
+def _places(triple: TriplePattern) -> dict[Variable, str]:
+    """The columns of a triple pattern's variables."""
+    parts = (("o", triple.object), ("p", triple.predicate), ("s", triple.subject))
+    return {part: column for column, part in parts if isinstance(part, Variable)}
 
 
 def _constant(part: Variable | Constant | Parameter) -> str | None:

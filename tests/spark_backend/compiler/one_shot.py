@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from spark_backend.answers.solutions import instantiate
 from spark_backend.answers.sums import finish_sums
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
@@ -159,16 +161,25 @@ def evaluated(
 def _rows(
     plan: Plan, members: Sequence[tuple[str, ...]], instants: str, windows: Sequence[str], *, alone: bool = False
 ) -> dict[tuple[int, int], list[Row]]:
-    sql = statement(
-        plan,
-        members,
-        instants=instants,
-        windows=windows,
-        members_table=lambda sql: f"({sql})",
-        alone=alone,
-    )
+    joins = [f"({select})" for select in plan.static_joins]
+    # Alone, what narrows what is looked at first, as if all of it were large; beside another, all of it is joined.
+    worth = 0 if len(members) == 1 else math.inf
+    tables = ReadTables(instants, windows, joins)
+    with narrowed(connection(), plan, members, tables, lambda _: 1000, worth=worth) as left:
+        sql = statement(
+            plan,
+            members,
+            instants=instants,
+            windows=windows,
+            members_table=lambda sql: f"({sql})",
+            static_joins=joins,
+            sources=None if left is None else left.tables,
+            order=None if left is None else left.order,
+            alone=alone,
+        )
+        rows = connection().execute(sql).fetchall()
     found: dict[tuple[int, int], list[Row]] = {}
-    for instant, member, *row in finish_sums(plan, connection().execute(sql).fetchall()):
+    for instant, member, *row in finish_sums(plan, rows):
         found.setdefault((instant, member), []).append(tuple(row))
     return found
 

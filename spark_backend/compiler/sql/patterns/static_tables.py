@@ -41,5 +41,7 @@ def _table(context: Context, pattern: a.Static, scope: PatternScope) -> Relation
         found = found.within(names.fresh("q"))
     listed = names.all_columns(found.variables)
     columns = {name: found.columns[name] for name in listed} or {"there": "TRUE"}
-    table, alias = context.dataset.static_join(replace(found, columns=columns).sql), names.fresh("j")
+    bound = {variable: names.column(variable) for variable in found.variables if variable in found.certain}
+    table = context.dataset.static_join(pattern, replace(found, columns=columns).sql, bound)
+    alias = names.fresh("j")
     return Relation({name: f"{alias}.{name}" for name in listed}, (f"{table} {alias}",), found.variables, found.certain)

@@ -1,0 +1,120 @@
+"""Which triple patterns of a query narrow which: what one matches, the other need not match otherwise.
+
+Of the triples that a pattern matches, those count that agree with a match of each pattern it is joined with. So fewer
+can be looked at, and no solution is another: where ``?o :by :X`` has three matches, ``?o a ?type`` is asked of these.
+It is no matter of instants, as what agrees at none of them agrees at no one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from protocol.language import algebra as a
+from spark_backend.compiler.algebra.marks import certainly_bound
+
+Leaf = a.TriplePattern | a.Static
+Column = tuple[a.Variable, int]
+"""A variable, and the sub-select that hides it from the outside: 0 where none does."""
+
+
+@dataclass(eq=False)
+class Operand:
+    """A leaf of the query, its columns that are surely bound, and the other leaves that narrow it."""
+
+    leaf: Leaf
+    columns: dict[a.Variable, Column]
+    narrowed_by: set[Operand] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Of a pattern: leaves that each solution has a match of, and those that what it is joined with may narrow."""
+
+    required: tuple[Operand, ...] = ()
+    narrowable: tuple[Operand, ...] = ()
+
+
+def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
+    """The triple patterns, and the static patterns that are tables of their own, by what they are.
+
+    What is there several times is left out, as one table stands for all of its places.
+    """
+    walk = _Walk()
+    walk.pattern(pattern)
+    times = Counter(node for node in a.nodes(pattern) if isinstance(node, a.TriplePattern | a.Static))
+    return {operand.leaf: operand for operand in walk.found if times[operand.leaf] == 1}
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.found: list[Operand] = []
+        self._selects = 0
+
+    def pattern(self, pattern: a.Pattern) -> _Found:
+        match pattern:
+            case a.BGP(triples):
+                # Where its time is asked, a triple is not alone what it is.
+                return self._leaves([(one, frozenset(one.variables)) for one in triples if one.time is None])
+            case a.Static(inner):
+                return self._leaves([(pattern, certainly_bound(inner))])
+            case a.Join(left, right):
+                one, other = self.pattern(left), self.pattern(right)
+                _narrow(other.narrowable, one.required)
+                _narrow(one.narrowable, other.required)
+                return _Found(one.required + other.required, one.narrowable + other.narrowable)
+            case a.Union(left, right):
+                one, other = self.pattern(left), self.pattern(right)
+                return _Found((), one.narrowable + other.narrowable)
+            case a.LeftJoin(left, right):
+                asked = [right, *(exists for _, exists in pattern.asked)]
+                return self._asked_of(self.pattern(left), asked)
+            case a.Minus(left, right):
+                return self._asked_of(self.pattern(left), [right])
+            case a.MarkJoin(inner, _, exists):
+                return self._asked_of(self.pattern(inner), [exists])
+            case a.PathJoin(inner) | a.Filter(inner) | a.Extend(inner) | a.Graph(_, inner) | a.OrderBy(inner):
+                return self.pattern(inner)
+            case a.Project(inner, variables):
+                return self._hide(inner, frozenset(variables))
+            case a.Distinct(inner, latest) if not latest:
+                return self.pattern(inner)
+            case a.Values() | a.Closure() | a.Service():
+                return _Found()
+        self.pattern(pattern.pattern)  # groups, cuts and draws are of all solutions
+        return _Found()
+
+    def _leaves(self, leaves: Iterable[tuple[Leaf, frozenset[a.Variable]]]) -> _Found:
+        made = tuple(Operand(leaf, {one: (one, 0) for one in variables}) for leaf, variables in leaves)
+        self.found += made
+        _narrow(made, made)
+        return _Found(made, made)
+
+    def _asked_of(self, left: _Found, asked: Iterable[a.Pattern]) -> _Found:
+        """What is asked of each solution of the left side, and is not narrowed by what that side is joined with.
+
+        A solution of the right side that no solution of the left is compatible with changes nothing.
+        """
+        for pattern in asked:
+            _narrow(self.pattern(pattern).narrowable, left.required)
+        return left
+
+    def _hide(self, pattern: a.Pattern, shown: frozenset[a.Variable]) -> _Found:
+        before = len(self.found)
+        inner = self.pattern(pattern)
+        self._selects += 1
+        for operand in self.found[before:]:
+            for variable, (_, hidden) in operand.columns.items():
+                if not hidden and variable not in shown:
+                    operand.columns[variable] = variable, self._selects
+        return inner
+
+
+def _narrow(operands: Iterable[Operand], by: Iterable[Operand]) -> None:
+    by = tuple(by)
+    for operand in operands:
+        columns = set(operand.columns.values())
+        operand.narrowed_by.update(
+            one for one in by if one is not operand and columns.intersection(one.columns.values())
+        )

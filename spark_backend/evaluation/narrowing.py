@@ -1,0 +1,205 @@
+"""What a statement reads, narrowed to what may be part of a solution, before the statement is planned.
+
+Large tables of static triples beside small windows: DuckDB guesses in which order to join them, and where it guesses
+wrong they are joined with each other, many to many, before anything narrows them. So the smallest is looked at first,
+of the next one what agrees with it, and so on: semi-joins, from the small side into the large (Yannakakis, 1981). What
+is left is small, in tables whose sizes are known, and static triples go with every instant only then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import duckdb
+
+from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.sql.relation import quote
+from spark_backend.compiler.sql.sources import SourcePart
+from spark_backend.evaluation.statement import joins_sources_alone
+
+WORTH = 2000
+"""So many rows of the store in one source are looked for, if there are as many in another, or if they are to be united
+with what a window holds: fewer are joined sooner than looked for.
+"""
+AGAIN = 500
+"""So many rows are narrowed once more, by what was narrowed after them."""
+
+
+@dataclass(frozen=True)
+class ReadTables:
+    """The tables that a plan's statement reads: those of instants, windows and static joins, by their names."""
+
+    instants: str
+    windows: Sequence[str]
+    static_joins: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """What is left of each of a plan's sources: the names of tables, and in which order to join some of them."""
+
+    tables: Sequence[str]
+    order: Callable[[Sequence[int]], Sequence[int]]
+
+
+@contextmanager
+def narrowed(
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    members: Sequence[tuple[str, ...]],
+    tables: ReadTables,
+    rows: Callable[[str], int],
+    instants: int = 1,
+    worth: float | None = None,
+) -> Iterator[Narrowed | None]:
+    """Tables of what is left of the plan's sources, as long as the context lasts; None where it is not worth it.
+
+    ``members`` are the parameters of the queries that are evaluated, ``rows`` tells how many a table of static triples
+    has; ``worth`` of them in one source are looked for, WORTH if it is not said.
+    """
+    narrowing = _Narrowing(connection, plan, members, tables, rows, instants)
+    if not narrowing.has_much(WORTH if worth is None else worth):
+        yield None
+        return
+    # Tables that are given up are never written.
+    connection.execute("BEGIN")
+    try:
+        # DuckDB's own search for an order takes longer than all else, and has less to go by.
+        off = "join_order" if joins_sources_alone(plan.sql, plan.mark) else ""
+        found = narrowing.narrow()
+        connection.execute(f"SET disabled_optimizers = '{off}'")
+        yield found
+    finally:
+        connection.execute("ROLLBACK")
+        connection.execute("RESET disabled_optimizers")
+
+
+class _Narrowing:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        plan: Plan,
+        members: Sequence[tuple[str, ...]],
+        tables: ReadTables,
+        rows: Callable[[str], int],
+        instants: int,
+    ) -> None:
+        self._connection = connection
+        self._sources = plan.sources
+        self._mark = plan.mark
+        self._members = members
+        self._read = tables
+        self._rows_of = rows
+        self._instants = instants
+        self._tables: dict[int, str] = {}
+        self._rows: dict[int, int] = {}
+        self._made = 0
+
+    def has_much(self, rows: float) -> bool:
+        """Whether sources have so much of the store that it is worth it, and something may narrow them."""
+        large = [
+            len(source.parts) > 1
+            for source in self._sources
+            if source.narrowed_by and sum(self._weight(part) for part in source.parts if not part.streamed) >= rows
+        ]
+        return any(large) or len(large) > 1
+
+    def narrow(self) -> Narrowed:
+        """Make the tables, of the smallest sources first; what is large still is narrowed by those behind it, too."""
+        sizes = self._sizes()
+        order = self._connected({number: sum(parts) for number, parts in sizes.items()})
+        for number in order:
+            self._make(number, sizes[number])
+        for place, number in reversed(list(enumerate(order))):
+            later = [one for one in order[place + 1 :] if self._rows[one] < self._rows[number]]
+            if self._rows[number] >= AGAIN and (conditions := self._conditions(number, later)):
+                self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
+        tables = [self._tables[number] for number in sorted(order)]
+        return Narrowed(tables, lambda some: self._connected({number: self._rows[number] for number in some}))
+
+    def _connected(self, sizes: Mapping[int, int]) -> list[int]:
+        """The sources, each the smallest of those that one before it narrows."""
+        left = dict(sizes)
+        order: list[int] = []
+        near: set[int] = set()
+        while left:
+            number = min(near & left.keys() or left, key=lambda one: (left[one], one))
+            del left[number]
+            order.append(number)
+            near.update(one for one in left if number in self._sources[one].narrowed_by)
+        return order
+
+    def _make(self, number: int, sizes: Sequence[int]) -> None:
+        """The table of what is left of a source, whose parts have so many rows."""
+        source = self._sources[number]
+        conditions = self._conditions(number, [one for one in self._tables if self._rows[one] <= sum(sizes)])
+        if not conditions and len(source.parts) == 1 and not source.parts[0].streamed:
+            self._tables[number], self._rows[number] = self._filled(source.table), sum(sizes)
+            return
+        parts = [part for part, size in zip(source.parts, sizes, strict=True) if size] or source.parts[:1]
+        self._create(number, [self._filled(part.sql([*self._given(part), *conditions])) for part in parts])
+
+    def _create(self, number: int, selects: Sequence[str]) -> None:
+        self._made += 1
+        table = f"narrowed_{self._made}"
+        select = " UNION ".join(selects)
+        ((rows,),) = self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}").fetchall()
+        self._tables[number], self._rows[number] = table, rows
+
+    def _conditions(self, number: int, by: Sequence[int]) -> list[str]:
+        """That the rows ``x`` of a source agree with the tables of others, which were made in this order."""
+        source = self._sources[number]
+        last: dict[str, int] = {}
+        for other in by:
+            if other in source.narrowed_by:
+                # What was made last agrees with what was made before it.
+                last |= {name: other for _, name in self._sources[other].columns}
+        found = []
+        for other in dict.fromkeys(last[name] for _, name in source.columns if name in last):
+            places = {name: column for column, name in self._sources[other].columns}
+            shared = [(f"x.{column}", places[name]) for column, name in source.columns if last.get(name) == other]
+            ours, theirs = (", ".join(columns) for columns in zip(*shared, strict=True))
+            found.append(f"({ours}) IN (SELECT {theirs} FROM {self._tables[other]})")
+        return found
+
+    def _sizes(self) -> dict[int, list[int]]:
+        """How many rows each part of each source has, if all of it is looked at."""
+        sizes = {number: [0] * len(source.parts) for number, source in enumerate(self._sources)}
+        streamed: dict[str, list[tuple[int, int, str]]] = {}
+        for number, source in enumerate(self._sources):
+            for place, part in enumerate(source.parts):
+                if part.streamed:
+                    condition = " AND ".join([*part.conditions, *self._given(part)]) or "TRUE"
+                    streamed.setdefault(self._filled(part.table), []).append((number, place, condition))
+                else:
+                    sizes[number][place] = self._weight(part)
+        for table, parts in streamed.items():
+            counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in parts)
+            (found,) = self._connection.execute(f"SELECT {counts} FROM {table} x").fetchall()
+            for (number, place, _), count in zip(parts, found, strict=True):
+                sizes[number][place] = count
+        return sizes
+
+    def _weight(self, part: SourcePart) -> int:
+        """How many rows a static table is: as many as it has, at each of the instants that they are to go with."""
+        return self._rows_of(self._filled(part.table)) * (self._instants if part.select else 1)
+
+    def _given(self, part: SourcePart) -> list[str]:
+        """That columns are what one of the queries has as parameter there."""
+        return [
+            f"x.{column} IN ({', '.join(quote(term) for term in sorted({terms[number] for terms in self._members}))})"
+            for column, number in part.parameters
+        ]
+
+    def _filled(self, sql: str) -> str:
+        """The SQL with the tables that are read in place of their placeholders."""
+
+        def table(found: re.Match[str]) -> str:
+            if found["number"] is None:
+                return self._read.instants
+            return (self._read.windows if found["kind"] == "window" else self._read.static_joins)[int(found["number"])]
+
+        return re.sub(rf"\b(?:instants|(?P<kind>window|joined)_(?P<number>\d+))_{self._mark}\b", table, sql)

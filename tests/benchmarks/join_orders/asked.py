@@ -1,0 +1,176 @@
+"""A world's queries asked of an Evaluator, as a task does, and of Oxigraph over the same content."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Timer
+
+import pyarrow as pa
+import pyoxigraph as ox
+
+from protocol.grammar.parser import read_query
+from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.streams import StreamSettings, TimeKind
+from protocol.terms import facets
+from protocol.windows.spec import StreamWindow, TimeWindow
+from spark_backend.compiler.plan import compile_query
+from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.step import EvaluationError
+from spark_backend.layout import Layout
+from spark_backend.log.format.columns import REQUEST
+from spark_backend.log.writer import StreamLog
+from spark_backend.queries.statics import Quad, StaticTables
+from spark_backend.registry import PreparedQuery, Registry
+from tests.benchmarks.join_orders.worlds import STEP, WIDTH, World
+
+Solutions = Counter[str]
+"""Bindings as JSON, with how many there are of each."""
+MOST_SOLUTIONS = 20_000
+"""A query with more of them tells how fast answers are written, and is not asked."""
+
+
+class WorldSite:
+    """The streams' logs in a data directory, the graphs in a store, and an Evaluator over both."""
+
+    def __init__(self, root: Path, world: World) -> None:
+        self._world = world
+        layout = Layout(root)
+        layout.make()
+        self._logs = []
+        self._windows = []
+        for place, (graph, elements) in enumerate(world.streams):
+            settings = StreamSettings(f"http://ex/s{place}", TimeKind.EVENT, allowed_lateness=0, retention=10**9)
+            log = StreamLog.open(layout.streams / f"s{place}", settings, lambda: 0)
+            rows = [
+                (number, at, None, s, p, o, int(facets(o)[0]), facets(o)[1])
+                for number, (at, (s, p, o)) in enumerate(elements)
+            ]
+            log.append(
+                pa.RecordBatch.from_arrays(
+                    [pa.array(column, f.type) for column, f in zip(zip(*rows, strict=True), REQUEST, strict=True)],
+                    schema=REQUEST,
+                )
+            )
+            self._logs.append(log)
+            self._windows.append(StreamWindow(f"s{place}", TimeWindow(WIDTH, STEP, 0), graph, graph is not None))
+        self.store = ox.Store()
+        for graph, triples in world.graphs.items():
+            _load(self.store, graph, triples)
+        self._statics = StaticTables(
+            layout.statics, _StoreGraphs(self.store, [name for name in world.graphs if name is not None])
+        )
+        self._registry = Registry(layout.queries)
+        self.evaluator = Evaluator(root)
+        self._asked = 0
+
+    def ours(self, text: str, instants: Sequence[int], limit: float) -> tuple[float, dict[int, Solutions] | None]:
+        """The seconds of the evaluations at these instants together, and their solutions; None after the limit.
+
+        Here and below they are the processor's: what else the machine does is not counted.
+        """
+        windows = tuple(self._windows)
+        query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, windows)
+        plan = compile_query(query, present=lambda pattern: self._statics.file(pattern) is not None)
+        files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
+        there = {table: file for table, file in files.items() if file is not None}
+        self._asked += 1
+        prepared = self._registry.write_prepared(f"q{self._asked}", PreparedQuery(plan, windows, there))
+        # In turn, so that what is made once for many evaluations is made before, as the store's indexes are.
+        steps = self.evaluator.plan([("q", prepared, instants)]).steps
+        for step in steps:
+            self.evaluator.prepare(step)
+        timer = Timer(limit, self.evaluator._connection.interrupt)
+        timer.start()
+        began, used = time.perf_counter(), time.process_time()
+        try:
+            answers = [answer for step in steps for _, answer in self.evaluator.run(step)]
+        except EvaluationError as error:
+            if time.perf_counter() - began < limit:
+                raise RuntimeError(text) from error
+            return limit, None
+        finally:
+            timer.cancel()
+        seconds = time.process_time() - used
+        return seconds, {
+            answer.instant: Counter(json.dumps(json.loads(one), sort_keys=True) for one in answer.solutions)
+            for answer in answers
+        }
+
+    def oxigraph(self, text: str, instant: int, limit: float) -> tuple[float, Solutions] | None:
+        """The seconds of one evaluation by Oxigraph and its solutions; None if they are too many or too late."""
+        context = get_context("fork")  # its child has the store, and can be ended
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=self._ask_oxigraph, args=(text, instant, there))
+        process.start()
+        there.close()
+        try:
+            if not here.poll(limit):
+                return None
+            seconds, document = here.recv()
+        except EOFError as error:
+            raise RuntimeError(f"Oxigraph's process has ended: {text}") from error
+        finally:
+            process.kill()
+            process.join()
+        if document is None:
+            return None
+        bindings = json.loads(document)["results"]["bindings"]
+        return seconds, Counter(json.dumps(binding, sort_keys=True) for binding in bindings)
+
+    def _ask_oxigraph(self, text: str, instant: int, answer: Connection) -> None:
+        for graph, triple in self._world.contents(instant):
+            _load(self.store, graph, [triple])
+        for place, _ in enumerate(self.store.query(text)):  # type: ignore[arg-type]  # of a SELECT
+            if place == MOST_SOLUTIONS:
+                answer.send((0.0, None))
+                return
+        began = time.process_time()
+        found = self.store.query(text)
+        assert isinstance(found, ox.QuerySolutions)
+        document = found.serialize(format=ox.QueryResultsFormat.JSON)
+        answer.send((time.process_time() - began, document))
+
+    def close(self) -> None:
+        for log in self._logs:
+            log.close()
+
+
+class _StoreGraphs:
+    """A store, as StaticTables read it."""
+
+    version = 1
+
+    def __init__(self, store: ox.Store, names: Sequence[str]) -> None:
+        self._store = store
+        self._names = list(names)
+
+    def named_graphs(self) -> list[str]:
+        return self._names
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> Iterator[Quad]:
+        s, p, o = (None if term is None else _term(term) for term in (subject, predicate, object))
+        for graph in [None] if graphs is None else graphs:
+            name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
+            for quad in self._store.quads_for_pattern(s, p, o, name):  # type: ignore[arg-type]
+                yield "" if graph is None else f"<{graph}>", str(quad.subject), str(quad.predicate), str(quad.object)
+
+
+def _term(text: str) -> ox.NamedNode | ox.Literal:
+    if text[0] == "<":
+        return ox.NamedNode(text[1:-1])
+    value, _, datatype = text[1:].rpartition('"')
+    return ox.Literal(value, datatype=ox.NamedNode(datatype[3:-1])) if datatype else ox.Literal(value)
+
+
+def _load(store: ox.Store, graph: str | None, triples: Sequence[tuple[str, str, str]]) -> None:
+    lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples).encode()
+    to = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
+    store.load(lines, format=ox.RdfFormat.N_TRIPLES, to_graph=to)
