@@ -39,7 +39,8 @@ class Relation:
     ``tail`` is what follows the conditions (GROUP BY). A ``closed`` relation cannot take further
     conditions or tables; it can still be projected, unless it is ``distinct``. ``parts`` are variables
     whose column is a partial sum instead of a term. ``order`` are the sort keys of a sequence that
-    has no RANK yet; whatever makes a multiset of it drops them.
+    has no RANK yet; whatever makes a multiset of it drops them. Where it is ``optional``, its first table has a
+    LEFT JOIN that is planned together with the other tables (``joins.join``).
     """
 
     columns: Mapping[str, str]
@@ -53,6 +54,7 @@ class Relation:
     closed: bool = False
     parts: frozenset[Variable] = frozenset()
     order: tuple[str, ...] = ()
+    optional: bool = False
 
     @property
     def sql(self) -> str:
@@ -62,9 +64,7 @@ class Relation:
         )
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         distinct = "DISTINCT " if self.distinct else ""
-        # DuckDB 2.0.0 loses rows where a LEFT JOIN that compares its sides by < is the third of the tables.
-        tables = sorted(self.tables, key=lambda table: " LEFT JOIN (" not in table)
-        return f"SELECT {distinct}{listed} FROM {', '.join(tables)}{where}{self.tail}"
+        return f"SELECT {distinct}{listed} FROM {', '.join(self.tables)}{where}{self.tail}"
 
     def keys(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         """A scope's keys, and MEMBER if the relation differs from query to query."""
@@ -83,8 +83,8 @@ class Relation:
         sql = f"WITH {alias}m AS MATERIALIZED ({self.sql}) SELECT * FROM {alias}m" if materialised else self.sql
         if sql.count(" AS ") > MOST_COLUMNS:
             raise TooDeep(f"the query has too many expressions: its SQL would have more than {MOST_COLUMNS:,} columns")
-        table = f"({sql}) {alias}"
-        return Relation(columns, (table,), self.variables, self.certain, ranked=self.ranked, parts=self.parts)
+        told = Relation(columns, (f"({sql}) {alias}",), self.variables, self.certain, ranked=self.ranked)
+        return replace(told, parts=self.parts, optional=self.optional and not materialised)
 
 
 @dataclass

@@ -71,7 +71,7 @@ def group(
         if pattern.keys is None:  # the implicit group is there even when there is nothing in it (18.2.4.1)
             on = " AND ".join(f"{unit.columns[key]} = {grouped.columns[key]}" for key in scope_keys)
             table = f"{unit.tables[0]} LEFT JOIN {grouped.tables[0]} ON {on}"
-            found = replace(unit, columns={**unit.columns, **results}, tables=(table,))
+            found = replace(unit, columns={**unit.columns, **results}, tables=(table,), optional=True)
     counts = frozenset(one.result for one in pattern.aggregates if one.function == "COUNT" and one.argument is None)
     return replace(
         found,

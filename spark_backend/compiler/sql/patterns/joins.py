@@ -17,15 +17,16 @@ Condition = Callable[[Mapping[str, str]], str]
 
 def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
     """Join(l, r): the merges of all compatible pairs. ``keys`` are the scope's, here and below."""
-    left, right = names.open(left), names.open(right)
+    left, right = _with_one_optional(names.open(left), names.open(right), names)
     if len(left.tables) + len(right.tables) > MOST_TABLES:
         left = left.within(names.fresh("q"), materialised=True)
     return Relation(
         _merge(left, right, keys, names),
-        (*left.tables, *right.tables),
+        _tables(left, right),
         _variables(left, right),
         left.certain | right.certain,
         (*left.conditions, *right.conditions, *_compatibility(left, right, keys, names)),
+        optional=left.optional or right.optional,
     )
 
 
@@ -42,7 +43,7 @@ def left_join(
     if condition is not None:
         on.append(f"({condition(columns)})")
     table = f"{left.tables[0]} LEFT JOIN {right.tables[0]} ON {' AND '.join(on)}"
-    return Relation(columns, (table,), _variables(left, right), left.certain)
+    return Relation(columns, (table,), _variables(left, right), left.certain, optional=True)
 
 
 def minus(
@@ -87,7 +88,7 @@ def semi_join(left: Relation, right: Relation, keys: tuple[str, ...], names: Nam
 
 def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation:
     """Join(i, o), where the keys of either need not be those of the other: it has those of both."""
-    outer, inner = names.open(outer), names.open(inner)
+    outer, inner = _with_one_optional(names.open(outer), names.open(inner), names)
     if len(outer.tables) + len(inner.tables) > MOST_TABLES:
         inner = inner.within(names.fresh("q"))
     of_variables = {*names.all_columns(inner.variables), *names.all_columns(outer.variables)}
@@ -96,10 +97,11 @@ def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation
     shared = tuple(key for key in keys if key in inner.columns and key in outer.columns and key != MEMBER)
     return Relation(
         {**_merge(outer, inner, shared, names), **keys},
-        (*outer.tables, *inner.tables),
+        _tables(outer, inner),
         _variables(outer, inner),
         outer.certain | inner.certain,
         (*outer.conditions, *inner.conditions, *_compatibility(outer, inner, shared, names)),
+        optional=outer.optional or inner.optional,
     )
 
 
@@ -123,6 +125,23 @@ def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relatio
         variables,
         frozenset.intersection(*(part.certain for part in parts)),
     )
+
+
+def _with_one_optional(left: Relation, right: Relation, names: Names) -> tuple[Relation, Relation]:
+    """Two relations to be joined, of which at most one has a LEFT JOIN beside its tables; see ``_tables``."""
+    if left.optional and right.optional:
+        right = right.within(names.fresh("q"), materialised=True)
+    return left, right
+
+
+def _tables(left: Relation, right: Relation) -> tuple[str, ...]:
+    """The tables of both, that with a LEFT JOIN first.
+
+    From 2.0.0 on DuckDB's optimizer ``join_order`` has LEFT JOINs in its join graph, and may join a table that is
+    written before one to its right side alone: where that gives NULL, so is the table, and the row is lost. A LEFT
+    JOIN that is written first keeps its rows, and what is materialised is planned by itself.
+    """
+    return (*right.tables, *left.tables) if right.optional else (*left.tables, *right.tables)
 
 
 def _compatibility(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[str]:
