@@ -25,6 +25,7 @@ from protocol.windows.spec import (
     SessionWindow,
     Strategy,
     StreamWindow,
+    TimeWindow,
     WindowSpec,
     decided_by_content,
 )
@@ -33,6 +34,7 @@ from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
+from spark_backend.evaluation.contents.large import LARGE
 from spark_backend.evaluation.database import connect, is_worn
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
@@ -193,7 +195,9 @@ class Evaluator:
     def _groups(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[Instant, ...]]:
         if len(instants) > 1:
             rows = self._rows(members[0].query, instants)
-            if rows > _ROWS_AT_ONCE or rows * len(members) > _ROWS_OF_ALL_AT_ONCE:
+            too_many = rows > _ROWS_AT_ONCE or rows * len(members) > _ROWS_OF_ALL_AT_ONCE
+            # Large contents are read where they are if they are alone; those that share rows are found together.
+            if too_many or (rows >= LARGE * len(instants) and _are_apart(members[0].query.windows)):
                 middle = len(instants) // 2
                 yield from self._groups(members, instants[:middle])
                 yield from self._groups(members, instants[middle:])
@@ -326,6 +330,14 @@ class _Member:
     prepared: str
     query: PreparedQuery
     instants: tuple[Instant, ...]
+
+
+def _are_apart(windows: Sequence[StreamWindow]) -> bool:
+    """Whether what windows hold at an instant they hold at no other."""
+    return all(
+        isinstance(member.window, TimeWindow) and member.window.width <= member.window.slide and not member.occurrences
+        for member in windows
+    )
 
 
 def _at_the_same_instants(members: Sequence[_Member]) -> list[tuple[list[_Member], tuple[Instant, ...]]]:

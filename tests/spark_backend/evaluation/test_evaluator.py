@@ -100,6 +100,19 @@ def test_many_instants_are_split_where_their_windows_hold_too_much(site: Site, m
     assert [answer for _, answer in fresh.evaluate([("q", name, range(10, 40))])] == whole
 
 
+@pytest.mark.parametrize(("width", "apart"), [(10, True), (11, False)])
+def test_large_windows_without_rows_in_common_are_evaluated_one_by_one(
+    site: Site, monkeypatch: pytest.MonkeyPatch, width: int, apart: bool
+) -> None:
+    site.append([(time, [("<http://ex/a>", "<http://ex/p>", INTEGERS[time % 4])]) for time in range(1, 40)])
+    name = site.prepare("q", QUERIES[1], TimeWindow(width, 10, 0))
+    whole = site.answers(name, [10, 20, 30])
+    monkeypatch.setattr(evaluator_module, "LARGE", 5)
+    planned = site.evaluator.plan([("q", name, [10, 20, 30])])
+    assert [step.instants for step in planned.steps] == ([(10,), (20,), (30,)] if apart else [(10, 20, 30)])
+    assert [answer for step in planned.steps for _, answer in site.evaluator.run(step)] == whole
+
+
 def test_a_query_that_cannot_be_prepared_is_an_answer_with_an_error_for_each_instant(site: Site) -> None:
     answers = site.answers("nowhere.json", [10, 20])
     assert [answer.instant for answer in answers] == [10, 20]
