@@ -41,9 +41,10 @@ class Client:
     def delete_stream(self, name: str) -> None:
         self._sent("DELETE", f"/streams/{name}")
 
-    def post(self, stream: str, body: bytes, content_type: str = MESSAGES) -> None:
-        """Append messages; returns once they are durable."""
-        self._sent("POST", f"/streams/{stream}", content=body, headers={"Content-Type": content_type})
+    def post(self, stream: str, body: bytes, content_type: str = MESSAGES, *, at: Instant | None = None) -> None:
+        """Append messages (``at``: one element at this time); returns once they are durable."""
+        options = {} if at is None else {"params": {"at": str(at)}}
+        self._sent("POST", f"/streams/{stream}", content=body, headers={"Content-Type": content_type}, **options)
 
     def advance(self, stream: str, watermark: Instant) -> None:
         """Say that nothing up to ``watermark`` is still coming."""
