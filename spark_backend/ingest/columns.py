@@ -22,11 +22,13 @@ from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
 from spark_backend.ingest.statements import Statements
 from spark_backend.ingest.timestamped_graphs import (
-    GraphTimestamp,
+    GraphTimes,
+    GraphTimestamps,
     divide_by_graphs,
     find_graph_timestamps,
+    graph_times,
 )
-from spark_backend.ingest.timestamps import Candidates, instant_of, no_time, not_a_time, path_times, single_times
+from spark_backend.ingest.timestamps import Candidates, instants_of, no_time, not_a_time, path_times
 
 _DISTINCT = pa.dictionary(pa.int32(), pa.string())
 
@@ -69,7 +71,8 @@ def read_elements(
     statements = read_statements(body, parse_content_type(content_type), settings.iri)
     rows = _Rows.of(statements, blank_scope if settings.time is TimeKind.ARRIVAL else None)
     if settings.time is TimeKind.ARRIVAL or at is not None:
-        carriers = [found.row for found in rows.graph_timestamps if rows.instant(found) is not None]
+        found = rows.graph_timestamps
+        carriers = None if found is None else found.row.filter(rows.instants(found).is_valid())
         elements = rows.message if at is None else _constant(0, len(rows.message))
         times = pa.nulls(len(statements.counts), pa.int64()) if at is None else pa.array([at], pa.int64())
     else:
@@ -94,7 +97,7 @@ class _Rows:
     quads: Quads
     k: pa.UInt8Array
     n: pa.DoubleArray
-    graph_timestamps: list[GraphTimestamp]
+    graph_timestamps: GraphTimestamps | None
 
     @classmethod
     def of(cls, statements: Statements, blank_scope: str | None) -> _Rows:
@@ -109,13 +112,9 @@ class _Rows:
         found = find_graph_timestamps(quads, message, k, n)
         return cls(message, quads, k, n, found)
 
-    def instant(self, found: GraphTimestamp) -> Instant | None:
-        """The timestamp of the graph, if it is one."""
-        return instant_of(found.row, found.kind, found.number, self.object_of)
-
-    def graph(self, found: GraphTimestamp) -> str:
-        """The name of the graph."""
-        return str(self.quads.g.dictionary[found.graph])
+    def instants(self, found: GraphTimestamps) -> pa.Int64Array:
+        """The timestamps, null for what is none."""
+        return instants_of(found.row, found.k, found.n, self.object_of)
 
     def object_of(self, row: int) -> str:
         return str(self.quads.o[row])
@@ -134,30 +133,35 @@ def _constant(value: int, length: int) -> pa.Int32Array:
 
 def _event_elements(
     statements: Statements, rows: _Rows, path: Sequence[str]
-) -> tuple[list[int], pa.Int32Array, pa.Int64Array]:
+) -> tuple[pa.UInt64Array | None, pa.Int32Array, pa.Int64Array]:
     """The rows that only carry a timestamp, the element of every row, and the time of every element."""
-    candidates, messages = _candidates(rows, path), len(statements.counts)
-    if not rows.graph_timestamps and (single := single_times(candidates, messages)) is not None:
-        return [], rows.message, single
-    graph_times: dict[tuple[int, int], Instant] = {}
-    for found in rows.graph_timestamps:
-        instant = rows.instant(found)
-        if instant is None:
-            problem = f"the timestamp of graph {rows.graph(found)}: {not_a_time(rows.object_of(found.row))}"
-            raise statements.invalid(found.message, problem)
-        if graph_times.setdefault((found.message, found.graph), instant) != instant:
-            raise statements.invalid(found.message, f"graph {rows.graph(found)} has two timestamps; give it one")
-    times, wrong = path_times(candidates, messages, rows.object_of)
-    by_graph = {message for message, _ in graph_times}
-    for message, time in enumerate(times):
-        if time is None and message not in by_graph:
+    found, messages = rows.graph_timestamps, len(statements.counts)
+    graphs = None if found is None else _graph_times(statements, rows, found)
+    times, wrong = path_times(_candidates(rows, path), messages, rows.object_of)
+    if times.null_count:
+        timeless = times.is_null().to_numpy(zero_copy_only=False)
+        if graphs is not None:
+            timeless[graphs.message] = False
+        if timeless.any():
+            message = int(np.argmax(timeless))
             empty = statements.counts[message] == 0
-            raise statements.invalid(message, not_a_time(wrong[message]) if message in wrong else no_time(path, empty))
-    if not graph_times:
-        return [], rows.message, pa.array(times, pa.int64())
-    elements, element_times = divide_by_graphs(rows.quads, rows.message, graph_times, times)
-    carriers = [found.row for found in rows.graph_timestamps]
-    return carriers, elements, pa.array(element_times, pa.int64())
+            problem = not_a_time(rows.object_of(wrong[message])) if message in wrong else no_time(path, empty)
+            raise statements.invalid(message, problem)
+    if found is None or graphs is None:
+        return None, rows.message, times
+    return found.row, *divide_by_graphs(rows.quads, rows.message, graphs, times)
+
+
+def _graph_times(statements: Statements, rows: _Rows, found: GraphTimestamps) -> GraphTimes:
+    graphs = graph_times(rows.quads, found, instants := rows.instants(found))
+    if isinstance(graphs, GraphTimes):
+        return graphs
+    graph = rows.quads.g.dictionary[found.graph[graphs].as_py()]
+    if instants[graphs].is_valid:
+        problem = f"graph {graph} has two timestamps; give it one"
+    else:
+        problem = f"the timestamp of graph {graph}: {not_a_time(rows.object_of(found.row[graphs].as_py()))}"
+    raise statements.invalid(found.message[graphs].as_py(), problem)
 
 
 def _candidates(rows: _Rows, path: Sequence[str]) -> Candidates:
@@ -171,14 +175,18 @@ def _candidates(rows: _Rows, path: Sequence[str]) -> Candidates:
 
 
 def _batch(
-    rows: _Rows, elements: pa.Int32Array, carriers: list[int], times: pa.Int64Array, settings: StreamSettings
+    rows: _Rows,
+    elements: pa.Int32Array,
+    carriers: pa.UInt64Array | None,
+    times: pa.Int64Array,
+    settings: StreamSettings,
 ) -> pa.RecordBatch:
     """The columns without what only carries a time and without repetitions, in the order of elements."""
     quads, message, k, n = rows.quads, rows.message, rows.k, rows.n
-    if carriers:
+    if carriers is not None:
         # Before repetitions are: the same triple may be data in another message of the element.
         rest = np.ones(len(elements), np.bool_)
-        rest[carriers] = False
+        rest[carriers.to_numpy()] = False
         mask = pa.array(rest)
         quads = quads.filter(mask)
         message, elements, k, n = (column.filter(mask) for column in (message, elements, k, n))

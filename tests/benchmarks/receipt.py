@@ -1,8 +1,8 @@
 """(a) Receipt by format: from the POST of a body to its 200, against the bare parser on the same bytes.
 
 Observations in the words of SOSA, five triples each, as a program writes them. ``one``: a body is one element;
-``many``: each observation is one. The parser's rate is that of one loop over ``pyoxigraph.parse`` in this process, which
-keeps nothing; the server's are of requests that are in the log and synced. "In process" is without HTTP.
+``many``: each observation is one. The parser's rate is that of one loop over ``pyoxigraph.parse`` in this process,
+which keeps nothing; the server's are of requests that are in the log and synced. "In process" is without HTTP.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def workloads(observations: int) -> list[Workload]:
     return [
         text("N-Triples, one", "application/n-triples", RdfFormat.N_TRIPLES, 1.0, *lines),
         text("N-Triples, many", f"application/n-triples{rdfm}", RdfFormat.N_TRIPLES, 1.0, marked(lines)),
-        text("N-Triples written by hand, many", f"application/n-triples{rdfm}", RdfFormat.N_TRIPLES, 1.0, marked(spaced)),
+        text("N-Triples by hand, many", f"application/n-triples{rdfm}", RdfFormat.N_TRIPLES, 1.0, marked(spaced)),
         text("N-Quads, one", "application/n-quads", RdfFormat.N_QUADS, 1.0, *quads),
         text("N-Quads, many", f"application/n-quads{rdfm}", RdfFormat.N_QUADS, 1.0, marked(quads)),
         text("Turtle, one", "text/turtle", RdfFormat.TURTLE, 0.6, _PREFIXES, *turtle),
