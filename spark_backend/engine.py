@@ -31,6 +31,7 @@ from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
+from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
@@ -85,7 +86,7 @@ class SparkBackend:
         # Relative IRIs of a query are resolved against the address it was asked at.
         self._query_base = f"{base_iri.rstrip('/')}/sparql"
         self._catalogue = Catalogue.open(self._layout.catalogue)
-        self._streams = Streams(self._catalogue, self._layout, base_iri, clock)
+        self._streams = Streams(self._catalogue, self._layout, base_iri, clock, Parsers(frozen_after))
         self._registry = Registry(self._layout.queries)
         self._stream_statistics = StreamStatistics(self._layout.streams)
         self._statics = StaticTables(self._layout.statics, graphs)

@@ -27,7 +27,7 @@ _DIRECTIVE = (
     rb"|@base\s+<[^<>\r\n]*>\s*\.|base\s+<[^<>\r\n]*>"
 )
 _PREAMBLE = re.compile(
-    rb"(?:[ \t\r\n]++|#[^\r\n]*+|" + _DIRECTIVE + rb"|@version\s+\S+\s*\.|version\s+[\"'][^\r\n]*)*+\Z",
+    rb"(?:[ \t\r\n]++|#[^\r\n]*+|" + _DIRECTIVE + rb"|@version\s+\S+\s*\.|version\s+[\"'][^\r\n]*)*+",
     re.IGNORECASE,
 )
 _DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
@@ -55,7 +55,14 @@ def _line_until(document: bytes, position: int) -> bytes:
 
 def is_preamble(document: bytes, end: int | None = None) -> bool:
     """Whether there is nothing in it, up to ``end``, but directives, comments and white space."""
-    return _PREAMBLE.match(document, 0, len(document) if end is None else end) is not None
+    last = len(document) if end is None else end
+    return preamble_end(document, last) == last
+
+
+def preamble_end(document: bytes, end: int | None = None) -> int:
+    """Where the directives, comments and white space that it begins with end, up to ``end``."""
+    found = _PREAMBLE.match(document, 0, len(document) if end is None else end)
+    return 0 if found is None else found.end()
 
 
 def message_bounds(counts: Sequence[int]) -> tuple[int, int]:

@@ -9,24 +9,25 @@ from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.json_lines import read_lines
 from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.marked_bodies import read_marked
-from spark_backend.ingest.statements import Statements, canonical_statements, quads_of, statement_error
+from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
+from spark_backend.ingest.statements import Statements, quads_of, statement_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_statements(body: bytes, body_type: BodyType, base: str) -> Statements:
+def read_statements(body: bytes, body_type: BodyType, base: str, parser: Parser = IN_PROCESS) -> Statements:
     """The statements of all messages of the body. ``base`` resolves relative IRIs (RFC 3986 section 5.1).
 
     Raises InvalidMessage for the first message that is not RDF, with its number, line and column.
     """
     document = _utf8(body, body_type.charset)
     if body_type.grouping is Grouping.LINES:
-        return _read_lines(document, base)
+        return _read_lines(document, base, parser)
     if body_type.grouping is Grouping.MARKERS:
-        return read_marked(document, body_type.format, base)
+        return read_marked(document, body_type.format, base, parser)
     if body_type.format is RdfSyntax.RDF_XML and body_type.charset is not None:
         document = without_encoding(document)  # the header has the last word (RFC 7303 section 3.2)
-    return _read_single(document, body_type.format, base)
+    return _read_single(document, body_type.format, base, parser)
 
 
 def _utf8(body: bytes, charset: str | None) -> bytes:
@@ -54,7 +55,7 @@ def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
     )
 
 
-def _read_single(document: bytes, format: RdfSyntax, base: str) -> Statements:
+def _read_single(document: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
     canonical = None
     if format.has_a_statement_a_line:
         canonical = read_canonical_lines(document, graphs=format.names_graphs)
@@ -62,22 +63,20 @@ def _read_single(document: bytes, format: RdfSyntax, base: str) -> Statements:
         quads = canonical.quads
     else:
         try:
-            quads = quads_of(canonical_statements(document, format, base), format)
+            quads = quads_of(parser.statements(document, format, base), format)
         except SyntaxError as error:
             raise statement_error(error, 0, error.lineno, error.offset) from error
     return Statements(quads, [len(quads)], lambda message: 1)
 
 
-def _read_lines(document: bytes, base: str) -> Statements:
+def _read_lines(document: bytes, base: str, parser: Parser) -> Statements:
     """Newline-delimited JSON-LD (``protocol/messages/json_lines.py``)."""
-    canonical: list[bytes] = []
-    lines: list[int] = []
-    for line in read_lines(document.split(b"\n")):
-        try:
-            canonical.append(canonical_statements(line.document, RdfSyntax.JSON_LD, base))
-        except SyntaxError as error:
-            column = None if error.offset is None else max(error.offset + line.shift, 1)
-            raise statement_error(error, len(lines), line.number, column) from error
-        lines.append(line.number)
+    lines = list(read_lines(document.split(b"\n")))
+    try:
+        canonical = parser.all_statements([line.document for line in lines], RdfSyntax.JSON_LD, base)
+    except WrongDocument as wrong:
+        error, line = wrong.error, lines[wrong.number]
+        column = None if error.offset is None else max(error.offset + line.shift, 1)
+        raise statement_error(error, wrong.number, line.number, column) from error
     counts = [statements.count(b"\n") for statements in canonical]
-    return Statements(quads_of(b"".join(canonical), RdfSyntax.JSON_LD), counts, lines.__getitem__)
+    return Statements(quads_of(b"".join(canonical), RdfSyntax.JSON_LD), counts, lambda message: lines[message].number)

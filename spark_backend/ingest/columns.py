@@ -18,6 +18,7 @@ from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.distinct import combine, repeated_rows
 from spark_backend.ingest.facets import facet_columns
 from spark_backend.ingest.message_names import name_blank_nodes
+from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
 from spark_backend.ingest.statements import Statements
@@ -51,7 +52,13 @@ without triples is one row with g, s, p, o, k, n null."""
 
 
 def read_elements(
-    body: bytes, content_type: str, *, settings: StreamSettings, at: Instant | None, blank_scope: str | None = None
+    body: bytes,
+    content_type: str,
+    *,
+    settings: StreamSettings,
+    at: Instant | None,
+    blank_scope: str | None = None,
+    parser: Parser = IN_PROCESS,
 ) -> pa.RecordBatch:
     """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
 
@@ -68,7 +75,7 @@ def read_elements(
         raise ValueError("blank_scope must be of ASCII letters and digits")
     if at is not None:
         _check_at(at, settings)
-    statements = read_statements(body, parse_content_type(content_type), settings.iri)
+    statements = read_statements(body, parse_content_type(content_type), settings.iri, parser)
     rows = _Rows.of(statements, blank_scope if settings.time is TimeKind.ARRIVAL else None)
     if settings.time is TimeKind.ARRIVAL or at is not None:
         found = rows.graph_timestamps

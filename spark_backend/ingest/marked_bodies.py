@@ -18,12 +18,11 @@ from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END
 from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, is_preamble, message_bounds
 from spark_backend.ingest.canonical_lines import read_canonical_lines
+from spark_backend.ingest.parsing.documents import Parser
 from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statements import (
     Statements,
     as_text,
-    canonical_flat_statements,
-    canonical_statements,
     quads_of,
     statement_error,
 )
@@ -31,15 +30,14 @@ from spark_backend.ingest.statements import (
 _MARKER_ROW = f"^(?:{MARKER_COMMENT})$"
 _USUAL_MARKER = pa.scalar(MARKER.decode(), pa.string())
 _NOTHING = pa.scalar("", pa.string())
-_MAX_LINE = 16 * 1024
 
 
-def read_marked(body: bytes, format: RdfSyntax, base: str) -> Statements:
+def read_marked(body: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
     """The messages of a body with markers. Raises InvalidMessage for the first that is not RDF."""
     statements = None
     if format.has_a_statement_a_line:
-        statements = _read_canonical(body, format) or _read_by_lines(body, format, base)
-    return statements or _read_with_delimiters(body, format, base)
+        statements = _read_canonical(body, format) or _read_by_lines(body, format, base, parser)
+    return statements or _read_with_delimiters(body, format, base, parser)
 
 
 def _read_canonical(body: bytes, format: RdfSyntax) -> Statements | None:
@@ -51,7 +49,7 @@ def _read_canonical(body: bytes, format: RdfSyntax) -> Statements | None:
     return _divide(canonical.quads, at_markers, body, format)
 
 
-def _read_by_lines(body: bytes, format: RdfSyntax, base: str) -> Statements | None:
+def _read_by_lines(body: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements | None:
     """The messages of a line format by counting lines. None where that will not do.
 
     A line holds one statement at most, a blank line or a comment none. So when there are as many
@@ -61,10 +59,8 @@ def _read_by_lines(body: bytes, format: RdfSyntax, base: str) -> Statements | No
     if b"\r" in text:
         return None
     rows = pc.split_pattern(as_text(text), "\n").flatten()
-    if pc.max(pc.binary_length(rows)).as_py() > _MAX_LINE:
-        return None  # enough room for triple terms to nest deeply
     try:
-        quads = quads_of(canonical_flat_statements(body, format, base), format)
+        quads = quads_of(parser.statements(body, format, base), format)
     except SyntaxError:
         return None  # to be located with care
     statements, at_markers = _statements_by_line(rows)
@@ -94,7 +90,7 @@ def _divide(quads: Quads, at_markers: pa.IntegerArray, body: bytes, format: RdfS
     return Statements(quads, counts[first:last], _Segments(body, format, first).line_of)
 
 
-def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str) -> Statements:
+def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
     """Any body: each marker is replaced by a statement of its own, which then divides the parser's output.
 
     So the parser sees one document: prefixes carry over, and lines keep their numbers.
@@ -110,7 +106,7 @@ def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str) -> Statemen
         position = end
     pieces.append(body[position:])
     try:
-        canonical = canonical_statements(b"".join(pieces), format, base)
+        canonical = parser.statements(b"".join(pieces), format, base)
     except SyntaxError as error:
         segments.guess_first()
         raise _locate(error, segments, term) from error

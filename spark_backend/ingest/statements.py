@@ -1,4 +1,4 @@
-"""The statements of a request body, validated and written canonically, divided into messages."""
+"""The statements of a request body, divided into messages."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyoxigraph
 
 from protocol.errors import InvalidMessage
-from protocol.formats.json_depth import check_json_depth
-from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.xml_documents import check_xml
 from spark_backend.ingest.quads import Quads, split_statements
-from spark_backend.ingest.rdf_1_2 import check_no_triple_terms
 
 _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
@@ -42,27 +37,6 @@ class Statements:
         line = self.line_of(message)
         number = message + 1
         return InvalidMessage(f"message {number} (line {line}): {problem}", line=line, extra={"message": number})
-
-
-def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> bytes:
-    """The document's statements as N-Quads. Raises SyntaxError for what is not RDF 1.1, with line and column."""
-    if format is RdfSyntax.RDF_XML:
-        check_xml(document)
-    elif format is RdfSyntax.JSON_LD:
-        check_json_depth(document)
-    else:
-        check_no_triple_terms(document)
-    return canonical_flat_statements(document, format, base)
-
-
-def canonical_flat_statements(document: bytes, format: RdfSyntax, base: str) -> bytes:
-    """As ``canonical_statements``, for a document known to hold nothing that nests deeply."""
-    with long_token_refused(document, format):
-        serialised = pyoxigraph.serialize(
-            pyoxigraph.parse(document, format.oxigraph, base_iri=base), format=pyoxigraph.RdfFormat.N_QUADS
-        )
-    assert serialised is not None  # no output was named, so the bytes are returned
-    return serialised
 
 
 def as_text(text: bytes) -> pa.StringArray:

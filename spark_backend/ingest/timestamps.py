@@ -45,7 +45,8 @@ def instants_of(rows: pa.UInt64Array, k: pa.UInt8Array, n: pa.DoubleArray, objec
     """
     if len(rows) < FEW:
         columns = (column.to_pylist() for column in (rows, k, n))
-        return pa.array([_instant(*values, object_of) for values in zip(*columns, strict=True)], pa.int64())
+        few = [_instant(row, kind, number, object_of) for row, kind, number in zip(*columns, strict=True)]
+        return pa.array(few, pa.int64())
     kinds, times = k.to_numpy(), np.floor(n.to_numpy(zero_copy_only=False))  # NaN where there is no number
     of_kind = np.logical_or.reduce([kinds == kind for kind in _TIME_KINDS])
     there = of_kind & (times >= FIRST_INSTANT) & (times <= LAST_INSTANT)

@@ -19,6 +19,7 @@ from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, T
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import ONLY_STREAM, StreamWindow
 from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.layout import Layout
 from spark_backend.log.recovery import has_elements
 from spark_backend.log.request_keys import RequestKey
@@ -33,14 +34,22 @@ _LOGGER = logging.getLogger(__name__)
 class Streams:
     """All streams. Thread-safe; appends to different streams do not wait for each other.
 
-    ``warnings``: what is to be known of how their logs were found, a sentence each.
+    ``warnings``: what is to be known of how their logs were found, a sentence each. ``parsers`` are ended with them.
     """
 
-    def __init__(self, catalogue: Catalogue, layout: Layout, base_iri: str, clock: Callable[[], Instant]) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        layout: Layout,
+        base_iri: str,
+        clock: Callable[[], Instant],
+        parsers: Parsers | None = None,
+    ) -> None:
         self._catalogue = catalogue
         self._layout = layout
         self._base_iri = base_iri.rstrip("/")
         self._clock = clock
+        self._parsers = Parsers() if parsers is None else parsers
         self._lock = threading.RLock()
         self._ending: set[str] = set()
         self._idle: WeakKeyDictionary[StreamLog | UnreadableLog, IdleClock] = WeakKeyDictionary()
@@ -135,7 +144,9 @@ class Streams:
             return answered
         # Messages that the server stamps have no time yet: their blank nodes are told apart by the request.
         scope = uuid.uuid4().hex if entry.settings.time is TimeKind.ARRIVAL else None
-        batch = read_elements(body, content_type, settings=entry.settings, at=at, blank_scope=scope)
+        batch = read_elements(
+            body, content_type, settings=entry.settings, at=at, blank_scope=scope, parser=self._parsers
+        )
         return log.append(batch, keyed)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
@@ -185,7 +196,8 @@ class Streams:
         return [self.describe(name) for name in names]
 
     def tick(self) -> None:
-        """Let the clock move the watermarks of arrival streams, and of idle event streams."""
+        """Let the clock move the watermarks of arrival streams, and of idle event streams; look after processes."""
+        self._parsers.look()
         idle = []
         with self._lock:
             for name, log in self._logs.items():
@@ -293,6 +305,7 @@ class Streams:
         with self._lock:
             for log in self._logs.values():
                 log.close()
+        self._parsers.close()
 
     def require_own(self, name: str) -> None:
         """Raises Conflict for the output of a query, which nobody else appends to or ends."""

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, ingest
+from tests.benchmarks import cluster, ingest, receipt
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.latency import latency
@@ -39,6 +39,7 @@ def main() -> int:
         "i": ("an instant against its window's range", lambda: costs.measure(quick=quick, plot=plots / "slide.svg")),
         "m": ("many queries of many shapes", lambda: shapes.measure(quick=quick)),
         "a": ("ingest to result", lambda: ingest.measure(options.data, quick=quick)),
+        "r": ("receipt by format, against the bare parser", lambda: receipt.measure(quick=quick)),
         "b": ("latency", lambda: latency.measure(quick=quick, beside=beside)),
         "c": ("standing queries in real time", lambda: standing.measure(quick=quick)),
         "d": ("a replay, against loops", lambda: replay.measure(quick=quick)),

@@ -1,4 +1,4 @@
-"""(a) Receipt by format: from the POST of a body to its 200, against the bare parser on the same bytes.
+"""(r) Receipt by format: from the POST of a body to its 200, against the bare parser on the same bytes.
 
 Observations in the words of SOSA, five triples each, as a program writes them. ``one``: a body is one element;
 ``many``: each observation is one. The parser's rate is that of one loop over ``pyoxigraph.parse`` in this process,
@@ -184,7 +184,7 @@ def _measured(workload: Workload, client: Client, streams: Streams, rounds: int)
     details = {"triples": triples, "bytes": len(workload.body)}
     return [
         Figure(
-            "a",
+            "r",
             f"receipt of {workload.name}, {place}",
             median_of(found),
             "triples/s",

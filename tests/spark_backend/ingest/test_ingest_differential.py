@@ -283,7 +283,7 @@ def test_a_long_canonical_body_is_not_parsed_line_by_line(monkeypatch: pytest.Mo
     def unexpected(*_: object) -> None:
         raise AssertionError("the lines should do")
 
-    monkeypatch.setattr(marked_bodies, "canonical_flat_statements", unexpected)
+    monkeypatch.setattr(marked_bodies, "_read_by_lines", unexpected)
     monkeypatch.setattr(marked_bodies, "_read_with_delimiters", unexpected)
     line = '<http://ex/{0}> <http://ex/p> "{0}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     messages = [line.format(number) for number in range(1000)]

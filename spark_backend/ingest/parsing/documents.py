@@ -1,0 +1,85 @@
+"""Documents are validated and written as N-Quads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import pyoxigraph
+
+from protocol.formats.json_depth import check_json_depth
+from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.media_types import RdfSyntax
+from protocol.formats.xml_documents import check_xml
+from spark_backend.ingest.parsing.triple_terms import check_no_triple_terms
+
+
+class Names(NamedTuple):
+    """What a document of Turtle or TriG has declared at its end: prefixes, and the base."""
+
+    prefixes: dict[str, str]
+    base: str | None
+
+
+class WrongDocument(Exception):
+    """One of several documents is not RDF: which (from 0), and what is wrong with it."""
+
+    def __init__(self, number: int, error: SyntaxError) -> None:
+        super().__init__(number, error)
+        self.number = number
+        self.error = error
+
+
+class Parser(Protocol):
+    """What makes statements of documents: this process, or others, of which one may be lost (Unavailable)."""
+
+    def statements(self, document: bytes, format: RdfSyntax, base: str) -> bytes:
+        """The document's statements as N-Quads. Raises SyntaxError for what is not RDF 1.1, with line and column.
+
+        ``base`` resolves relative IRIs.
+        """
+
+    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[bytes]:
+        """The statements of each document. Raises WrongDocument for the first that is not RDF 1.1."""
+
+
+class InProcess:
+    """Parses in this process, in the thread that asks."""
+
+    def statements(self, document: bytes, format: RdfSyntax, base: str) -> bytes:
+        return canonical_statements(document, format, base)[0]
+
+    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[bytes]:
+        return [statements for statements, _ in canonical_documents(documents, format, base)]
+
+
+IN_PROCESS = InProcess()
+
+
+def canonical_documents(documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[tuple[bytes, Names]]:
+    """As ``canonical_statements``, for each document. Raises WrongDocument for the first that is not RDF 1.1."""
+    parsed = []
+    for number, document in enumerate(documents):
+        try:
+            parsed.append(canonical_statements(document, format, base))
+        except SyntaxError as error:
+            raise WrongDocument(number, error) from error
+    return parsed
+
+
+def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple[bytes, Names]:
+    """The document's statements as N-Quads, and what it has declared at its end.
+
+    Raises SyntaxError for what is not RDF 1.1, with line and column.
+    """
+    if format is RdfSyntax.RDF_XML:
+        check_xml(document)
+    elif format is RdfSyntax.JSON_LD:
+        check_json_depth(document)
+    else:
+        check_no_triple_terms(document)
+    with long_token_refused(document, format):
+        parser = pyoxigraph.parse(document, format.oxigraph, base_iri=base)
+        serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)
+    assert serialised is not None  # no output was named, so the bytes are returned
+    return serialised, Names(parser.prefixes, parser.base_iri)
