@@ -1,0 +1,50 @@
+"""Which triple patterns narrow which: never where a solution would be another then."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.grammar.parser import read_query
+from protocol.language import algebra as a
+from spark_backend.compiler.algebra.marks import with_marks
+from spark_backend.compiler.algebra.narrowing import operands
+
+
+def narrowed(text: str) -> dict[str, str]:
+    """By the local name of its predicate, those of the patterns that narrow a pattern."""
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
+    names = {
+        operand: leaf.predicate.text[11:-1]
+        for leaf, operand in found.items()
+        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
+    }
+    return {
+        name: "".join(sorted(names[one] for one in operand.narrowed_by if one in names))
+        for operand, name in names.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ ?s :a ?x . ?x :b ?y . ?y :c ?z }", {"a": "b", "b": "ac", "c": "b"}),
+        ("{ ?s :a ?x . ?t :b ?y }", {"a": "", "b": ""}),
+        ("{ GRAPH :g { ?s :a ?x } GRAPH ?h { ?x :b ?y } }", {"a": "b", "b": "a"}),
+        ("{ ?s :a ?x OPTIONAL { ?x :b ?y } }", {"a": "", "b": "a"}),
+        ("{ ?s :a ?x OPTIONAL { ?s :b ?y } ?x :c ?y }", {"a": "c", "b": "a", "c": "a"}),
+        # Where :c matched nothing for ?x, :b would be alone, and agree with :a.
+        ("{ ?s :a ?x OPTIONAL { ?s :b ?y OPTIONAL { ?y :c ?x } } }", {"a": "", "b": "a", "c": "b"}),
+        ("{ ?s :a ?x MINUS { ?x :b ?y } }", {"a": "", "b": "a"}),
+        ("{ ?s :a ?x MINUS { ?s :b ?y MINUS { ?y :c ?x } } }", {"a": "", "b": "a", "c": "b"}),
+        ("{ ?s :a ?x FILTER NOT EXISTS { ?x :b ?y } }", {"a": "", "b": "a"}),
+        ("{ ?s :a ?x { ?x :b ?y } UNION { ?x :c ?y } ?y :d ?z }", {"a": "", "b": "ad", "c": "ad", "d": ""}),
+        ("{ ?s :a ?x { SELECT ?x { ?x :b ?s } } }", {"a": "b", "b": "a"}),
+        ("{ ?s :a ?x { SELECT ?y { ?x :b ?y } } }", {"a": "", "b": ""}),
+        ("{ ?s :a ?x { SELECT ?x { ?x :b ?y . ?y :c ?z } LIMIT 1 } }", {"a": "", "b": "c", "c": "b"}),
+        ("{ ?s :a ?x { SELECT ?x (COUNT(*) AS ?n) { ?x :b ?y } GROUP BY ?x } }", {"a": "", "b": ""}),
+        # One table would stand for both of its places.
+        ("{ ?s :a ?x OPTIONAL { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
+    ],
+)
+def test_what_narrows_a_pattern(text: str, expected: dict[str, str]) -> None:
+    assert narrowed(text) == expected
