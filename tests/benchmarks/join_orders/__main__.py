@@ -42,6 +42,8 @@ def main() -> int:
                 theirs = asked[0] * len(instants)
                 allowed = 10 * theirs + 0.05 * len(instants)
                 found.append((seconds / allowed, seconds, theirs, f"{number}: {_size(world)}, {len(instants)}: {text}"))
+                if found[-1][0] > 1:
+                    print(f"{found[-1][0]:.2f} of what is allowed, {seconds:.3f} s: {found[-1][3]}", flush=True)
                 if ours is not None and ours[instants[-1]] != asked[1]:
                     wrong += 1
                     print(f"OTHER ANSWERS in {found[-1][3]}", flush=True)
