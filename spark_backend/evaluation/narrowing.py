@@ -101,7 +101,7 @@ class _Narrowing:
     def has_much(self, rows: float) -> bool:
         """Whether sources have so much of the store that it is worth it, and something may narrow them."""
         large = [
-            len(source.parts) > 1
+            len(source.parts) > 1 or self._is_select(source.parts[0])
             for source in self._sources
             if source.narrowed_by and sum(self._weight(part) for part in source.parts if not part.streamed) >= rows
         ]
@@ -139,6 +139,9 @@ class _Narrowing:
         if not conditions and len(source.parts) == 1 and not source.parts[0].streamed:
             self._tables[number], self._rows[number] = self._filled(source.table), sum(sizes)
             return
+        if self._is_select(source.parts[0]):
+            self._create(number, [self._joined(number, list(self._tables))])
+            return
         parts = [part for part, size in zip(source.parts, sizes, strict=True) if size] or source.parts[:1]
         self._create(number, [self._filled(part.sql([*self._given(part), *conditions])) for part in parts])
 
@@ -149,21 +152,39 @@ class _Narrowing:
         ((rows,),) = self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}").fetchall()
         self._tables[number], self._rows[number] = table, rows
 
+    def _is_select(self, part: SourcePart) -> bool:
+        """Whether it is what joins static tables, and too much for a table of its own."""
+        return self._filled(part.table).startswith("(")
+
     def _conditions(self, number: int, by: Sequence[int]) -> list[str]:
         """That the rows ``x`` of a source agree with the tables of others, which were made in this order."""
+        found = []
+        for other, shared in self._agreements(number, by):
+            ours, theirs = ", ".join(f"x.{one}" for one, _ in shared), ", ".join(two for _, two in shared)
+            found.append(f"({ours}) IN (SELECT {theirs} FROM {self._tables[other]})")
+        return found
+
+    def _joined(self, number: int, by: Sequence[int]) -> str:
+        """The SELECT of what of a join agrees with the tables of others: joined with them, so that it begins there."""
+        tables, conditions = [f"{self._filled(self._sources[number].table)} x"], []
+        for other, shared in self._agreements(number, by):
+            theirs = ", ".join(two for _, two in shared)
+            tables.append(f"(SELECT DISTINCT {theirs} FROM {self._tables[other]}) y{other}")
+            conditions += [f"x.{one} = y{other}.{two}" for one, two in shared]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT x.* FROM {', '.join(tables)}{where}"
+
+    def _agreements(self, number: int, by: Sequence[int]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+        """With which others a source is to agree, and in which columns: its own, and theirs."""
         source = self._sources[number]
         last: dict[str, int] = {}
         for other in by:
             if other in source.narrowed_by:
                 # What was made last agrees with what was made before it.
                 last |= {name: other for _, name in self._sources[other].columns}
-        found = []
         for other in dict.fromkeys(last[name] for _, name in source.columns if name in last):
             places = {name: column for column, name in self._sources[other].columns}
-            shared = [(f"x.{column}", places[name]) for column, name in source.columns if last.get(name) == other]
-            ours, theirs = (", ".join(columns) for columns in zip(*shared, strict=True))
-            found.append(f"({ours}) IN (SELECT {theirs} FROM {self._tables[other]})")
-        return found
+            yield other, [(column, places[name]) for column, name in source.columns if last.get(name) == other]
 
     def _sizes(self) -> dict[int, list[int]]:
         """How many rows each part of each source has, if all of it is looked at."""

@@ -42,6 +42,8 @@ _KEPT_ROWS = 4_000_000
 _KEPT_INSTANTS = 64
 _KEPT_MEMBERS = 256
 _KEPT_STATIC_JOINS = 256
+_MOST_JOINED, _MOST_JOINED_OF_EACH = 100_000, 4
+"""A join of static tables is a table of its own up to so many rows, or so many times the rows that it reads."""
 _KEPT_OCCURRENCES = 8
 """Logs whose occurrences are kept."""
 
@@ -61,6 +63,7 @@ class EvaluationTables:
         self._static_files: dict[str, str] = {}
         self._static_rows: dict[str, int] = {}
         self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
+        self._large_joins: dict[str, tuple[tuple[str, str], ...]] = {}
         self._joined_rows: dict[str, int] = {}
         self._occurrences: OrderedDict[str, Occurrences] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
@@ -94,6 +97,7 @@ class EvaluationTables:
             kept.clear()
         self._static_files.clear()
         self._static_rows.clear()
+        self._large_joins.clear()
         self._joined_rows.clear()
         self._occurrences.clear()
         self._sizes.clear()
@@ -284,7 +288,7 @@ class EvaluationTables:
             self._occurrences.popitem(last=False)[1].drop()
 
     def rows(self, name: str) -> int:
-        """How many rows a table of static triples has, or of what joins them."""
+        """How many rows a table of static triples has, or of what joins them, at least."""
         return self._static_rows[name] if name in self._static_rows else self._joined_rows[name]
 
     def size(self, name: str, instant: Instant) -> int:
@@ -346,20 +350,32 @@ class EvaluationTables:
     def static_join(self, select: str, files: Mapping[str, str]) -> str:
         """A table of what a SELECT over static tables gives, made anew when one of those that it reads changes.
 
-        ``files`` are the static tables' as they are now, and there (``static``).
+        Where that is very much, it is the SELECT itself, so that it is asked for less. ``files`` are the static tables'
+        as they are now, and there (``static``).
         """
         read = tuple((table, file) for table, file in sorted(files.items()) if table in select)
         known = self._static_joins.get((select, read))
         if known is not None:
             self._static_joins.move_to_end((select, read))
             return known
+        if self._large_joins.get(select) == read:
+            return f"({select})"
+        self._large_joins.pop(select, None)
         for old in [key for key in self._static_joins if key[0] == select]:
             outdated = self._static_joins.pop(old)
             self._connection.execute(f"DROP TABLE {outdated}")
             del self._joined_rows[outdated]
         name = self._fresh("joined")
-        ((self._joined_rows[name],),) = self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}").fetchall()
-        self._static_joins[select, read] = name
+        most = max(_MOST_JOINED, _MOST_JOINED_OF_EACH * sum(self._static_rows[table] for table, _ in read))
+        limited = f"CREATE TEMP TABLE {name} AS SELECT * FROM ({select}) LIMIT {most + 1}"
+        ((rows,),) = self._connection.execute(limited).fetchall()
+        if rows > most:
+            self._connection.execute(f"DROP TABLE {name}")
+            self._large_joins[select] = read
+            name = f"({select})"
+        else:
+            self._static_joins[select, read] = name
+        self._joined_rows[name] = rows
         self._drop_oldest(self._static_joins, _KEPT_STATIC_JOINS)
         return name
 

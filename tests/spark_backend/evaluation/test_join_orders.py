@@ -9,7 +9,17 @@ import pytest
 
 from spark_backend.evaluation import narrowing
 from tests.benchmarks.join_orders.asked import WorldSite
-from tests.benchmarks.join_orders.worlds import FIRST, PARKING, STEP, Queries, make_world, parking_world
+from tests.benchmarks.join_orders.worlds import (
+    EX,
+    FIRST,
+    PARKING,
+    STEP,
+    Queries,
+    World,
+    iri,
+    make_world,
+    parking_world,
+)
 
 _LIMIT = 20.0
 
@@ -51,3 +61,20 @@ def test_types_of_a_repository_are_not_joined_many_to_many(tmp_path: Path) -> No
     assert ours[instants[-1]] == theirs[1]
     assert theirs[1].total() > 0
     assert seconds < len(instants) * (10 * theirs[0] + 0.05)
+
+
+def test_a_hub_of_the_store_is_joined_with_what_asks_for_it(tmp_path: Path) -> None:
+    """A subject with 2,000 objects of two predicates each: four million rows, of which the window asks for one."""
+    hub = [(iri("hub"), iri(name), iri(f"{name}{place}")) for name in ("p", "q") for place in range(2000)]
+    small = [(iri("e"), iri("p"), iri("p7")), (iri("e"), iri("q"), iri("q8"))]
+    streamed = ((1, (iri("o"), iri("of"), iri("e"))),)
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: [*hub, *small]}))
+    text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('of')} ?e }} ?e {iri('p')} ?p . ?e {iri('q')} ?q }}"
+    seconds, ours = site.ours(text, [FIRST], _LIMIT)
+    theirs = site.oxigraph(text, FIRST, _LIMIT)
+    site.close()
+    assert ours is not None
+    assert theirs is not None
+    assert ours[FIRST] == theirs[1]
+    assert ours[FIRST].total() == 1
+    assert seconds < 0.5
