@@ -12,8 +12,8 @@ from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.streams.dialects import Declaration, generated_graph
 from protocol.grammar.streams.events import OPERATORS, EventPatterns
-from protocol.grammar.streams.window_spec import (
-    SpecificationReader,
+from protocol.grammar.streams.window_spec import SpecificationReader
+from protocol.grammar.streams.written_windows import (
     WrittenCount,
     WrittenNothing,
     WrittenSession,

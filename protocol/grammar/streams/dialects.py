@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from protocol.grammar.streams.window_spec import (
+from protocol.grammar.streams.written_windows import (
     WrittenCount,
     WrittenLandmark,
     WrittenNothing,

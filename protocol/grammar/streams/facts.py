@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
+from protocol.grammar.streams.quantities import QuantityReader
 from protocol.grammar.streams.registration import read_name
-from protocol.grammar.streams.window_spec import SpecificationReader
 from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Node, Triples
 from protocol.language.algebra import (
@@ -284,7 +284,7 @@ class Facts:
             if groups != keys:
                 raise cursor.error("GROUP BY has other variables than AGGREGATE", groups[0].place, QuerySemanticError)
             cursor.expect("EVERY", after="GROUP BY")
-            reader = SpecificationReader(cursor.source, cursor.token.start)
+            reader = QuantityReader(cursor.source, cursor.token.start)
             self.every = reader.duration("EVERY")
             cursor.advance_to(reader.offset)
         for variable in (*keys, argument):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from protocol.grammar.cursor import Cursor
-from protocol.grammar.streams.window_spec import SpecificationReader
+from protocol.grammar.streams.quantities import QuantityReader
 from protocol.language.model import R2S, Registration
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.tokens import Token, TokenKind
@@ -45,7 +45,7 @@ def read_registration(cursor: Cursor) -> WrittenRegistration:
     every: Milliseconds | None = None
     if cursor.take("COMPUTED"):
         cursor.expect("EVERY", after="COMPUTED")
-        reader = SpecificationReader(cursor.source, cursor.token.start)
+        reader = QuantityReader(cursor.source, cursor.token.start)
         every = reader.duration("COMPUTED EVERY")
         cursor.advance_to(reader.offset)
     if not cursor.at("AS"):

@@ -11,7 +11,7 @@ from protocol.grammar.cursor import Cursor
 from protocol.grammar.groups import Groups
 from protocol.grammar.streams.clauses import StreamClauses
 from protocol.grammar.streams.dialects import Declaration, generated_graph
-from protocol.grammar.streams.window_spec import WrittenCount, WrittenNow, WrittenTime
+from protocol.grammar.streams.written_windows import WrittenCount, WrittenNow, WrittenTime
 from protocol.grammar.terms import Terms
 from protocol.language.algebra import BGP, Constant, Graph, Pattern, Variable
 from protocol.sparql.iris import Namespaces

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
-from protocol.grammar.streams.window_spec import (
-    SpecificationReader,
+from protocol.grammar.streams.window_spec import SpecificationReader
+from protocol.grammar.streams.written_windows import (
     WrittenCount,
     WrittenLandmark,
     WrittenNow,

@@ -1,0 +1,172 @@
+"""Durations, times and counts, as they stand in a window's brackets and behind EVERY.
+
+They are read from the characters, not from SPARQL's tokens, which would cut ``2026-01-01T00:00:00Z`` and ``PT0.5S``
+to pieces.
+"""
+
+from __future__ import annotations
+
+import re
+
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.sparql.source import Source
+from protocol.sparql.tokens import skip
+from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
+from protocol.windows.spec import Strategy
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+DIGITS = re.compile(r"[0-9]+")
+_XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
+_TIME = re.compile(r"[^\s\[\]{}()<>\"'#,;]+")
+_QUOTED = re.compile(r"""(["'])([^"'\\\r\n]*)\1(?:\s*\^\^\s*(?:<([^<>\s]*)>|([A-Za-z0-9_.\-]*:[A-Za-z0-9_.\-]*)))?""")
+
+_DATATYPE_NAMES = {
+    "dateTime": ("dateTime", "dateTimeStamp", "integer", "long"),
+    "duration": ("duration", "dayTimeDuration"),
+}
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+STEPS = ("STEP", "SLIDE", "SLIDING")
+_AFTER_DURATION = frozenset({*STEPS, "TUMBLING", "OFFSET", "TO", "PARTITION", "T0", "REPORT", "AS", *Strategy})
+_AFTER_DURATION |= {"FIXED", "FROM", "WHERE", "SELECT", "CONSTRUCT", "ASK", "DESCRIBE"}
+_LONGEST: Milliseconds = 365_250 * 86_400_000
+_LARGEST = 10**9
+
+
+class QuantityReader:
+    """Reads words and quantities from ``offset`` on; ``offset`` then is right after them."""
+
+    def __init__(self, source: Source, offset: int) -> None:
+        self.offset = offset
+        self._source = source
+        self._text = source.text
+
+    def duration(self, of: str, *, least: Milliseconds = 1) -> Milliseconds:
+        """A duration of at least so much. ``of`` is the keyword it belongs to, for the errors."""
+        self._skip()
+        start = self.offset
+        if quoted := self._quoted("duration"):
+            written = quoted
+        elif match := _XSD_DURATION.match(self._text, start):
+            self.offset = match.end()
+            written = match[0]
+        else:
+            written = self._count_and_unit(of)
+        if len(written) > 100:
+            raise self._too_long(start)
+        try:
+            length = parse_duration(written)
+        except ValueError as error:
+            raise self._error(str(error), start) from None
+        if length < least:
+            raise self._error(
+                f"{of} {written} lasts no time: write at least a millisecond, such as {of} 1s or {of} PT1S",
+                start,
+                QuerySemanticError,
+            )
+        if length > _LONGEST:
+            raise self._too_long(start)
+        return length
+
+    def _count(self, of: str) -> int:
+        self._skip()
+        start = self.offset
+        match = DIGITS.match(self._text, start)
+        if match is None:
+            raise self._unexpected(f"a whole number after {of}, such as {of} 10")
+        digits = match[0].lstrip("0")
+        if not digits:
+            raise self._error(f"{of} {match[0]}: write at least {of} 1", start, QuerySemanticError)
+        if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
+            raise self._error(f"count windows hold and step by at most {_LARGEST}", start, QuerySemanticError)
+        self.offset = match.end()
+        return int(digits)
+
+    def _count_and_unit(self, of: str) -> str:
+        match = DIGITS.match(self._text, self.offset)
+        if match is None or self._text[match.end() : match.end() + 1] == ".":
+            raise self._unexpected(f"a duration after {of}: a whole number with or without a unit (10s, 500) or PT10S")
+        self.offset = match.end()
+        start = skip(self._text, self.offset)
+        unit = WORD.match(self._text, start)
+        if unit is None or (start > self.offset and unit[0].upper() in _AFTER_DURATION):
+            return match[0]
+        if unit[0].lower() not in UNITS:
+            raise self._error(
+                f"{unit[0]} is no unit of time: use ms, s, m, h, d, w or their names in full (10 seconds)", start
+            )
+        self.offset = unit.end()
+        return match[0] + unit[0]
+
+    def _time(self) -> Instant:
+        self._skip()
+        start = self.offset
+        written = self._quoted("dateTime")
+        if written is None:
+            match = _TIME.match(self._text, start)
+            if match is None:
+                raise self._unexpected("a time: an xsd:dateTime such as 2026-01-31T12:00:00Z, or milliseconds")
+            self.offset, written = match.end(), match[0]
+        if len(written) > 100:
+            raise self._error("a time this long is outside the years 1 to 9999", start)
+        try:
+            instant = parse_instant(written)
+        except ValueError as error:
+            raise self._error(str(error), start) from None
+        if not FIRST_INSTANT <= instant <= LAST_INSTANT:
+            raise self._error(f"{written} is outside the years 1 to 9999", start, QuerySemanticError)
+        return instant
+
+    def _quoted(self, kind: str) -> str | None:
+        match = _QUOTED.match(self._text, self.offset)
+        if match is None:
+            return None
+        prefix, _, local = (match[4] or "").partition(":")
+        known = [_XSD + name for name in _DATATYPE_NAMES[kind]]
+        if (match[3] and match[3] not in known) or (match[4] and (prefix != "xsd" or _XSD + local not in known)):
+            raise self._error(f"{match[0]} is no xsd:{kind}{self._right_case(match, kind)}", self.offset)
+        self.offset = match.end()
+        return match[2]
+
+    def _right_case(self, quoted: re.Match[str], kind: str) -> str:
+        """What to write for ``"PT3S"^^xsd:Duration``."""
+        datatype = (quoted[3] or quoted[4]).removeprefix(_XSD).removeprefix("xsd:")
+        return f", but of {datatype}: write ^^xsd:{kind}" if datatype.lower() == kind.lower() else ""
+
+    def _skip(self) -> None:
+        self.offset = skip(self._text, self.offset)
+
+    def _take(self, character: str) -> bool:
+        found = self._text.startswith(character, self.offset)
+        self.offset += found
+        return found
+
+    def _peek_word(self) -> str:
+        match = WORD.match(self._text, self.offset)
+        return match[0].upper() if match else ""
+
+    def _at_word(self, word: str) -> int | None:
+        """The place of this word, if it is next."""
+        self._skip()
+        return self.offset if self._peek_word() == word else None
+
+    def _word(self, *words: str) -> str | None:
+        self._skip()
+        word = self._peek_word()
+        if word not in words:
+            return None
+        self.offset += len(word)
+        return word
+
+    def _error(
+        self, detail: str, offset: int | None = None, kind: type[ProtocolError] = QuerySyntaxError
+    ) -> ProtocolError:
+        return self._source.error(detail, self.offset if offset is None else offset, kind)
+
+    def _too_long(self, offset: int) -> ProtocolError:
+        return self._error("windows and periods longer than 1000 years are not evaluated", offset, QuerySemanticError)
+
+    def _unexpected(self, wanted: str) -> ProtocolError:
+        found = re.compile(r"[^\s\[\]]+|.|\Z", re.DOTALL).match(self._text, self.offset)
+        shown = found[0][:60] if found and found[0] else "the end of the query"
+        return self._error(f"expected {wanted}, found {shown}")
