@@ -1,7 +1,8 @@
 """Queries of standard SPARQL 1.1, derived production by production (Query section 19.8), and near misses of them.
 
 A query is a list of tokens. Blank nodes, groups and variables are chosen from a few, so that the rules beside the
-grammar are met, too: on scope (section 18.2.1), on labels (5.1.1), on groups (11.4).
+grammar are met, too: on scope (section 18.2.1), on labels (5.1.1), on groups (11.4). What they are called is a
+matter of its own (``in_our_words``), and so is what stands between tokens (``text_of``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 Tokens = list[str]
@@ -298,9 +300,59 @@ class Writer:
         return self._random.random() < 0.2
 
 
-def text_of(tokens: Tokens) -> str:
-    """The text of a query. Its arguments follow a function at once, and nothing is between the brackets of ``()``."""
-    return re.sub(r"([A-Za-z]) \(", r"\1(", " ".join(tokens)).replace("( )", "()")
+_OUR_WORDS = ["seq", "and", "or", "equals", "optionalseq", "window", "stream", "register", "fact", "current", "since"]
+_OUR_WORDS += [
+    "till",
+    "every",
+    "rstream",
+    "istream",
+    "dstream",
+    "range",
+    "step",
+    "elements",
+    "session",
+    "report",
+    "now",
+]
+_NAME = re.compile(r"(?<=[?$:@])(?:[abcdpqt1]|en)\b|\be(?=:)")
+_IN_STRINGS = "} SEQ { WINDOW :w { REGISTER QUERY q AS FROM STREAM <s> [RANGE 10s]"
+_GAPS = [" ", " ", "\n", "\t", "\r\n", "  ", "#\n", f"# {_IN_STRINGS}\n", " # it's FROM STREAM\r"]
+
+
+def in_our_words(tokens: Tokens, random: random.Random) -> Tokens:
+    """The same query, in which names of every kind are words that our language adds to SPARQL's."""
+    words = [random.choice((word, word.upper(), word.title())) for word in _OUR_WORDS]
+    random.shuffle(words)
+    names: dict[str, str] = {}
+
+    def named(found: re.Match[str]) -> str:
+        return names.setdefault(found[0], words[len(names)])
+
+    def written(token: str) -> str:
+        if token.startswith("<http://e/"):
+            return f"{token[:-1]}/{words[-1]}?{words[-2]}=STREAM>"
+        quoted = token.rpartition(token[0])[0] if token[0] in "'\"" else ""
+        after = _NAME.sub(named, token[len(quoted) :])
+        return f"{quoted.replace('x', _IN_STRINGS)}{after}"
+
+    return [written(token) for token in tokens]
+
+
+def text_of(tokens: Tokens, random: random.Random | None = None) -> str:
+    """The text of a query. Its arguments follow a function at once, and nothing is between the brackets of ``()``.
+
+    With ``random`` there is any white space, and there are comments, between other tokens.
+    """
+    pieces = [*tokens[:1]]
+    for before, token in pairwise(tokens):
+        if (token == "(" and before[-1].isascii() and before[-1].isalpha()) or (before, token) == ("(", ")"):
+            gap = ""
+        elif random is None or (before, token) == ("[", "]"):
+            gap = " "
+        else:
+            gap = random.choice(_GAPS)
+        pieces += (gap, token)
+    return "".join(pieces)
 
 
 def mutated(tokens: Tokens, random: random.Random) -> Tokens:
