@@ -96,6 +96,8 @@ def running_server(checkout: Path = ROOT) -> Iterator[Client]:
                 stdout=output,
                 stderr=output,
                 env=environment,
+                # Where `python -m` of Spark's finds no other sources.
+                cwd=directory,
                 start_new_session=True,
             )
         client = Client(port)

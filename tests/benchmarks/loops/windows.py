@@ -123,6 +123,7 @@ def _compared(comparison: Comparison, clients: dict[str, Client], rounds: int) -
             if turn == 0:
                 _check(comparison, data, _in_turn(comparison, data, found), baseline.name)
     rate = data.triples / median_of(ours[""])
+    print(f"    {comparison.name}: answers are right; {rate:,.0f} triples/s", flush=True)
     compared: list[tuple[str, list[float], float | None]]
     compared = [(one.name, theirs[one.name], one.target) for one in comparison.baselines]
     compared += [(name, seconds, None) for name, seconds in ours.items() if name]
