@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.benchmarks import cluster, ingest, receipt
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure, table
+from tests.benchmarks.join_orders import joins
 from tests.benchmarks.latency import latency
 from tests.benchmarks.loops import replay, windows
 from tests.benchmarks.one_shot import one_shot
@@ -38,6 +39,7 @@ def main() -> int:
         "s": ("a slide against a jump, live", lambda: rates.measure(quick=quick)),
         "i": ("an instant against its window's range", lambda: costs.measure(quick=quick, plot=plots / "slide.svg")),
         "m": ("many queries of many shapes", lambda: shapes.measure(quick=quick)),
+        "j": ("joins of windows and graphs, against Oxigraph", lambda: joins.measure(quick=quick)),
         "a": ("ingest to result", lambda: ingest.measure(options.data, quick=quick)),
         "r": ("receipt by format, against the bare parser", lambda: receipt.measure(quick=quick)),
         "b": ("latency", lambda: latency.measure(quick=quick, beside=beside)),
