@@ -296,6 +296,17 @@ class Static:
 
 
 @dataclass(frozen=True)
+class Monotone:
+    """A basic graph pattern over one window, perhaps filtered and projected, whose solutions are found once for all
+    instants: each holds from one instant to another.
+
+    Made by the pass ``split_monotone``.
+    """
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
 class PathJoin:
     """Join(pattern, path), where the paths begin at what the pattern binds ``start`` to, one of the path's ends.
 
@@ -328,6 +339,7 @@ Pattern = (
     | Aggregation
     | Slice
     | Static
+    | Monotone
     | PathJoin
 )
 
@@ -431,7 +443,7 @@ def in_scope(pattern: Pattern) -> frozenset[Variable]:
                 found.update(keys or (), (aggregate.result for aggregate in aggregates))
             case Minus(inner) | Filter(inner) | MarkJoin(inner) | Draw(inner) | OrderBy(inner):
                 left.append(inner)
-            case Distinct(inner) | Slice(inner) | Static(inner) | Service(_, inner):
+            case Distinct(inner) | Slice(inner) | Static(inner) | Monotone(inner) | Service(_, inner):
                 left.append(inner)
     return frozenset(variable for variable in found if not variable.name.startswith("_:"))
 
@@ -449,7 +461,7 @@ def needs_a_triple(pattern: Pattern) -> bool:
             return needs_a_triple(left)
         case Filter(inner, _) | Extend(inner, _, _) | OrderBy(inner, _) | Project(inner, _) | Distinct(inner):
             return needs_a_triple(inner)
-        case Slice(inner, _, _) | Static(inner) | PathJoin(inner, _, _) | Aggregation(inner, _, _):
+        case Slice(inner, _, _) | Static(inner) | Monotone(inner) | PathJoin(inner, _, _) | Aggregation(inner, _, _):
             return needs_a_triple(inner)
         case Group(inner, keys, _):
             return keys is not None and needs_a_triple(inner)

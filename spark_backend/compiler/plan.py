@@ -28,16 +28,26 @@ from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.facts import compile_facts
 from spark_backend.compiler.parameters import Lifting
-from spark_backend.compiler.passes import PASSES, Pass, apply_passes
+from spark_backend.compiler.passes import FOR_INTERVALS, PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.expressions.order import direction, sort_key
+from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.compiler.sql.patterns.patterns import compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
 from spark_backend.compiler.sql.sources import Source
 from spark_backend.compiler.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class IntervalStatement:
+    """The same statement over the solutions of ``parts`` at the instants due, instead of windows' contents."""
+
+    sql: str
+    parts: tuple[IntervalPart, ...]
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,9 @@ class Plan:
     narrow which. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
     DSTREAM, what solutions are matches of. ``new_matches``: an answer has the new matches of the query's event pattern
     alone, so that it is what ISTREAM gives. ``passes``: the names of those that changed the query (``passes``).
-    ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``). ``algebra``,
-    which is not in the JSON, is the query after the passes, its constants parameters.
+    ``intervals``: the statement by which it may be evaluated where it reads nothing of windows but what is matched once
+    for all instants. ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``).
+    ``algebra``, which is not in the JSON, is the query after the passes, its constants parameters.
     """
 
     form: Form
@@ -81,6 +92,7 @@ class Plan:
     new_matches: bool = False
     passes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    intervals: IntervalStatement | None = None
     algebra: a.Query | None = field(default=None, compare=False)
 
     @property
@@ -111,13 +123,16 @@ class Plan:
                 "new_matches": self.new_matches,
                 "passes": self.passes,
                 "facts": self.facts,
+                "intervals": None
+                if self.intervals is None
+                else {"sql": self.intervals.sql, "parts": [part.to_json() for part in self.intervals.parts]},
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
         document = json.loads(text)
-        template = document["template"]
+        template, intervals = document["template"], document["intervals"]
         return cls(
             form=Form(document["form"]),
             operator=R2S(document["operator"]),
@@ -139,6 +154,9 @@ class Plan:
             new_matches=document["new_matches"],
             passes=tuple(document["passes"]),
             facts=tuple((definition, sql) for definition, sql in document["facts"]),
+            intervals=None
+            if intervals is None
+            else IntervalStatement(intervals["sql"], tuple(map(IntervalPart.from_json, intervals["parts"]))),
         )
 
 
@@ -216,6 +234,7 @@ def _compile(
         new_matches=followers is not None,
         passes=statement.passes,
         facts=tuple((known.definition, known.sql) for known in facts),
+        intervals=statement.intervals,
         algebra=statement.algebra,
     )
 
@@ -236,7 +255,7 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Seq
     ]
     windows = [(one.graph, one.also, one.declared, one.instead, one.occurrences) for one in query.windows]
     names = [one.__name__ for one in passes]
-    text = repr((shape, windows, by_new, query.from_graphs, query.from_named, base, names))
+    text = repr((shape, windows, by_new, slides(query), query.from_graphs, query.from_named, base, names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -254,6 +273,7 @@ class _Statement:
     sources: tuple[Source, ...]
     passes: tuple[str, ...]
     algebra: a.Query
+    intervals: IntervalStatement | None = None
 
 
 _known: OrderedDict[str, _Statement] = OrderedDict()
@@ -265,9 +285,34 @@ _KEPT = 512
 
 def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> _Statement:
     query, changed = apply_passes(query, knowledge, passes)
-    dataset, base = replace(knowledge.dataset, operands=operands(query.pattern)), knowledge.base
+    dataset = replace(knowledge.dataset, operands=operands(query.pattern))
+    prelude = Prelude(knowledge.base)
+    sql, sums, ordered = _select(query, dataset, prelude)
+    statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
+    intervals = None
+    split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
+    if split != query and not any(there for _, there in statics):
+        # What is static is narrowed by windows' contents (``evaluation.narrowing``), which are not there then.
+        over, _, _ = _select(split, replace(dataset, operands={}, matched={}), prelude)
+        intervals = IntervalStatement(over, tuple(dataset.intervals))
+    return _Statement(
+        sql,
+        tuple(prelude.functions.values()),
+        sums,
+        ordered,
+        dataset.timed,
+        statics,
+        tuple(dataset.static_joins),
+        dataset.sources,
+        changed,
+        query,
+        intervals,
+    )
+
+
+def _select(query: a.Query, dataset: QueryDataset, prelude: Prelude) -> tuple[str, tuple[tuple[int, bool], ...], bool]:
+    """The SQL, which columns of it are sums in parts (``Plan.sums``), and whether its rows have an order."""
     names = Names(faceted_variables(query))
-    prelude = Prelude(base)
     sums = partial_sums(query)
     relation = compile_pattern(query.pattern, dataset, names, prelude, sums)
     columns = [names.column(variable) for variable in query.variables]
@@ -296,10 +341,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
         sql += f" ORDER BY {', '.join([listed['instant'], listed[MEMBER], *order])}"
     _refuse_depth(sql)
     places = tuple((columns.index(column), average) for column, average in parts.items())
-    statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
-    functions = tuple(prelude.functions.values())
-    static_joins, sources = tuple(dataset.static_joins), dataset.sources
-    return _Statement(sql, functions, places, ordered, dataset.timed, statics, static_joins, sources, changed, query)
+    return sql, places, ordered
 
 
 def _refuse_depth(sql: str) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -40,7 +41,7 @@ from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.previous_instants import PreviousInstants
-from spark_backend.evaluation.statement import members_select, statement
+from spark_backend.evaluation.statement import ParameterTerms, members_select, reads_instants, statement
 from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
@@ -223,12 +224,14 @@ class Evaluator:
         except ProtocolError:
             return 0  # a log that cannot be read: the evaluation says so, for each instant
 
-    def _shared_tables(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> tuple[list[str], list[str]]:
-        """The names of the tables of a query's static joins, and of its windows."""
+    def _shared_tables(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> _SharedTables:
         tables = self._tables
         for table, file in query.statics.items():
             tables.static(table, file)
         static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
+        intervals = self._intervals(query, instants)
+        if intervals is not None:
+            return _SharedTables(static_joins, [], intervals)
         timed = query.plan.timed
         facts = dict(query.plan.facts)
         windows = [
@@ -241,7 +244,20 @@ class Evaluator:
             )
             for member in query.windows
         ]
-        return static_joins, windows
+        return _SharedTables(static_joins, windows, None)
+
+    def _intervals(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> list[str] | None:
+        """What a plan matches once for all instants, at these; None where it is to read windows' contents."""
+        if query.plan.intervals is None:
+            return None
+        found = []
+        for part in query.plan.intervals.parts:
+            member = query.windows[part.window]
+            select = self._tables.intervals(member.stream, member.window, part, instants)
+            if select is None:
+                return None
+            found.append(select)
+        return found
 
     def _before(
         self, query: PreparedQuery, member: StreamWindow, instants: Sequence[Instant]
@@ -253,29 +269,16 @@ class Evaluator:
         self, members: Sequence[tuple[str, PreparedQuery]], instants: tuple[Instant, ...]
     ) -> list[tuple[str, Answer]]:
         began = time.perf_counter()
-        query, tables = members[0][1], self._tables
-        static_joins, windows = self._shared_tables(query, instants)
+        query = members[0][1]
+        shared = self._shared_tables(query, instants)
         parameters = [member.plan.parameters for _, member in members]
-        read = ReadTables(tables.instants(instants), windows, static_joins)
-        if len(members) > 1:
-            tables.members(members_select(parameters))  # which is kept: made before what is given up
-        with narrowed(self._connection, query.plan, parameters, read, tables.rows, len(instants)) as left:
-            sql = statement(
-                query.plan,
-                parameters,
-                instants=read.instants,
-                windows=windows,
-                new=[tables.new_occurrences(windows[0])] if query.plan.new_matches else (),
-                members_table=tables.members,
-                static_joins=static_joins,
-                sources=None if left is None else left.tables,
-                order=None if left is None else left.order,
-                alone=len(members) == len(instants) == 1,
-            )
-            found = self._connection.execute(sql).fetchall()
+        if shared.intervals is None:
+            found = self._over_contents(query.plan, parameters, shared, instants)
+        else:
+            found = self._over_intervals(query.plan, parameters, shared, instants)
         rows = finish_sums(query.plan, found)
         answers = answers_of_rows([member.plan for _, member in members], instants, rows)
-        read_triples = {instant: self._read(query.windows, windows, instant) for instant in instants}
+        read_triples = {instant: self._read(query.windows, shared, instant) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
         return [
             (
@@ -284,24 +287,66 @@ class Evaluator:
                     answer,
                     read=read_triples[answer.instant],
                     seconds=share,
-                    quiet=self._is_quiet(member, windows, answer.instant),
+                    quiet=self._is_quiet(member, shared.windows, answer.instant),
                 ),
             )
             for (key, member), given in zip(members, answers, strict=True)
             for answer in given
         ]
 
-    def _read(self, windows: Sequence[StreamWindow], tables: Sequence[str], instant: Instant) -> int:
-        """How many triples the windows hold at an instant; of occurrences about how many."""
+    def _over_contents(
+        self, plan: Plan, parameters: Sequence[ParameterTerms], shared: _SharedTables, instants: tuple[Instant, ...]
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a plan's statement over windows' contents."""
+        tables = self._tables
+        read = ReadTables(tables.instants(instants), shared.windows, shared.static_joins)
+        if len(parameters) > 1:
+            tables.members(members_select(parameters))  # which is kept: made before what is given up
+        with narrowed(self._connection, plan, parameters, read, tables.rows, len(instants)) as left:
+            sql = statement(
+                plan,
+                parameters,
+                instants=read.instants,
+                windows=shared.windows,
+                new=[tables.new_occurrences(shared.windows[0])] if plan.new_matches else (),
+                members_table=tables.members,
+                static_joins=shared.static_joins,
+                sources=None if left is None else left.tables,
+                order=None if left is None else left.order,
+                alone=len(parameters) == len(instants) == 1,
+            )
+            return self._connection.execute(sql).fetchall()
+
+    def _over_intervals(
+        self, plan: Plan, parameters: Sequence[ParameterTerms], shared: _SharedTables, instants: tuple[Instant, ...]
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a plan's statement over what is matched once for all instants."""
+        tables = self._tables
+        sql = statement(
+            plan,
+            parameters,
+            instants=tables.instants(instants) if reads_instants(plan) else "",
+            windows=[],
+            members_table=tables.members,
+            static_joins=shared.static_joins,
+            alone=len(parameters) == len(instants) == 1,
+            intervals=shared.intervals,
+        )
+        return self._connection.execute(sql).fetchall()
+
+    def _read(self, windows: Sequence[StreamWindow], shared: _SharedTables, instant: Instant) -> int:
+        """How many triples the windows hold at an instant; about how many where there is no table of them."""
         return sum(
             self._tables.rows_between(member.stream, member.window, (instant,))
-            if member.occurrences
-            else self._tables.size(table, instant)
-            for member, table in zip(windows, tables, strict=True)
+            if shared.intervals is not None or member.occurrences
+            else self._tables.size(shared.windows[place], instant)
+            for place, member in enumerate(windows)
         )
 
     def _is_quiet(self, query: PreparedQuery, tables: Sequence[str], instant: Instant) -> bool:
         """Whether nothing that is decided by content has the instant in ET; ``tables`` are those of the windows."""
+        if not tables:
+            return False
         reporting = deciding(query.windows)
         reports = [
             self._reports(member.window, table, instant)
@@ -320,6 +365,17 @@ class Evaluator:
         if Strategy.NON_EMPTY_CONTENT in strategies and not self._tables.size(table, instant):
             return False
         return allowed_by_clock(window, instant)
+
+
+@dataclass(frozen=True)
+class _SharedTables:
+    """What a statement reads: tables of a query's static joins, and of its windows' contents or, in place of them, of
+    what its plan matches once for all instants.
+    """
+
+    static_joins: list[str]
+    windows: list[str]
+    intervals: list[str] | None
 
 
 @dataclass(frozen=True)

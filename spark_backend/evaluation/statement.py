@@ -27,6 +27,7 @@ def statement(
     sources: Sequence[str] | None = None,
     order: Callable[[Sequence[int]], Sequence[int]] | None = None,
     alone: bool = False,
+    intervals: Sequence[str] | None = None,
 ) -> str:
     """The SQL for these queries, over tables of the instants and of the windows' contents; ``new``: of what is new in
     those of occurrences.
@@ -35,7 +36,7 @@ def statement(
     the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
     tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``sources`` are tables of what there
     is to look at of the plan's; without, it is all there is. ``alone``: there is one query and
-    one instant.
+    one instant. ``intervals``: of the solutions of what the plan's ``intervals`` match; without, windows are read.
     """
     differing = _differing(members)
     table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(members_select(members))
@@ -55,6 +56,8 @@ def statement(
             return sources[number] if sources is not None else re.sub(places, filled, plan.sources[number].table)
         if name is not None and name.startswith("new_"):
             return new[int(name.removeprefix("new_"))]
+        if name is not None and name.startswith("intervals_"):
+            return (intervals or ())[int(name.removeprefix("intervals_"))]
         if name is not None:
             return windows[int(name.removeprefix("window_"))]
         if column in varying:
@@ -63,9 +66,10 @@ def statement(
         return number_sql(facets(term)[1]) if column.endswith("_n") else quote(term)
 
     # In one pass: what is filled in is not searched again, but for the tables of a source.
-    tables = r"instants|members|window_\d+|new_\d+|joined_\d+|source_\d+"
+    tables = r"instants|members|window_\d+|new_\d+|joined_\d+|source_\d+|intervals_\d+"
     places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>{tables}))_{plan.mark}\b"
-    text = _for_some(plan, alone=alone)
+    sql = plan.sql if intervals is None or plan.intervals is None else plan.intervals.sql
+    text = _for_some(sql, plan.mark, alone=alone)
     return re.sub(places, filled, text if order is None else _in_order(text, plan.mark, order))
 
 
@@ -95,9 +99,14 @@ def _lists_of_sources(mark: str) -> str:
     return rf"FROM {source}(?:, {source})*(?=(?:, (?:members|instants)_{mark} \w+)*(?![,\w]))"
 
 
-def _for_some(plan: Plan, *, alone: bool) -> str:
+def reads_instants(plan: Plan) -> bool:
+    """Whether the statement over ``intervals`` reads the table of the instants."""
+    return plan.intervals is not None and f"instants_{plan.mark}" in plan.intervals.sql
+
+
+def _for_some(sql: str, mark: str, *, alone: bool) -> str:
     """The plan's SQL with the clauses that hold for one query at one instant, or without them."""
-    return re.sub(rf"/\*alone_{plan.mark}(.*?)alone_{plan.mark}\*/", r"\1" if alone else "", plan.sql, flags=re.DOTALL)
+    return re.sub(rf"/\*alone_{mark}(.*?)alone_{mark}\*/", r"\1" if alone else "", sql, flags=re.DOTALL)
 
 
 def _differing(members: Sequence[ParameterTerms]) -> list[int]:

@@ -20,14 +20,16 @@ import pyarrow as pa
 from protocol.errors import NotFound, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
-from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, WindowSpec
+from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, TimeWindow, WindowSpec
 from spark_backend.compiler.facts import OCCURRENCES
 from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.evaluation.contents.histories import changes, known_at, of_one_history
 from spark_backend.evaluation.contents.large import LARGE, without_repetitions
 from spark_backend.evaluation.contents.occurrences import Occurrences, occurrences_at
 from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents, rows_about
+from spark_backend.evaluation.interval_tables import IntervalTables
 from spark_backend.evaluation.statement import statement
 from spark_backend.ingest.facets import facet_columns
 from spark_backend.log.reader import LogReader
@@ -53,6 +55,7 @@ class EvaluationTables:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, streams: Path, statics: Path) -> None:
         self._connection = connection
+        self._intervals = IntervalTables(connection)
         self._streams = streams
         self._statics = statics
         self._readers: dict[str, LogReader] = {}
@@ -82,17 +85,20 @@ class EvaluationTables:
                 reader.refresh()
             except (NotFound, Unavailable):
                 del self._readers[log], self._partitions[log]
+                self._intervals.forget_log(log)
                 if log in self._occurrences:
                     self._occurrences.pop(log).drop()
 
     @property
     def lasting_rows(self) -> int:
-        """How many rows the tables of static patterns and of occurrences have, which are what takes long to make."""
-        return sum(self._static_rows.values()) + sum(known.rows for known in self._occurrences.values())
+        """How many rows the tables of static patterns, occurrences and intervals have: what takes long to make."""
+        occurrences = sum(known.rows for known in self._occurrences.values())
+        return sum(self._static_rows.values()) + occurrences + self._intervals.rows
 
     def move_to(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Make tables in another database from now on, all of them anew; what was read of the logs stays."""
         self._connection = connection
+        self._intervals.move_to(connection)
         for kept in (self._windows, self._facts, self._instants, self._members, self._static_joins):
             kept.clear()
         self._static_files.clear()
@@ -182,6 +188,11 @@ class EvaluationTables:
         self._windows[key] = name
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
+
+    def intervals(self, log: str, window: WindowSpec, part: IntervalPart, instants: tuple[Instant, ...]) -> str | None:
+        """A SELECT of a part's solutions at each instant; None where the window's content is to be read for them."""
+        assert isinstance(window, TimeWindow), "of no others it is a part"
+        return self._intervals.at(log, self.reader(log), window, part, instants)
 
     def occurrences(
         self, log: str, window: WindowSpec, instants: tuple[Instant, ...], before: Sequence[Instant | None] = ()
@@ -284,6 +295,7 @@ class EvaluationTables:
         for kept in (self._windows, self._facts):
             while sum(sum(self._sizes[name].values()) for name in kept.values()) > _KEPT_ROWS:
                 self._drop_oldest(kept, len(kept) - 1)
+        self._intervals.make_room()
         while len(self._occurrences) > _KEPT_OCCURRENCES:
             self._occurrences.popitem(last=False)[1].drop()
 

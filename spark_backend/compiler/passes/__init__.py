@@ -14,6 +14,7 @@ from spark_backend.compiler.passes.normalise import normalise
 from spark_backend.compiler.passes.order_joins import order_joins
 from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
+from spark_backend.compiler.passes.split_monotone import split_monotone
 from spark_backend.compiler.passes.split_static import split_static
 
 Pass = Callable[[Query, Knowledge], Query]
@@ -26,6 +27,8 @@ PASSES: tuple[Pass, ...] = (
     order_joins,
     prune_columns,
 )
+FOR_INTERVALS: tuple[Pass, ...] = (split_monotone, prune_columns)
+"""Those that are applied after all others, where a query is evaluated over intervals."""
 
 
 def apply_passes(query: Query, knowledge: Knowledge, passes: Sequence[Pass] = PASSES) -> tuple[Query, tuple[str, ...]]:

@@ -52,6 +52,8 @@ def _prune(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
             return replace(pattern, pattern=_prune(inner, _with(needed, named)))
         case a.Static(inner):
             return a.Static(_project(inner, needed))
+        case a.Monotone(inner):
+            return a.Monotone(_project(inner, needed))
         case a.Union(left, right):
             return a.Union(_project(left, needed), _project(right, needed))
         case a.PathJoin(inner, path, start):

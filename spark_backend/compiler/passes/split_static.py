@@ -16,7 +16,7 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import with_operands
-from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset, active_graph
 
 _OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice
 _BOUNDARIES = a.Group | a.Distinct | a.Slice
@@ -47,7 +47,7 @@ class _Splitter:
             case a.Join():
                 return self._join(join_operands(pattern), graph)
             case a.Graph(name, inner):
-                return replace(pattern, pattern=self.pattern(inner, _active(name, pattern.windows_only)))
+                return replace(pattern, pattern=self.pattern(inner, active_graph(name, pattern.windows_only)))
             case a.Closure() | a.PathJoin():
                 return pattern
         return with_operands(pattern, lambda operand, _: self.pattern(operand, graph), False)
@@ -95,7 +95,7 @@ class _Splitter:
             case a.Values():
                 return True
             case a.Graph(name, inner):
-                active = _active(name, pattern.windows_only)
+                active = active_graph(name, pattern.windows_only)
                 return self._dataset.only_store(active) and self._reads_the_store(inner, active)
         static = True
 
@@ -106,12 +106,6 @@ class _Splitter:
 
         with_operands(pattern, asked, False)
         return static
-
-
-def _active(name: a.Variable | a.Constant, windows_only: bool) -> ActiveGraph:
-    if isinstance(name, a.Constant):
-        return ActiveGraph(iri=name.text[1:-1])
-    return ActiveGraph(column="g", windows_only=windows_only)
 
 
 def _varies(node: object) -> bool:

@@ -12,6 +12,7 @@ from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
+from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.sources import Source, SourcePart
 
@@ -64,6 +65,13 @@ class ActiveGraph:
 DEFAULT_GRAPH = ActiveGraph()
 
 
+def active_graph(name: Variable | Constant, windows_only: bool) -> ActiveGraph:
+    """What the patterns in ``GRAPH name`` are matched against; with ``windows_only`` in ``WINDOW name``."""
+    if isinstance(name, Constant):
+        return ActiveGraph(iri=name.text[1:-1])
+    return ActiveGraph(column="g", windows_only=windows_only)
+
+
 @dataclass(frozen=True)
 class TripleSource:
     """Where one triple pattern is matched: a table under an alias, conditions on it, and its key columns.
@@ -96,6 +104,8 @@ class QueryDataset:
 
     static_joins: dict[str, None] = field(default_factory=dict)
     """The SELECTs of static patterns that are tables of their own."""
+    intervals: dict[IntervalPart, None] = field(default_factory=dict)
+    """What is matched once for all instants."""
     followers: Followers | None = None
     """Where event patterns are matched by what is new: which of their occurrences are later than which."""
     at_all_instants: bool = False
@@ -143,6 +153,11 @@ class QueryDataset:
             self.matched[operand] = Source(table, tuple(parts), joined)
         return f"source_{list(self.matched).index(operand)}_{self.mark}"
 
+    def interval_part(self, part: IntervalPart) -> str:
+        """Placeholder for the table of a part's solutions at the instants due."""
+        self.intervals.setdefault(part)
+        return f"intervals_{list(self.intervals).index(part)}_{self.mark}"
+
     @property
     def members(self) -> str:
         """Placeholder for the table of the queries that are evaluated together, column ``member``."""
@@ -179,6 +194,16 @@ class QueryDataset:
     def only_store(self, graph: ActiveGraph) -> bool:
         """Whether no window's content is in an active graph, or in one of several."""
         return not self._windows(graph)
+
+    def is_only_in_a_window(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
+        """Whether a pattern of an active graph is matched in one window and nowhere else, whenever its triples came."""
+        one = graph.column is None and len(self._windows(graph)) == 1
+        return one and triple.time is None and self._static(triple, graph) is None
+
+    def only_window(self, graph: ActiveGraph) -> int:
+        """The number of the one window that is a part of an active graph."""
+        (index,) = self._windows(graph)
+        return index
 
     def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
         """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""

@@ -28,6 +28,7 @@ from spark_backend.compiler.sql.patterns.exists import (
 )
 from spark_backend.compiler.sql.patterns.grouping import group
 from spark_backend.compiler.sql.patterns.inline_data import compile_values
+from spark_backend.compiler.sql.patterns.intervals import compile_monotone
 from spark_backend.compiler.sql.patterns.joins import Condition, left_join, union
 from spark_backend.compiler.sql.patterns.named_graphs import compile_graph
 from spark_backend.compiler.sql.patterns.paths import compile_path, follow_path
@@ -61,6 +62,8 @@ def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relat
             return compile_join(context, pattern, scope)
         case a.Static():
             return compile_static(context, pattern, scope)
+        case a.Monotone():
+            return compile_monotone(context, pattern, scope)
         case a.PathJoin():
             return follow_path(context, pattern, scope)
         case a.LeftJoin() if pattern.asked:

@@ -1,0 +1,124 @@
+"""What gives more solutions of more triples, and is matched once for all instants of sliding windows.
+
+A basic graph pattern over a time window, with filters on its variables alone, has solutions that hold from one
+instant to another (``sql.patterns.intervals``). What differs from query to query stays outside: a constant of a triple
+pattern becomes a variable that is compared there. A query is changed where that is so of all that it reads of windows,
+and where these slide: contents of successive instants overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protocol.language import algebra as a
+from protocol.language.model import ContinuousQuery
+from protocol.windows.spec import TimeWindow
+from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of
+from spark_backend.compiler.passes.knowledge import Knowledge
+from spark_backend.compiler.passes.traversal import with_operands
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset, active_graph
+
+_MOST_TRIPLES = 8
+"""Of a part: there is a SELECT for each of them."""
+_VARYING = a.DRAWING | {"NOW"}
+
+
+def split_monotone(query: a.Query, knowledge: Knowledge) -> a.Query:
+    dataset = knowledge.dataset
+    if not slides(dataset.query):
+        return query
+    try:
+        return replace(query, pattern=_Splitter(dataset).pattern(query.pattern, DEFAULT_GRAPH, False))
+    except _ReadOtherwise:
+        return query
+
+
+def slides(query: ContinuousQuery) -> bool:
+    """Whether each window of a query is a set of triples at every instant, and holds most of it at the next one."""
+    return all(
+        isinstance(one.window, TimeWindow)
+        and one.window.slide < one.window.width
+        and not one.window.offset
+        and not one.occurrences
+        for one in query.windows
+    )
+
+
+class _ReadOtherwise(Exception):
+    """A window is read by what is not monotone, or not known to be."""
+
+
+class _Splitter:
+    def __init__(self, dataset: QueryDataset) -> None:
+        self._dataset = dataset
+
+    def pattern(self, pattern: a.Pattern, graph: ActiveGraph, inside: bool) -> a.Pattern:
+        """``inside`` of EXISTS variables are bound from outside, too: filters stay where they are."""
+        match pattern:
+            case a.BGP(triples):
+                return self._triples(triples, [], graph, inside)
+            case a.Filter(a.BGP(triples), condition) if not inside:
+                return self._triples(triples, conjuncts(condition), graph, inside)
+            case a.Closure() if not self._dataset.only_store(graph):
+                raise _ReadOtherwise
+            case a.Graph(name, inner):
+                return replace(pattern, pattern=self.pattern(inner, active_graph(name, pattern.windows_only), inside))
+            case a.Static():
+                return pattern
+        return with_operands(pattern, lambda operand, within: self.pattern(operand, graph, inside or within), inside)
+
+    def _triples(
+        self, triples: Sequence[a.TriplePattern], conditions: list[a.Expression], graph: ActiveGraph, inside: bool
+    ) -> a.Pattern:
+        """A basic graph pattern under a filter."""
+        if not triples or self._dataset.only_store(graph):
+            return filter_of(a.BGP(tuple(triples)), conditions)
+        if not all(self._dataset.is_only_in_a_window(triple, graph) for triple in triples):
+            raise _ReadOtherwise
+        compared: list[a.Expression] = []
+        lifted = [_without_parameters(triple, compared) for triple in triples]
+        if compared and inside:
+            raise _ReadOtherwise
+        parts = []
+        for connected in _connected(lifted):
+            bound = {variable for triple in connected for variable in triple.variables}
+            if len(connected) > _MOST_TRIPLES or not all(triple.variables for triple in connected):
+                raise _ReadOtherwise
+            own = [condition for condition in conditions if _is_on(condition, bound)]
+            conditions = [condition for condition in conditions if condition not in own]
+            parts.append(a.Monotone(filter_of(a.BGP(tuple(connected)), own)))
+        joined = filter_of(join_of(parts), [*compared, *conditions])
+        if not compared:
+            return joined
+        return a.Project(joined, tuple(dict.fromkeys(variable for triple in triples for variable in triple.variables)))
+
+
+def _without_parameters(triple: a.TriplePattern, compared: list[a.Expression]) -> a.TriplePattern:
+    """The triple pattern with variables for its parameters, and that they are the same is one of the conditions."""
+    parts: dict[str, a.Variable] = {}
+    for name, part in (("subject", triple.subject), ("object", triple.object)):
+        if isinstance(part, a.Parameter):
+            parts[name] = a.Variable(f"_:parameter{part.number}")
+            compared.append(a.Call("SAMETERM", (parts[name], part)))
+    return replace(triple, **parts)
+
+
+def _connected(triples: Sequence[a.TriplePattern]) -> list[list[a.TriplePattern]]:
+    """The triple patterns in groups that share no variables; none of them twice."""
+    found: list[list[a.TriplePattern]] = []
+    for triple in dict.fromkeys(triples):
+        joined = [group for group in found if any(set(one.variables) & set(triple.variables) for one in group)]
+        found = [group for group in found if group not in joined]
+        found.append([*(one for group in joined for one in group), triple])
+    return found
+
+
+def _is_on(condition: a.Expression, bound: set[a.Variable]) -> bool:
+    """Whether a condition is one on solutions that bind these variables, for all queries and at all instants."""
+    read = a.expression_variables(condition)
+    varies = any(
+        isinstance(node, a.Parameter) or (isinstance(node, a.Call) and node.name in _VARYING)
+        for node in a.nodes(condition)
+    )
+    return bool(read) and read <= bound and not varies

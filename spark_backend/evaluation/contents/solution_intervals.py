@@ -1,0 +1,199 @@
+"""The solutions of a basic graph pattern over a stream, each with the interval of instants at which it holds.
+
+A solution holds in a time window at e while all of its triples do (``triple_matches``): while the greatest ``prev`` of
+them is not after the window's opening, the least time is, and the greatest ``entry`` is not after e. So a join
+intersects intervals, and an instant adds the solutions that have a triple that is new. They are found from there
+(semi-naive evaluation): for each triple pattern those in which it is matched by what is new, the patterns before it by
+what is old. Of what is old only the matches are read to which terms of the new ones lead, mostly none. It is a cache of
+a log, which is made again where it is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.time import Instant
+from spark_backend.compiler.sql.interval_part import IntervalPart
+from spark_backend.evaluation.contents.membership import InstantBounds
+from spark_backend.evaluation.contents.triple_matches import DigestedRows, TripleMatches, arrived
+from spark_backend.log.format.columns import LOG
+from spark_backend.log.reader import LogReader
+
+_FEWEST = 10_000
+"""Rows that are added before it is looked whether older ones are read no more."""
+_MOST_AT_ONCE = 200_000
+"""Triples that are added at once: others wait meanwhile."""
+_MOST_SOLUTIONS, _MOST_PER_TRIPLE = 20_000, 4
+"""So many solutions, and so many for each triple that came, may be new at once."""
+
+
+class TooManySolutions(Exception):
+    """There are so many of them that it is better to find those of an instant when they are asked for."""
+
+
+class SolutionIntervals:
+    """A table of the columns of a part's variables and ``prev, first, entry``: its solutions at instants up to ``upto``
+    in windows that open at ``since`` or later. At first there are none, and ``upto`` is ``since``.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str, part: IntervalPart, since: Instant) -> None:
+        self.since = since
+        self.upto = since
+        self._table = table
+        self._connection = connection
+        self._part = part
+        self._matches = [TripleMatches(pattern, part.joined(place)) for place, pattern in enumerate(part.patterns)]
+        self._joined = sorted({column for place in range(len(part.patterns)) for column in part.joined(place)})
+        self._solutions = 0
+        self._added = 0
+        nothing = arrived(connection, pa.Table.from_batches([], LOG), self._joined)
+        self._insert([[[nothing]] * len(part.patterns)], 0, f"CREATE TEMP TABLE {table} AS")
+
+    @property
+    def rows(self) -> int:
+        """How many solutions there are, and matches of triple patterns, for which they are found."""
+        return self._solutions + sum(matches.count for matches in self._matches)
+
+    def reaches(self, after: Instant) -> bool:
+        """Whether it has some of what a window holds that opens there, and goes on from that to all of it."""
+        return self.since <= after < self.upto
+
+    def extend(self, reader: LogReader, oldest: Instant, upto: Instant) -> None:
+        """Add what begins to take part up to an instant, or some of it where that is very much (``upto`` tells).
+
+        ``oldest``: no window is asked for from now on that opens before.
+        Raises TooManySolutions, and DamagedLog where something is lost; then it is of no use any more.
+        """
+        if upto > self.upto:
+            if (count := reader.triples_about(self.upto, upto)) > _MOST_AT_ONCE:
+                upto = self.upto + max(1, (upto - self.upto) * _MOST_AT_ONCE // count)
+            entered = reader.entered(self.upto, upto)
+            self._add(entered.filter(pc.greater(entered["time"], self.since)))
+            self.upto = upto
+        if self._added > max(_FEWEST, self.rows // 2):
+            self._forget(oldest)
+            self._added = 0
+
+    def at(self, bounds: Sequence[InstantBounds]) -> str:
+        """A SELECT of ``instant`` and the columns of the variables: the solutions at some instants.
+
+        ``bounds``: each instant, and (after, upto] of the window there.
+        """
+        listed = "".join(f", x.{column}" for column in self._part.columns)
+        if len(bounds) == 1:
+            ((instant, after, _),) = bounds
+            return (
+                f"(SELECT {instant}::BIGINT AS instant{listed} FROM {self._table} x "
+                f"WHERE x.prev <= {after} AND x.first > {after} AND x.entry <= {instant})"
+            )
+        instants = ", ".join(f"({instant}::BIGINT, {after}::BIGINT)" for instant, after, _ in bounds)
+        return (
+            f"(SELECT i.instant{listed} FROM (VALUES {instants}) i(instant, after) JOIN {self._table} x "
+            "ON x.prev <= i.after AND x.first > i.after AND x.entry <= i.instant)"
+        )
+
+    def drop(self) -> None:
+        """Drop the table, as far as it is there."""
+        self._connection.execute(f"DROP TABLE IF EXISTS {self._table}")
+
+    def _add(self, log_rows: pa.Table) -> None:
+        """Add the solutions that have a triple in these rows, which begin to take part after all that are there."""
+        if not log_rows.num_rows:
+            return
+        rows = arrived(self._connection, log_rows, self._joined)
+        for matches in self._matches:
+            matches.add(self._connection, rows)
+        joins = list(self._joins())
+        if joins:
+            self._insert(joins, log_rows.num_rows, f"INSERT INTO {self._table}")
+        self._added += log_rows.num_rows
+
+    def _insert(self, joins: Sequence[Sequence[Sequence[DigestedRows]]], came: int, into: str) -> None:
+        """Put into a table what joins of these rows give, for each join those of each pattern."""
+        most = max(_MOST_SOLUTIONS, _MOST_PER_TRIPLE * came)
+        tables: dict[str, pa.Table] = {}
+        select = " UNION ALL ".join(self._select(self._named(joined, tables)) for joined in joins)
+        for name, table in tables.items():
+            self._connection.register(name, table)
+        try:
+            ((added,),) = self._connection.execute(f"{into} FROM ({select}) LIMIT {most + 1}").fetchall()
+        finally:
+            for name in tables:
+                self._connection.unregister(name)
+        if added > most:
+            raise TooManySolutions
+        self._solutions += added
+        self._added += added
+
+    def _joins(self) -> Iterator[list[list[DigestedRows]]]:
+        """For each SELECT of new solutions the matches of each pattern: those before the newest are old.
+
+        Left out is what has no solution.
+        """
+        for newest, matches in enumerate(self._matches):
+            if matches.new is None:
+                continue
+            near = self._near(newest)
+            joined = []
+            for place, one in enumerate(self._matches):
+                listed = [near[place]] if place in near else []
+                if place >= newest and one.new is not None:
+                    listed.append(one.new)
+                joined.append(listed)
+            if all(joined):
+                yield joined
+
+    def _near(self, newest: int) -> dict[int, DigestedRows]:
+        """By pattern, the old matches that may be in a solution with a new match of this one: where terms lead to."""
+        near: dict[int, DigestedRows] = {}
+        seen, left = {newest}, [newest]
+        while left:
+            place = left.pop(0)
+            there = [near[place]] if place in near else []
+            new = self._matches[place].new
+            if place >= newest and new is not None:
+                there.append(new)
+            for other, columns in self._part.neighbours[place].items():
+                if other in seen:
+                    continue
+                seen.add(other)
+                left.append(other)
+                column, theirs = columns[0]
+                if there:
+                    digests = np.concatenate([some.digests[column] for some in there])
+                    if (found := self._matches[other].near(theirs, digests)) is not None:
+                        near[other] = found
+        return near
+
+    def _named(self, joined: Sequence[Sequence[DigestedRows]], tables: dict[str, pa.Table]) -> list[str]:
+        """For each pattern what stands for its matches in a SELECT; ``tables`` get what it names."""
+        names = []
+        for listed in joined:
+            parts = []
+            for some in listed:
+                name = next((name for name, table in tables.items() if table is some.rows), f"part_t{len(tables)}")
+                tables[name] = some.rows
+                parts.append(name)
+            names.append(parts[0] if len(parts) == 1 else f"({' UNION ALL '.join(f'FROM {part}' for part in parts)})")
+        return names
+
+    def _select(self, tables: Sequence[str]) -> str:
+        """The part's SELECT over these tables of its patterns' matches."""
+        return re.sub(rf"\bpart_(\d+)_{self._part.mark}\b", lambda found: tables[int(found[1])], self._part.sql)
+
+    def _forget(self, after: Instant) -> None:
+        """Go on without what no window reaches that opens there or later."""
+        if after <= self.since:
+            return
+        for matches in self._matches:
+            matches.forget(after)
+        ((self._solutions,),) = self._connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {self._table} AS FROM {self._table} WHERE first > {after}"
+        ).fetchall()
+        self.since = after
