@@ -24,6 +24,10 @@ WORTH = 2000
 """So many rows of the store in one source are looked for, if there are as many in another, or if they are to be united
 with what a window holds: fewer are joined sooner than looked for.
 """
+SEVERAL, WORTH_OF_SEVERAL, MANY = 6, 100, 9
+"""Where several sources are joined in a bad order, that costs more: fewer rows are looked for. Where there are many, to
+find an order takes DuckDB longer than to look for what they have, however little.
+"""
 AGAIN = 500
 """So many rows are narrowed once more, by what was narrowed after them."""
 
@@ -58,10 +62,12 @@ def narrowed(
     """Tables of what is left of the plan's sources, as long as the context lasts; None where it is not worth it.
 
     ``members`` are the parameters of the queries that are evaluated, ``rows`` tells how many a table of static triples
-    has; ``worth`` of them in one source are looked for, WORTH if it is not said.
+    has; ``worth`` of them in one source are looked for, or as many as it says above.
     """
     narrowing = _Narrowing(connection, plan, members, tables, rows, instants)
-    if not narrowing.has_much(WORTH if worth is None else worth):
+    if worth is None:
+        worth = WORTH if len(plan.sources) < SEVERAL else WORTH_OF_SEVERAL if len(plan.sources) < MANY else 0
+    if not narrowing.has_much(worth):
         yield None
         return
     # Tables that are given up are never written.
@@ -136,14 +142,17 @@ class _Narrowing:
         """The table of what is left of a source, whose parts have so many rows."""
         source = self._sources[number]
         conditions = self._conditions(number, [one for one in self._tables if self._rows[one] <= sum(sizes)])
-        if not conditions and len(source.parts) == 1 and not source.parts[0].streamed:
+        if not (conditions or source.alike or len(source.parts) > 1 or source.parts[0].streamed):
             self._tables[number], self._rows[number] = self._filled(source.table), sum(sizes)
             return
         if self._is_select(source.parts[0]):
             self._create(number, [self._joined(number, list(self._tables))])
             return
         parts = [part for part, size in zip(source.parts, sizes, strict=True) if size] or source.parts[:1]
-        self._create(number, [self._filled(part.sql([*self._given(part), *conditions])) for part in parts])
+        selects = [self._filled(part.sql([*self._given(part), *conditions])) for part in parts]
+        if source.alike:
+            selects = [f"SELECT DISTINCT ON ({', '.join(source.alike)}) * FROM ({' UNION ALL '.join(selects)})"]
+        self._create(number, selects)
 
     def _create(self, number: int, selects: Sequence[str]) -> None:
         self._made += 1

@@ -21,10 +21,16 @@ Column = tuple[a.Variable, int]
 
 @dataclass(eq=False)
 class Operand:
-    """A leaf of the query, its columns that are surely bound, and the other leaves that narrow it."""
+    """A leaf of the query, its columns that are surely bound, and the other leaves that narrow it.
+
+    ``asked``: it is only asked whether there is a match, however many there are; ``unread`` are then the variables that
+    nothing else is said of.
+    """
 
     leaf: Leaf
     columns: dict[a.Variable, Column]
+    asked: bool = False
+    unread: frozenset[a.Variable] = frozenset()
     narrowed_by: set[Operand] = field(default_factory=set)
 
 
@@ -43,7 +49,10 @@ def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
     """
     walk = _Walk()
     walk.pattern(pattern)
-    times = Counter(node for node in a.nodes(pattern) if isinstance(node, a.TriplePattern | a.Static))
+    times = Counter(node for node in a.nodes(pattern) if isinstance(node, a.TriplePattern | a.Static | a.Variable))
+    for operand in walk.found:
+        if operand.asked and isinstance(operand.leaf, a.TriplePattern):
+            operand.unread = frozenset(variable for variable in operand.leaf.variables if times[variable] == 1)
     return {operand.leaf: operand for operand in walk.found if times[operand.leaf] == 1}
 
 
@@ -51,6 +60,7 @@ class _Walk:
     def __init__(self) -> None:
         self.found: list[Operand] = []
         self._selects = 0
+        self._asking = False
 
     def pattern(self, pattern: a.Pattern) -> _Found:
         match pattern:
@@ -68,8 +78,9 @@ class _Walk:
                 one, other = self.pattern(left), self.pattern(right)
                 return _Found((), one.narrowable + other.narrowable)
             case a.LeftJoin(left, right):
-                asked = [right, *(exists for _, exists in pattern.asked)]
-                return self._asked_of(self.pattern(left), asked)
+                required = self.pattern(left)
+                _narrow(self.pattern(right).narrowable, required.required)
+                return self._asked_of(required, [exists for _, exists in pattern.asked])
             case a.Minus(left, right):
                 return self._asked_of(self.pattern(left), [right])
             case a.MarkJoin(inner, _, exists):
@@ -82,11 +93,13 @@ class _Walk:
                 return self.pattern(inner)
             case a.Values() | a.Closure() | a.Service():
                 return _Found()
+        asking, self._asking = self._asking, False
         self.pattern(pattern.pattern)  # groups, cuts and draws are of all solutions
+        self._asking = asking
         return _Found()
 
     def _leaves(self, leaves: Iterable[tuple[Leaf, frozenset[a.Variable]]]) -> _Found:
-        made = tuple(Operand(leaf, {one: (one, 0) for one in variables}) for leaf, variables in leaves)
+        made = tuple(Operand(leaf, {one: (one, 0) for one in variables}, self._asking) for leaf, variables in leaves)
         self.found += made
         _narrow(made, made)
         return _Found(made, made)
@@ -96,8 +109,10 @@ class _Walk:
 
         A solution of the right side that no solution of the left is compatible with changes nothing.
         """
+        asking, self._asking = self._asking, True
         for pattern in asked:
             _narrow(self.pattern(pattern).narrowable, left.required)
+        self._asking = asking
         return left
 
     def _hide(self, pattern: a.Pattern, shown: frozenset[a.Variable]) -> _Found:

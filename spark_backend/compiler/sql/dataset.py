@@ -150,7 +150,7 @@ class QueryDataset:
                 for variable, column in columns.items()
                 if variable in operand.columns
             )
-            self.matched[operand] = Source(table, tuple(parts), joined)
+            self.matched[operand] = Source(table, tuple(parts), joined, alike=_alike(leaf, operand, parts))
         return f"source_{list(self.matched).index(operand)}_{self.mark}"
 
     def interval_part(self, part: IntervalPart) -> str:
@@ -212,7 +212,9 @@ class QueryDataset:
         if static is not None and not windows:
             # What is static is there at every instant: it needs no column saying so.
             keys = {} if graph.column is None else {graph.column: f"{alias}.g"}
-            table = self._narrowable(triple, static, [SourcePart(static)], _places(triple))
+            table = self._narrowable(
+                triple, static, [SourcePart(static, ranged=graph.column is not None)], _places(triple)
+            )
             return TripleSource(f"{table} {alias}", (), keys)
         keys = {"instant": f"{alias}.instant"}
         timed = triple.time is not None and bool(windows)
@@ -221,7 +223,7 @@ class QueryDataset:
         if len(windows) == 1 and static is None:
             if graph.column is not None:
                 keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
-            part = self._window_part(windows[0], triple, "")
+            part = self._window_part(windows[0], triple, "", ranged=graph.column is not None)
             table = self._narrowable(triple, part.table, [part], _places(triple))
             return TripleSource(f"{table} {alias}", constant_conditions(triple, f"{alias}."), keys, time)
         if graph.column is not None:
@@ -256,19 +258,23 @@ class QueryDataset:
         parts = []
         for index in windows:
             key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].name}>')} AS g"
-            parts.append(self._window_part(index, triple, f"SELECT x.instant{key}, {columns} FROM"))
+            select = f"SELECT x.instant{key}, {columns} FROM"
+            parts.append(self._window_part(index, triple, select, ranged=graph.column is not None))
         if static is not None:
             key = "" if graph.column is None else ", x.g"
-            parts.append(SourcePart(static, f"SELECT i.instant{key}, {columns} FROM {self.instants} i,"))
+            select = f"SELECT i.instant{key}, {columns} FROM {self.instants} i,"
+            parts.append(SourcePart(static, select, ranged=graph.column is not None))
         return parts
 
-    def _window_part(self, index: int, triple: TriplePattern, select: str) -> SourcePart:
+    def _window_part(self, index: int, triple: TriplePattern, select: str, *, ranged: bool) -> SourcePart:
         given = tuple(
             (column, part.number)
             for column, part in (("s", triple.subject), ("o", triple.object))
             if isinstance(part, Parameter)
         )
-        return SourcePart(self.window_table(index), select, constant_conditions(triple, "x."), given, streamed=True)
+        return SourcePart(
+            self.window_table(index), select, constant_conditions(triple, "x."), given, streamed=True, ranged=ranged
+        )
 
     def has_graph(self, iri: str) -> str:
         """A condition: whether the dataset has this named graph, be it empty. "TRUE" where it surely has."""
@@ -363,6 +369,15 @@ def _places(triple: TriplePattern) -> dict[Variable, str]:
     """The columns of a triple pattern's variables."""
     parts = (("o", triple.object), ("p", triple.predicate), ("s", triple.subject))
     return {part: column for column, part in parts if isinstance(part, Variable)}
+
+
+def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[str, ...]:
+    """The columns that tell matches apart where some variables are unread; none where all are read, or in GRAPH ?g."""
+    if not isinstance(leaf, TriplePattern) or not operand.unread or any(part.ranged for part in parts):
+        return ()
+    instant = ("instant",) if any(part.streamed or part.select for part in parts) else ()
+    places = (("s", leaf.subject), ("p", leaf.predicate), ("o", leaf.object))
+    return (*instant, *(column for column, part in places if part not in operand.unread))
 
 
 def _constant(part: Variable | Constant | Parameter) -> str | None:

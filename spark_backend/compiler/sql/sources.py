@@ -13,7 +13,7 @@ class SourcePart:
 
     ``select`` is the beginning of a SELECT of them, up to its FROM, "" for all of the table's columns. ``conditions``
     are met by those that match constants; ``parameters`` are the columns that parameters stand for, with their numbers.
-    ``streamed``: the table is a window's.
+    ``streamed``: the table is a window's; ``ranged``: it is one graph of several.
     """
 
     table: str
@@ -21,6 +21,7 @@ class SourcePart:
     conditions: tuple[str, ...] = ()
     parameters: tuple[tuple[str, int], ...] = ()
     streamed: bool = False
+    ranged: bool = False
 
     def sql(self, conditions: Sequence[str]) -> str:
         """The SELECT of the rows that meet these conditions besides."""
@@ -35,13 +36,15 @@ class Source:
     """``table`` stands for it where nothing is narrowed, in a FROM; its rows are those of all ``parts``, each once.
 
     ``columns``: where the values of variables are, each under a name that joined leaves have in common. ``narrowed_by``
-    are other sources, by their numbers: a row that agrees with none of theirs is no part of any solution.
+    are other sources, by their numbers: a row that agrees with none of theirs is no part of any solution. Of rows that
+    are alike in the columns ``alike``, if there are any, one is enough.
     """
 
     table: str
     parts: tuple[SourcePart, ...]
     columns: tuple[tuple[str, str], ...]
     narrowed_by: tuple[int, ...] = ()
+    alike: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,8 +58,10 @@ class Source:
                 tuple(part["conditions"]),
                 tuple((column, number) for column, number in part["parameters"]),
                 part["streamed"],
+                part["ranged"],
             )
             for part in document["parts"]
         )
         columns = tuple((column, name) for column, name in document["columns"])
-        return cls(document["table"], parts, columns, tuple(document["narrowed_by"]))
+        alike = tuple(document["alike"])
+        return cls(document["table"], parts, columns, tuple(document["narrowed_by"]), alike)

@@ -30,6 +30,7 @@ def test_random_joins_have_the_answers_that_oxigraph_gives(
 ) -> None:
     # Of small graphs, everything is narrowed that a few rows can be narrowed by.
     monkeypatch.setattr(narrowing, "WORTH", 1)
+    monkeypatch.setattr(narrowing, "WORTH_OF_SEVERAL", 1)
     monkeypatch.setattr(narrowing, "AGAIN", 1)
     random = Random(seed)
     instants = [FIRST, FIRST + STEP, FIRST + 2 * STEP]

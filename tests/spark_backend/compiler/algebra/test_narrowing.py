@@ -48,3 +48,18 @@ def narrowed(text: str) -> dict[str, str]:
 )
 def test_what_narrows_a_pattern(text: str, expected: dict[str, str]) -> None:
     assert narrowed(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ ?s :a ?x FILTER EXISTS { ?x :b ?y . ?y :c ?z } }", {"z"}),
+        ("{ ?s :a ?x MINUS { ?x :b ?y } }", {"y"}),
+        ("{ ?s :a ?x OPTIONAL { ?x :b ?y } }", set()),
+        ("{ ?s :a ?x FILTER EXISTS { ?x :b ?y FILTER(?y > 1) } }", set()),
+        ("{ ?s :a ?x FILTER EXISTS { SELECT (COUNT(*) AS ?n) { ?x :b ?y } HAVING (COUNT(*) > 1) } }", set()),
+    ],
+)
+def test_what_is_only_asked_for_is_not_told_apart_by_what_nobody_reads(text: str, expected: set[str]) -> None:
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
+    assert {variable.name for operand in found.values() for variable in operand.unread} == expected
