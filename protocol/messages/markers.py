@@ -44,13 +44,15 @@ def find_markers(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]:
     else:
         # Without long quotes no token spans lines, so what starts a line with '#' is a comment.
         spans = [match.span() for match in _MARKER.finditer(document)]
-    return [(start, end) for start, end in spans if not _line_until(document, start).strip(b" \t")]
+    return [(start, end) for start, end in spans if _begins_line(document, start)]
 
 
-def _line_until(document: bytes, position: int) -> bytes:
-    """The part of the line before the position."""
+def _begins_line(document: bytes, position: int) -> bool:
+    """Whether nothing but white space stands before the position in its line."""
+    if not position or document[position - 1] in b"\r\n":
+        return True
     start = document.rfind(b"\n", 0, position) + 1
-    return document[document.rfind(b"\r", start, position) + 1 or start : position]
+    return not document[document.rfind(b"\r", start, position) + 1 or start : position].strip(b" \t")
 
 
 def is_preamble(document: bytes, end: int | None = None) -> bool:

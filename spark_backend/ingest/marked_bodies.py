@@ -97,7 +97,8 @@ def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str, parser: Par
     """
     segments = _Segments(body, format)
     markers = segments.markers
-    term = f"<urn:x-message-marker:{secrets.token_hex(16)}>"
+    # Nobody can know it, so no statement has it. It is short, for it is parsed once a message.
+    term = f"<m:{secrets.token_urlsafe(16)}>"
     delimiter = f"{term} {term} {term} .".encode()
     pieces: list[bytes] = []
     position = 0

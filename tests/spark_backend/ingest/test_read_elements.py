@@ -180,7 +180,7 @@ def test_a_long_quote_within_a_comment_or_an_iri_hides_no_marker() -> None:
 def test_a_marker_within_a_statement_is_an_error_at_the_marker(body: str) -> None:
     raised = error(body, TTL + RDFM)
     assert raised.line == 2
-    assert "urn:x-message-marker" not in raised.detail
+    assert "<m:" not in raised.detail
 
 
 def test_a_marker_within_a_graph_block_is_an_error() -> None:
