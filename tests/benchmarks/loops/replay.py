@@ -23,7 +23,7 @@ _SECONDS_A_BODY = 10
 
 
 def measure(*, quick: bool) -> list[Figure]:
-    seconds, rounds = (60, 2) if quick else (120, 2)
+    seconds, rounds = (60, 2) if quick else (180, 3)
     instants = range(1000, seconds * 1000, 1000)
     triples = sum(workload.TRIPLES_PER_SECOND * min(t // 1000, workload.RANGE_SECONDS) for t in instants)
     baselines: dict[str, loops.Loop] = {

@@ -10,7 +10,7 @@ from tests.benchmarks import live, workload
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.server import QUADS, Client, running_server
 
-COUNTS = (50, 100, 150, 300)
+COUNTS = (75, 150, 300)
 _PARTS = 4
 _SETTLE = 8
 """Seconds after the registrations that are not measured."""
