@@ -189,7 +189,7 @@ def _measured(workload: Workload, client: Client, streams: Streams, rounds: int)
             median_of(found),
             "triples/s",
             median_of(found) / bare,
-            workload.target if place == "one client" else None,
+            None if place == "in process" else workload.target,
             True,
             bare,
             "pyoxigraph.parse",
