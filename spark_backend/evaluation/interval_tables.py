@@ -15,7 +15,7 @@ from protocol.time import Instant, Milliseconds
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import TimeWindow
 from spark_backend.compiler.sql.interval_part import IntervalPart
-from spark_backend.evaluation.contents.solution_intervals import SolutionIntervals, TooManySolutions
+from spark_backend.evaluation.contents.solution_intervals import MOST_AT_ONCE, SolutionIntervals, TooManySolutions
 from spark_backend.log.reader import DamagedLog, LogReader
 
 _MOST = 256
@@ -86,7 +86,9 @@ class IntervalTables:
         if known is None or not known.reaches(after):
             overlap = len(instants) > 1 or (before is not None and after < before < upto)
             triples = reader.triples_about(oldest, upto)
-            if not overlap or triples > _MOST_READ or triples * len(instants) < _LEAST_COPIED:
+            # What comes in a step has to be much less than what is added at once, or it never gets there.
+            fast = 2 * reader.triples_about(upto - window.slide, upto) > MOST_AT_ONCE
+            if not overlap or fast or triples > _MOST_READ or triples * len(instants) < _LEAST_COPIED:
                 if known is not None:
                     self._kept[key] = known
                 return None

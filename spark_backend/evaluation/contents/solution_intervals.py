@@ -27,7 +27,7 @@ from spark_backend.log.reader import LogReader
 
 _FEWEST = 10_000
 """Rows that are added before it is looked whether older ones are read no more."""
-_MOST_AT_ONCE = 200_000
+MOST_AT_ONCE = 200_000
 """Triples that are added at once: others wait meanwhile."""
 _MOST_SOLUTIONS, _MOST_PER_TRIPLE = 20_000, 4
 """So many solutions, and so many for each triple that came, may be new at once."""
@@ -71,8 +71,8 @@ class SolutionIntervals:
         Raises TooManySolutions, and DamagedLog where something is lost; then it is of no use any more.
         """
         if upto > self.upto:
-            if (count := reader.triples_about(self.upto, upto)) > _MOST_AT_ONCE:
-                upto = self.upto + max(1, (upto - self.upto) * _MOST_AT_ONCE // count)
+            if (count := reader.triples_about(self.upto, upto)) > MOST_AT_ONCE:
+                upto = self.upto + max(1, (upto - self.upto) * MOST_AT_ONCE // count)
             entered = reader.entered(self.upto, upto)
             self._add(entered.filter(pc.greater(entered["time"], self.since)))
             self.upto = upto

@@ -98,7 +98,7 @@ def check_answers(
     """Queries of one shape over a log that grows step by step, at the instants that are due then."""
     with (
         TemporaryDirectory() as directory,
-        patch.object(solution_intervals, "_MOST_AT_ONCE", at_once),
+        patch.object(solution_intervals, "MOST_AT_ONCE", at_once),
         patch.object(solution_intervals, "_FEWEST", at_once % 10),
     ):
         site, window = Site(Path(directory), lateness=lateness), TimeWindow(width, 1, -width)
@@ -159,6 +159,15 @@ def test_small_windows_are_not_worth_it(site: Site) -> None:
         assert kept_rows(site) == 0
         assert told(site, [kept], [*range(6, 20)]) == told(site, [over_contents], [*range(6, 20)])
         assert kept_rows(site) > 0
+
+
+def test_what_comes_faster_than_it_is_added_is_not_kept(site: Site) -> None:
+    kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
+    site.append([(time, pair(time)) for time in range(1, 21)])
+    with patch.object(interval_tables, "MOST_AT_ONCE", 3):
+        for instant in range(1, 20):
+            assert told(site, [kept], [instant]) == told(site, [over_contents], [instant])
+        assert kept_rows(site) == 0
 
 
 def test_what_has_too_many_solutions_is_left_to_each_instant(site: Site) -> None:
