@@ -72,6 +72,7 @@ ONLY_OXIGRAPHS = {
     "an alias in GROUP BY of what is bound (18.5, Extend)": "SELECT (1 AS ?x) { ?a ?b ?c } GROUP BY (?b AS ?a) ?c",
     "a label before and after BIND, which ends the pattern (5.1.1)": "SELECT * { _:a ?b ?c BIND(1 AS ?x) _:a ?d ?e }",
     "a label before and after VALUES (5.1.1)": "SELECT * { _:a ?b ?c VALUES ?x { 1 } _:a ?d ?e }",
+    "BOUND of what is no key, over groups (11.4)": "SELECT (BOUND(?c) AS ?x) { ?a ?b ?c } GROUP BY ?a",
     "an alias in what it is, over groups (11.4)": "SELECT (COALESCE(?x) AS ?x) { ?a ?b ?c } GROUP BY ?a",
 }
 BOTH = {
@@ -125,7 +126,7 @@ def is_named(tokens: Tokens) -> bool:
         tokens[place : place + 3] == ["!", "(", ")"]
         or tokens[place : place + 2] in (["+", "+"], ["-", "-"], ["+", "-"], ["-", "+"])
         or (words[place] in ("SELECT", "DESCRIBE") and _selects_twice(_projection(tokens[place:])))
-        or (words[place] == "SELECT" and grouped and _reads_an_alias(_projection(tokens[place:])))
+        or (words[place] == "SELECT" and grouped and _reads_beside_groups(_projection(tokens[place:])))
         or (words[place] == "GROUP" and _groups_by_an_alias(tokens, place))
         for place in places
     )
@@ -159,11 +160,11 @@ def _selects_twice(projection: Tokens) -> bool:
     return False
 
 
-def _reads_an_alias(projection: Tokens) -> bool:
-    """Whether an alias is anywhere else in the projection, too."""
+def _reads_beside_groups(projection: Tokens) -> bool:
+    """Whether there is BOUND in the projection, or an alias in another place, too."""
     names = [token[1:] for token in projection if token[:1] in ("?", "$")]
     aliases = [name[1:] for before, name in itertools.pairwise(projection) if before.upper() == "AS"]
-    return any(names.count(alias) > 1 for alias in aliases)
+    return "BOUND" in projection or any(names.count(alias) > 1 for alias in aliases)
 
 
 def disagreements(seed: int, number: int, shapes: Sequence[Tokens] = ()) -> tuple[int, list[str]]:
