@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.source import place
-from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
+from protocol.sparql.source import error_at, spliced
+from protocol.sparql.tokens import Token, TokenKind, closing, tokenize, tokens
 
 MAXIMUM_GRAPHS = 200
 """Over so many named graphs at most is a GRAPH written out graph by graph."""
@@ -43,7 +43,7 @@ def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 def lower_case_booleans(text: str) -> str:
     """TRUE and FALSE, however they are written, in lower case; nothing else moves."""
     found = [token for token in tokens(text) if token.word in ("TRUE", "FALSE")]
-    return _replaced(text, [(token.start, token.end, token.text.lower()) for token in found])
+    return spliced(text, [(token.start, token.end, token.text.lower()) for token in found])
 
 
 def simple_group_concat(text: str) -> str:
@@ -56,7 +56,7 @@ def simple_group_concat(text: str) -> str:
         end = _closing(found, index + 1)
         if end is not None:
             edits += [(name.start, name.start, "STR("), (end, end, ")")]
-    return _replaced(text, sorted(edits))
+    return spliced(text, sorted(edits))
 
 
 def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
@@ -76,7 +76,7 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
             or opening.text != "{"
         ):
             continue
-        close = next((t for t in found[index + 3 :] if t.text == "}" and t.depth == opening.depth), None)
+        close = closing(found, index + 2)
         if close is None:
             continue  # for the parser to refuse
         inner = [token for token in found[index + 3 :] if token.end <= close.start]
@@ -84,18 +84,18 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
             continue
         names = list(dict.fromkeys(named_graphs()))
         if len(names) > MAXIMUM_GRAPHS:
-            line, column = place(text, graph.start)
-            raise UnsupportedFeature(
+            raise error_at(
+                UnsupportedFeature,
                 f"GRAPH {variable.text} with a subquery, with MINUS, or with {variable.text} in more than triple "
                 f"patterns is evaluated over at most {MAXIMUM_GRAPHS} named graphs, and there are {len(names)}: name "
                 f"fewer with FROM NAMED, or write what concerns {variable.text} outside of the group",
-                line=line,
-                column=column,
+                text,
+                graph.start,
             )
         group = graph_by_graph(text[opening.end : close.start], named_graphs)
         edits.append((graph.start, close.end, _union(variable.text, group, names)))
         done = close.end
-    return _replaced(text, edits)
+    return spliced(text, edits)
 
 
 def _differs(variable: Token, group: Sequence[Token]) -> bool:
@@ -120,7 +120,7 @@ def _of(variable: str, group: str, name: str, number: int) -> str:
 def _own_blank_nodes(group: str, number: int) -> str:
     """The group with other labels: a label must not be in two groups (section 5.1.1)."""
     found = [token for token in tokens(group) if token.kind is TokenKind.BLANK_NODE]
-    return _replaced(group, [(token.end, token.end, f"_graph{number}") for token in found])
+    return spliced(group, [(token.end, token.end, f"_graph{number}") for token in found])
 
 
 def _closing(found: Sequence[Token], opening: int) -> int | None:
@@ -131,12 +131,3 @@ def _closing(found: Sequence[Token], opening: int) -> int | None:
         if depth == 0:
             return token.end
     return None
-
-
-def _replaced(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for start, end, instead in edits:
-        pieces += [text[done:start], instead]
-        done = end
-    return "".join([*pieces, text[done:]])

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
-from protocol.sparql.source import place
-from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
+from protocol.sparql.source import error_at, spliced
+from protocol.sparql.tokens import Token, TokenKind, closing, tokenize, tokens
 
 
 class DatasetConflict(ProtocolError):
@@ -69,35 +69,29 @@ def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
         return update
     clauses = "".join(f"USING <{iri}> " for iri in graphs) + "".join(f"USING NAMED <{iri}> " for iri in named)
     found = tokenize(update)[:-1]
-    pieces: list[str] = []
-    done = 0
+    edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(found):
         if token.depth or token.kind is not TokenKind.WORD:
             continue
         if token.word in ("USING", "WITH"):
-            line, column = place(update, token.start)
-            raise DatasetConflict(
+            raise error_at(
+                DatasetConflict,
                 f"{token.word} in the update contradicts using-graph-uri or using-named-graph-uri in the request:"
                 " name the graphs in one of the two",
-                line=line,
-                column=column,
+                update,
+                token.start,
             )
         if token.word == "WHERE":
-            pieces.append(update[done : token.start])
-            if index and found[index - 1].word == "DELETE":
-                # DELETE WHERE {P} takes no USING; it is short for DELETE {P} WHERE {P} (Update section 3.1.3.3).
-                pieces.append(_group_after(update, found, index) + " ")
-            pieces.append(clauses)
-            done = token.start
-    return "".join([*pieces, update[done:]])
+            # DELETE WHERE {P} takes no USING; it is short for DELETE {P} WHERE {P} (Update section 3.1.3.3).
+            short = index and found[index - 1].word == "DELETE"
+            template = _group_after(update, found, index) + " " if short else ""
+            edits.append((token.start, token.start, template + clauses))
+    return spliced(update, edits)
 
 
 def _group_after(text: str, found: Sequence[Token], index: int) -> str:
     """The text of the group in curly brackets that follows; what is no group is left for the parser to refuse."""
-    opening = found[index + 1] if index + 1 < len(found) else None
-    if opening is None or opening.text != "{":
+    if index + 1 == len(found) or found[index + 1].text != "{":
         return ""
-    for token in found[index + 2 :]:
-        if token.text == "}" and token.depth == opening.depth:
-            return text[opening.start : token.end]
-    return ""
+    end = closing(found, index + 1)
+    return "" if end is None else text[found[index + 1].start : end.end]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.iris import named_iris
-from protocol.sparql.source import place
+from protocol.sparql.source import error_at, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 MAXIMUM_NESTING = 500
@@ -53,8 +53,7 @@ def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None
         return text
     found = tokenize(text)[:-1]
     prologue = text[: next((one.start for one in found if one.word in _FORMS), 0)]
-    pieces: list[str] = []
-    done = 0
+    edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(found):
         if not is_service(found, index):
             continue
@@ -75,9 +74,8 @@ def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None
             raise _refused(text, name, f"SERVICE is refused: the address {name.text} cannot be resolved")
         if not allowed.permits(iri):
             raise _refused(text, name, f"SERVICE is refused: this server may not fetch <{iri}>; {_INSTEAD_OF_SERVICE}")
-        pieces += (text[done : name.start], f"<{iri}>")
-        done = name.end
-    return "".join([*pieces, text[done:]])
+        edits.append((name.start, name.end, f"<{iri}>"))
+    return spliced(text, edits)
 
 
 def refuse_services(update: str) -> None:
@@ -114,8 +112,7 @@ def name_after(found: Sequence[Token], index: int, keyword: str) -> Token | None
 
 
 def _refused(text: str, token: Token, detail: str) -> FetchRefused:
-    line, column = place(text, token.start)
-    return FetchRefused(detail, line=line, column=column)
+    return error_at(FetchRefused, detail, text, token.start)
 
 
 def is_service(found: Sequence[Token], index: int) -> bool:
@@ -159,8 +156,7 @@ def refuse_excess(text: str) -> None:
             if token.text == "{" and keyword in ("VALUES", "DATA") and flat_above < 0:
                 flat_above = nesting
             if nesting > MAXIMUM_NESTING:
-                line, column = place(text, token.start)
-                raise TooComplex(f"more than {MAXIMUM_NESTING} brackets are open here", line=line, column=column)
+                raise error_at(TooComplex, f"more than {MAXIMUM_NESTING} brackets are open here", text, token.start)
         elif token.text in _CLOSING:
             if nesting == flat_above:
                 flat_above = -1

@@ -13,7 +13,7 @@ from protocol.errors import UpdateSyntaxError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.guard import FetchRefused, is_load, name_after, resolved
 from protocol.sparql.prologue import declaration_end
-from protocol.sparql.source import place
+from protocol.sparql.source import error_at, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 
@@ -44,30 +44,28 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
             declarations.append(" ".join(one.text for one in found[index:end]))
         if not is_load(found, index):
             continue
-        line, column = place(update, token.start)
         if not allowed:
-            raise FetchRefused(
+            raise error_at(
+                FetchRefused,
                 "LOAD is refused: no request makes this server fetch an address (the setting allow_fetch names "
                 "exceptions); send the data to /graphs (SPARQL 1.1 Graph Store Protocol)",
-                line=line,
-                column=column,
+                update,
+                token.start,
             )
         operation = _operation(update, found, index, " ".join(declarations), base)
         if operation is None:
-            raise UpdateSyntaxError(
+            raise error_at(
+                UpdateSyntaxError,
                 "write LOAD [SILENT] <iri> [INTO GRAPH <iri>], with spaces between, and a semicolon after it if "
                 "another operation follows",
-                line=line,
-                column=column,
+                update,
+                token.start,
             )
         # What has no http or https address fails to load for everybody: SILENT holds for that failure.
         nowhere = operation.silent and not operation.iri.lower().startswith(("http:", "https:"))
         if not nowhere and not allowed.permits(operation.iri):
-            raise FetchRefused(
-                f"LOAD is refused: this server may not fetch <{operation.iri}>; send the data to /graphs",
-                line=line,
-                column=column,
-            )
+            told = f"LOAD is refused: this server may not fetch <{operation.iri}>; send the data to /graphs"
+            raise error_at(FetchRefused, told, update, token.start)
         operations.append(operation)
     return operations
 
@@ -78,20 +76,17 @@ def with_data(update: str, operations: Sequence[Load], contents: Sequence[str | 
     ``contents`` are N-Triples documents, one an operation, whose blank nodes have labels of their own; None
     for a SILENT one that failed: it does nothing.
     """
-    pieces: list[str] = []
-    done = 0
+    edits: list[tuple[int, int, str]] = []
     for operation, content in zip(operations, contents, strict=True):
-        pieces.append(update[done : operation.start])
         # As many lines as there were: an error after it is still named with its line.
         lines = "\n" * update.count("\n", operation.start, operation.end)
         data = "" if content is None else content.replace("\n", " ")
-        if operation.graph is None or content is None:
-            pieces.append(f"INSERT DATA {{ {data} }}{lines}")
-        else:
+        instead = f"INSERT DATA {{ {data} }}"
+        if operation.graph is not None and content is not None:
             graph = operation.graph
-            pieces.append(f"CREATE SILENT GRAPH {graph} ; INSERT DATA {{ GRAPH {graph} {{ {data} }} }}{lines}")
-        done = operation.end
-    return "".join([*pieces, update[done:]])
+            instead = f"CREATE SILENT GRAPH {graph} ; INSERT DATA {{ GRAPH {graph} {{ {data} }} }}"
+        edits.append((operation.start, operation.end, instead + lines))
+    return spliced(update, edits)
 
 
 def _operation(update: str, found: Sequence[Token], index: int, prologue: str, base: str | None) -> Load | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
-from protocol.sparql.source import place
+from protocol.sparql.source import error_at, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 _PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base)\b", re.IGNORECASE | re.DOTALL)
@@ -64,11 +64,7 @@ def with_one_prologue(update: str) -> str:
         index += 1
     if not edits:
         return update
-    pieces, done = [update[:first_end], *prologues.added, " "], first_end
-    for start, end, text in edits:
-        pieces += (update[done:start], text)
-        done = end
-    return "".join(pieces) + update[done:]
+    return spliced(update, [(first_end, first_end, "".join([*prologues.added, " "])), *edits])
 
 
 def after_prologue(text: str) -> int:
@@ -102,12 +98,12 @@ def _declare(text: str, declaration: list[Token], prologues: _Prologues, taken: 
     iri = declaration[-1].text
     if len(declaration) == 2:
         if later and iri != prologues.base:
-            line, column = place(text, declaration[0].start)
-            raise UnsupportedFeature(
+            raise error_at(
+                UnsupportedFeature,
                 "another BASE between the operations of an update is not supported: write full IRIs, or send the "
                 "operations one by one",
-                line=line,
-                column=column,
+                text,
+                declaration[0].start,
             )
         prologues.base = iri
         return

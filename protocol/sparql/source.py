@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from protocol.errors import ProtocolError, QuerySyntaxError
+
+E = TypeVar("E", bound=ProtocolError)
 
 # An escaped backslash is matched first, so that the u in "\\u0041" does not start an escape.
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
@@ -22,6 +25,22 @@ def place(text: str, offset: int) -> tuple[int, int]:
         before = before[:-1] + " "  # in the middle of what ends a line
     ends = before.count("\n") + before.count("\r") - before.count("\r\n")
     return 1 + ends, offset - max(before.rfind("\n"), before.rfind("\r"))
+
+
+def error_at(kind: type[E], detail: str, text: str, offset: int) -> E:
+    """An error of this kind whose line and column are those of the offset."""
+    line, column = place(text, offset)
+    return kind(detail, line=line, column=column)
+
+
+def spliced(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other texts in place of some of its parts: (start, end, instead), from the first to the last."""
+    pieces: list[str] = []
+    done = 0
+    for start, end, instead in edits:
+        pieces += (text[done:start], instead)
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
 class Source:

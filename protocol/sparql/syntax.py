@@ -18,7 +18,7 @@ from protocol.sparql.corrections import lower_case_booleans
 from protocol.sparql.guard import refuse_excess
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.prologue import after_prologue
-from protocol.sparql.source import Source
+from protocol.sparql.source import Source, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize
 
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
@@ -265,14 +265,9 @@ def _misreading(text: str, base: str | None) -> Fault | None:
     perhaps = iris_like_operators(tokenize(text))
     if not perhaps:
         return None
-    pieces: list[str] = []
-    done = 0
-    for token in perhaps:
-        # An IRI as long that nobody takes for anything else.
-        pieces += (text[done : token.start], _OPERATOR.sub("_", token.text))
-        done = token.end
-    # Where the text has no base, a relative IRI is a fault of its own.
-    fault = _fault("".join([*pieces, text[done:]]), _query_parser(base or "urn:x:"), "query", base)
+    # With IRIs as long that nobody takes for anything else. Without a base, a relative IRI would be a fault of its own.
+    certain = spliced(text, [(token.start, token.end, _OPERATOR.sub("_", token.text)) for token in perhaps])
+    fault = _fault(certain, _query_parser(base or "urn:x:"), "query", base)
     return Fault(ONE_IRI, fault.offset) if fault and fault.offset in {token.start for token in perhaps} else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -91,6 +91,12 @@ def skip(text: str, offset: int) -> int:
     """The offset of the first character from ``offset`` on that is neither white space nor in a comment."""
     match = _SKIPPED.match(text, offset)
     return match.end() if match else offset
+
+
+def closing(found: Sequence[Token], opening: int) -> Token | None:
+    """The bracket that closes the curly one at this index of a text's tokens, if one does."""
+    depth = found[opening].depth
+    return next((token for token in found[opening + 1 :] if token.text == "}" and token.depth == depth), None)
 
 
 def tokenize(text: str) -> list[Token]:
