@@ -158,8 +158,9 @@ def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:
         case a.Group(inner, keys, _):
             return certainly_bound(inner) & frozenset(keys or ())
         case a.Extend(inner, variable, expression):
-            bound = isinstance(expression, a.Constant) or expression in certainly_bound(inner)
-            return certainly_bound(inner) - {variable} | ({variable} if bound else frozenset())
+            bound = certainly_bound(inner)  # once: it is asked of one BIND below another
+            sure = isinstance(expression, a.Constant) or expression in bound
+            return bound - {variable} | ({variable} if sure else frozenset())
         case a.PathJoin(inner, path, _):
             return certainly_bound(inner) | certainly_bound(path)
     return certainly_bound(pattern.pattern)
