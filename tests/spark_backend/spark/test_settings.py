@@ -50,3 +50,14 @@ def test_what_is_written_stays_in_the_directory(tmp_path: Path) -> None:
     assert settings["spark.local.dir"].startswith(str(directory))
     assert settings["spark.sql.warehouse.dir"].startswith(directory.as_uri())
     assert f'"-Dderby.system.home={directory}"' in settings["spark.driver.extraJavaOptions"]
+
+
+def test_python_processes_are_asked_by_unix_sockets_in_a_directory_of_their_own_where_that_has_a_short_name(
+    tmp_path: Path,
+) -> None:
+    enabled, directory = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
+    short, long = Path("/data/spark/spark"), Path("/data") / ("ä" * 30) / "spark"
+    settings = spark_settings("local", short, tmp_path / "log")
+    assert (settings[enabled], settings[directory]) == ("true", str(short))
+    assert enabled not in spark_settings("local", long, tmp_path / "log"), "more bytes than Spark takes"
+    assert enabled not in spark_settings("spark://host:7077", short, tmp_path / "log"), "other machines' directories"
