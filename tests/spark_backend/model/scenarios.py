@@ -110,9 +110,11 @@ def windows_over(draw: st.DrawFn, streams: Sequence[str], named: bool) -> tuple[
         )
         window = draw(kind(stream, graph, draw(strategies), draw(st.integers(1, 9))))
         windows.append(window)
-    # Which of two of them an instant is of, an evaluation cannot tell.
+    # Of which an instant is, an evaluation cannot tell where content decides on two: that is refused.
     asking = [window for window in windows if isinstance(window, CountWindow) and window.where]
-    return tuple(replace(window, where=None) if window in asking[1:] else window for window in windows)
+    others = [window for window in windows if isinstance(window, SessionWindow) and window.partition]
+    refused = asking if others else asking[1:]
+    return tuple(replace(window, where=None) if window in refused else window for window in windows)
 
 
 Common = tuple[str, str | None, frozenset[str] | None, int]
