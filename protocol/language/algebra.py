@@ -20,6 +20,8 @@ bound to its occurrences' times. Without arguments START_TIME is that of facts.
 
 DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 """Functions that draw: each call has a term of its own for each solution."""
+VARYING = DRAWING | {"NOW"}
+"""Functions that are not of their arguments alone."""
 
 # --- expressions -----------------------------------------------------------------------------
 

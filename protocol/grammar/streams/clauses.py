@@ -22,11 +22,11 @@ from protocol.grammar.streams.written_windows import (
 )
 from protocol.grammar.terms import Terms
 from protocol.language.algebra import (
-    DRAWING,
     DURATION,
     END_TIME,
     START_TIME,
     TIMESTAMP,
+    VARYING,
     Call,
     Constant,
     Graph,
@@ -44,7 +44,7 @@ from protocol.windows.spec import ONLY_STREAM, Partition, TriplePart
 BARE_WINDOWS = ("RANGE", "ELEMS")
 """What follows WINDOW where it is a window without brackets (Streaming SPARQL)."""
 
-_NOT_OF_A_MESSAGE = DRAWING | {"OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "SERVICE", "SELECT", "NOW"}
+_NOT_OF_A_MESSAGE = VARYING | {"OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "SERVICE", "SELECT"}
 _NOT_OF_A_MESSAGE |= {"WINDOW", "STREAM", TIMESTAMP, START_TIME, END_TIME, DURATION, *OPERATORS}
 """Words that are no part of a pattern that a message matches or not, whenever it is asked."""
 

@@ -13,8 +13,8 @@ from protocol.grammar.terms import Terms
 from protocol.grammar.triples import Node, Triples
 from protocol.language.algebra import (
     BGP,
-    DRAWING,
     TIMESTAMP,
+    VARYING,
     Aggregate,
     Call,
     Closure,
@@ -60,7 +60,7 @@ _NAMES: dict[type, str] = {
     Closure: "a path with *, + or ?",
     Exists: "EXISTS",
 }
-_OF_AN_INSTANT = DRAWING | {"NOW", TIMESTAMP}
+_OF_AN_INSTANT = VARYING | {TIMESTAMP}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ Followers = Mapping[a.Variable, frozenset[a.Variable]]
 
 _MOST_TRIPLES = 8
 """Of an event pattern: there is a SELECT for each of them."""
-_VARYING = a.DRAWING | {"NOW"}
 
 
 def of_new_matches(query: ContinuousQuery) -> tuple[a.Query, Followers] | None:
@@ -35,7 +34,7 @@ def of_new_matches(query: ContinuousQuery) -> tuple[a.Query, Followers] | None:
     if not member.occurrences or offset_of(member.window):
         return None
     if any(
-        isinstance(node, a.Exists) or (isinstance(node, a.Call) and node.name in _VARYING) for node in a.nodes(pattern)
+        isinstance(node, a.Exists) or (isinstance(node, a.Call) and node.name in a.VARYING) for node in a.nodes(pattern)
     ):
         return None
     name = a.Constant(f"<{member.graph}>")

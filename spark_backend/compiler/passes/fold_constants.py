@@ -27,7 +27,7 @@ FAILURE = a.Call("COALESCE", ())
 """An expression that is an error, whatever is bound."""
 _TRUE, _FALSE = a.Constant(TRUE), a.Constant(FALSE)
 _OPPOSITES: Mapping[a.Expression, a.Expression] = {_TRUE: _FALSE, _FALSE: _TRUE, FAILURE: FAILURE}
-_VARYING = a.DRAWING | {BNODE_OF, TIMESTAMP, "NOW"}
+_VARYING = a.VARYING | {BNODE_OF, TIMESTAMP}
 _STRICT = frozenset({"=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"})
 """Operators that fail if an operand does, and are no truth values' own."""
 

@@ -21,7 +21,6 @@ from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, Query
 
 _MOST_TRIPLES = 8
 """Of a part: there is a SELECT for each of them."""
-_VARYING = a.DRAWING | {"NOW"}
 
 
 def split_monotone(query: a.Query, knowledge: Knowledge) -> a.Query:
@@ -118,7 +117,7 @@ def _is_on(condition: a.Expression, bound: set[a.Variable]) -> bool:
     """Whether a condition is one on solutions that bind these variables, for all queries and at all instants."""
     read = a.expression_variables(condition)
     varies = any(
-        isinstance(node, a.Parameter) or (isinstance(node, a.Call) and node.name in _VARYING)
+        isinstance(node, a.Parameter) or (isinstance(node, a.Call) and node.name in a.VARYING)
         for node in a.nodes(condition)
     )
     return bool(read) and read <= bound and not varies
