@@ -290,11 +290,12 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     sql, sums, ordered = _select(query, dataset, prelude)
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     intervals = None
-    split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
-    if split != query and not any(there for _, there in statics):
-        # What is static is narrowed by windows' contents (``evaluation.narrowing``), which are not there then.
-        over, _, _ = _select(split, replace(dataset, operands={}, matched={}), prelude)
-        intervals = IntervalStatement(over, tuple(dataset.intervals))
+    # What is static is narrowed by windows' contents (``evaluation.narrowing``), which are not there then.
+    if slides(dataset.query) and not any(there for _, there in statics):
+        split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
+        if split != query:
+            over, _, _ = _select(split, replace(dataset, operands={}, matched={}), prelude)
+            intervals = IntervalStatement(over, tuple(dataset.intervals))
     return _Statement(
         sql,
         tuple(prelude.functions.values()),

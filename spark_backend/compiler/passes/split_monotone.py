@@ -24,11 +24,9 @@ _MOST_TRIPLES = 8
 
 
 def split_monotone(query: a.Query, knowledge: Knowledge) -> a.Query:
-    dataset = knowledge.dataset
-    if not slides(dataset.query):
-        return query
+    """The query with its monotone parts; as it is where not all that it reads of windows is. Its windows slide."""
     try:
-        return replace(query, pattern=_Splitter(dataset).pattern(query.pattern, DEFAULT_GRAPH, False))
+        return replace(query, pattern=_Splitter(knowledge.dataset).pattern(query.pattern, DEFAULT_GRAPH, False))
     except _ReadOtherwise:
         return query
 
