@@ -7,10 +7,15 @@ under their own. Lines of white space are skipped.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from protocol.messages.message import Message
+
+_DECODER = json.JSONDecoder()
+_CONTEXT = re.compile(r'\{\s*"@context"\s*:\s*')
+_MEMBER = re.compile(r'\s*,\s*"([^"\\]*)"\s*:')
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,17 @@ class JsonLine:
 def read_lines(lines: Iterable[bytes]) -> Iterator[JsonLine]:
     """The messages of a document that comes in lines, with or without their ends."""
     context: bytes | None = None
+    begins = b""
     for number, line in enumerate(lines, start=1):
         text = line.strip()
-        if b'"@context"' in text and (announced := _only_context(text)) is not None:
-            context = announced
-        elif text:
+        # Most lines begin with the context that the one before has.
+        if b'"@context"' in text and not (begins and text.startswith(begins)):
+            announced = _only_context(text)
+            if announced is not None:
+                context = announced
+                continue
+            begins = _with_another_member(text)
+        if text:
             yield JsonLine(number, text, len(line) - len(line.lstrip()), context)
 
 
@@ -68,6 +79,23 @@ def join(messages: Sequence[Message]) -> bytes:
             lines += said or (b'{"@context":{}}',)
         lines.append(message.body)
     return b"".join(line + b"\n" for line in lines)
+
+
+def _with_another_member(text: bytes) -> bytes:
+    """What an object begins with, to the name of a member that is not ``@context``; nothing if that is not seen.
+
+    Whatever begins so is no object that has a context alone.
+    """
+    document = text.decode(errors="replace")
+    opened = _CONTEXT.match(document)
+    if opened is None:
+        return b""
+    try:
+        _, end = _DECODER.raw_decode(document, opened.end())
+    except (ValueError, RecursionError):
+        return b""
+    member = _MEMBER.match(document, end)
+    return b"" if member is None or member[1] == "@context" else document[: member.end()].encode()
 
 
 def _only_context(text: bytes) -> bytes | None:

@@ -7,10 +7,10 @@ from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.json_lines import read_lines
-from spark_backend.ingest.canonical_lines import read_canonical_lines
 from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
-from spark_backend.ingest.statements import Statements, quads_of, statement_error
+from spark_backend.ingest.statement_lines import SHORT, read_statement_lines
+from spark_backend.ingest.statements import Statements, statement_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -56,14 +56,13 @@ def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
 
 
 def _read_single(document: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
-    canonical = None
-    if format.has_a_statement_a_line:
-        canonical = read_canonical_lines(document, graphs=format.names_graphs)
-    if canonical is not None:
-        quads = canonical.quads
+    by_lines = format.has_a_statement_a_line and len(document) >= SHORT
+    lines = read_statement_lines(document, format, base, parser) if by_lines else None
+    if lines is not None:
+        quads = lines.quads
     else:
         try:
-            quads = quads_of(parser.statements(document, format, base), format)
+            quads = parser.statements(document, format, base)
         except SyntaxError as error:
             raise statement_error(error, 0, error.lineno, error.offset) from error
     return Statements(quads, [len(quads)], lambda message: 1)
@@ -73,10 +72,9 @@ def _read_lines(document: bytes, base: str, parser: Parser) -> Statements:
     """Newline-delimited JSON-LD (``protocol/messages/json_lines.py``)."""
     lines = list(read_lines(document.split(b"\n")))
     try:
-        canonical = parser.all_statements([line.document for line in lines], RdfSyntax.JSON_LD, base)
+        quads, counts = parser.all_statements([line.document for line in lines], RdfSyntax.JSON_LD, base)
     except WrongDocument as wrong:
         error, line = wrong.error, lines[wrong.number]
         column = None if error.offset is None else max(error.offset + line.shift, 1)
         raise statement_error(error, wrong.number, line.number, column) from error
-    counts = [statements.count(b"\n") for statements in canonical]
-    return Statements(quads_of(b"".join(canonical), RdfSyntax.JSON_LD), counts, lambda message: lines[message].number)
+    return Statements(quads, counts, lambda message: lines[message].number)

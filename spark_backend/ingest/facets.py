@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.terms import INTEGER_DATATYPES, XSD, TermKind, facets, literal_facets
-from spark_backend.ingest.quads import without_start
+from spark_backend.ingest.texts import Positions, characters_of, slices
 
 _SMALL = 48
 """Below so many terms, one by one is faster than by columns."""
 
-_IRI = pa.scalar(TermKind.IRI, pa.uint8())
-_BLANK_NODE = pa.scalar(TermKind.BLANK_NODE, pa.uint8())
-_FIRST, _SECOND = (pa.scalar(index, pa.int32()) for index in range(2))
+_LESS, _QUOTE = b'<"'
 _ZERO = pa.scalar(0.0, pa.float64())
 _THOUSAND = pa.scalar(1000.0, pa.float64())
 _NO_NUMBER = pa.scalar(None, pa.float64())
@@ -37,59 +38,68 @@ def facet_columns(terms: pa.StringArray) -> Columns:
 
 def vectorised_facets(terms: pa.StringArray) -> Columns:
     """As ``facet_columns``, whatever the length."""
-    literal = pc.starts_with(terms, '"')
-    k = pc.if_else(pc.starts_with(terms, "<"), _IRI, _BLANK_NODE)
-    n = pa.nulls(len(terms), pa.float64())
-    if pc.any(literal).as_py():
-        literal_k, literal_n = _literals(terms.filter(literal))
-        k = pc.replace_with_mask(k, literal, literal_k)
-        n = pc.replace_with_mask(n, literal, literal_n)
-    return k, n
+    bounds, characters = characters_of(terms)
+    begins, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)
+    initials = characters[begins]
+    facets = _Facets.of_kinds(np.where(initials == _LESS, TermKind.IRI, TermKind.BLANK_NODE))
+    literals = np.flatnonzero(initials == _QUOTE)
+    if len(literals):
+        begins, ends = begins[literals], ends[literals]
+        quotes = np.flatnonzero(characters == _QUOTE)
+        closing = quotes[np.searchsorted(quotes, ends) - 1]
+        lexical, suffixes = slices(characters, (begins + 1, closing), (closing + 1, ends))
+        facets.set_literals(literals, lexical, suffixes.dictionary_encode())
+    return facets.columns
 
 
-def _literals(terms: pa.StringArray) -> Columns:
-    parts = pc.split_pattern(terms, '"', max_splits=1, reverse=True)
-    suffixes = pc.list_element(parts, _SECOND).dictionary_encode()
-    kinds: list[int] = []
-    valued: list[tuple[int, str]] = []
-    for code, suffix in enumerate(suffixes.dictionary.to_pylist()):
+@dataclass(frozen=True)
+class _Facets:
+    """Facets of terms. ``n`` is one only where ``has_n`` is true."""
+
+    k: npt.NDArray[np.uint8]
+    n: npt.NDArray[np.float64]
+    has_n: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of_kinds(cls, k: npt.NDArray[np.integer[Any]]) -> _Facets:
+        return cls(k.astype(np.uint8), np.zeros(len(k)), np.zeros(len(k), np.bool_))
+
+    @property
+    def columns(self) -> Columns:
+        return pa.array(self.k), pa.array(self.n, mask=~self.has_n)
+
+    def set(self, rows: Positions, k: TermKind | pa.UInt8Array, n: pa.DoubleArray) -> None:
+        """The facets of these terms."""
+        self.k[rows] = k
+        self.n[rows] = pc.fill_null(n, _ZERO)
+        self.has_n[rows] = n.is_valid().to_numpy(zero_copy_only=False)
+
+    def set_literals(self, rows: Positions, lexical: pa.StringArray, suffixes: pa.DictionaryArray) -> None:
+        """Those of literals, given their lexical forms and what follows these."""
+        codes = suffixes.indices.to_numpy()
+        written = suffixes.dictionary.to_pylist()
         # No value space holds the empty lexical form but that of strings.
-        kinds.append(literal_facets("", suffix)[0])
-        if suffix.startswith("^^") and suffix[3:-1] in _CONVERSIONS:
-            valued.append((code, suffix))
-    k = pa.array(kinds, pa.uint8()).take(suffixes.indices)
-    n = pa.nulls(len(terms), pa.float64())
-    for code, suffix in valued:
-        of_type = pc.equal(suffixes.indices, pa.scalar(code, pa.int32()))
-        lexical = without_start(pc.list_element(parts, _FIRST).filter(of_type), 1)
-        type_k, type_n = _values(lexical, suffix)
-        k = pc.replace_with_mask(k, of_type, type_k)
-        n = pc.replace_with_mask(n, of_type, type_n)
-    return k, n
+        self.k[rows] = np.array([literal_facets("", suffix)[0] for suffix in written], np.uint8)[codes]
+        for code, suffix in enumerate(written):
+            if suffix.startswith("^^") and suffix[3:-1] in _CONVERSIONS:
+                of_type = np.flatnonzero(codes == code)
+                self._set_values(rows[of_type], lexical.take(pa.array(of_type)), suffix)
 
-
-def _values(lexical: pa.StringArray, suffix: str) -> Columns:
-    """The facets of lexical forms that all have the datatype of the suffix."""
-    k = pa.nulls(len(lexical), pa.uint8())
-    n = pa.nulls(len(lexical), pa.float64())
-    for conversion in _CONVERSIONS[suffix[3:-1]]:
-        if k.null_count == 0:
-            break
-        usual = pc.match_substring_regex(lexical, conversion.usual)
-        if not pc.any(usual).as_py():
-            continue
-        try:
-            values = conversion.convert(lexical.filter(usual))
-        except pa.ArrowInvalid:
-            continue  # something has the shape of a value and is none, such as 30 February: left to the scalar
-        k = pc.replace_with_mask(k, usual, pa.scalar(conversion.kind, pa.uint8()))
-        n = pc.replace_with_mask(n, usual, values)
-    if k.null_count:
-        unusual = pc.is_null(k)
-        other_k, other_n = _columns(literal_facets(form, suffix) for form in lexical.filter(unusual).to_pylist())
-        k = pc.replace_with_mask(k, unusual, other_k)
-        n = pc.replace_with_mask(n, unusual, other_n)
-    return k, n
+    def _set_values(self, rows: Positions, lexical: pa.StringArray, suffix: str) -> None:
+        """Those of literals that all have the datatype of the suffix."""
+        for conversion in _CONVERSIONS[suffix[3:-1]]:
+            if not len(rows):
+                return
+            usual = pc.match_substring_regex(lexical, conversion.usual)
+            try:
+                values = conversion.convert(lexical.filter(usual))
+            except pa.ArrowInvalid:
+                continue  # something has the shape of a value and is none, such as 30 February: left to the scalar
+            chosen = usual.to_numpy(zero_copy_only=False)
+            self.set(rows[chosen], conversion.kind, values)
+            rows, lexical = rows[~chosen], lexical.filter(pc.invert(usual))
+        if len(rows):
+            self.set(rows, *_columns(literal_facets(form, suffix) for form in lexical.to_pylist()))
 
 
 def _columns(values: Iterable[tuple[int, float | None]]) -> Columns:

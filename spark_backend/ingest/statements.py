@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from protocol.errors import InvalidMessage
-from protocol.formats.media_types import RdfSyntax
-from spark_backend.ingest.quads import Quads, split_statements
+from spark_backend.ingest.quads import Quads
 
 _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
@@ -37,19 +32,6 @@ class Statements:
         line = self.line_of(message)
         number = message + 1
         return InvalidMessage(f"message {number} (line {line}): {problem}", line=line, extra={"message": number})
-
-
-def as_text(text: bytes) -> pa.StringArray:
-    """The UTF-8 text as the only element of an array, without copying it."""
-    offsets = pa.py_buffer(array("i", [0, len(text)]))
-    return pa.StringArray.from_buffers(1, offsets, pa.py_buffer(text))
-
-
-def quads_of(canonical: bytes, format: RdfSyntax) -> Quads:
-    """The statements of canonical N-Quads that were read from this format."""
-    # A line feed within a literal is escaped, so what ends a line ends a statement.
-    lines = pc.split_pattern(as_text(canonical), " .\n").flatten()
-    return split_statements(lines.slice(0, len(lines) - 1), graphs=format.names_graphs)
 
 
 def syntax_problem(error: SyntaxError) -> str:

@@ -1,4 +1,4 @@
-"""Documents are validated and written as N-Quads."""
+"""Documents are validated and become columns of terms, by way of canonical N-Quads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import check_xml
 from spark_backend.ingest.parsing.triple_terms import check_no_triple_terms
+from spark_backend.ingest.quads import Quads, quads_of
 
 
 class Names(NamedTuple):
@@ -30,41 +31,55 @@ class WrongDocument(Exception):
         self.error = error
 
 
+class Parsed(NamedTuple):
+    """The statements of documents, how many each has, and what the last one has declared at its end."""
+
+    quads: Quads
+    counts: Sequence[int]
+    end: Names
+
+
 class Parser(Protocol):
     """What makes statements of documents: this process, or others, of which one may be lost (Unavailable)."""
 
-    def statements(self, document: bytes, format: RdfSyntax, base: str) -> bytes:
-        """The document's statements as N-Quads. Raises SyntaxError for what is not RDF 1.1, with line and column.
+    def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
+        """The document's statements. Raises SyntaxError for what is not RDF 1.1, with line and column.
 
         ``base`` resolves relative IRIs.
         """
 
-    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[bytes]:
-        """The statements of each document. Raises WrongDocument for the first that is not RDF 1.1."""
+    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
+        """The statements of all documents, and how many each has.
+
+        Raises WrongDocument for the first that is not RDF 1.1.
+        """
 
 
 class InProcess:
     """Parses in this process, in the thread that asks."""
 
-    def statements(self, document: bytes, format: RdfSyntax, base: str) -> bytes:
-        return canonical_statements(document, format, base)[0]
+    def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
+        return quads_of(canonical_statements(document, format, base)[0], format)
 
-    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[bytes]:
-        return [statements for statements, _ in canonical_documents(documents, format, base)]
+    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
+        parsed = parse_documents(documents, format, base)
+        return parsed.quads, list(parsed.counts)
 
 
 IN_PROCESS = InProcess()
 
 
-def canonical_documents(documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[tuple[bytes, Names]]:
-    """As ``canonical_statements``, for each document. Raises WrongDocument for the first that is not RDF 1.1."""
-    parsed = []
+def parse_documents(documents: Sequence[bytes], format: RdfSyntax, base: str) -> Parsed:
+    """Parse documents. Raises WrongDocument for the first that is not RDF 1.1."""
+    texts: list[bytes] = []
+    end = Names({}, base)
     for number, document in enumerate(documents):
         try:
-            parsed.append(canonical_statements(document, format, base))
+            text, end = canonical_statements(document, format, base)
         except SyntaxError as error:
             raise WrongDocument(number, error) from error
-    return parsed
+        texts.append(text)
+    return Parsed(quads_of(b"".join(texts), format), [text.count(b"\n") for text in texts], end)
 
 
 def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple[bytes, Names]:

@@ -25,9 +25,10 @@ import psutil
 from protocol.errors import Unavailable
 from protocol.formats.media_types import RdfSyntax
 from protocol.standstill import LOOK_SECONDS, Standstill
-from spark_backend.ingest.parsing.documents import IN_PROCESS, Names, WrongDocument
-from spark_backend.ingest.parsing.exchange import Asked, Parsed, divided
+from spark_backend.ingest.parsing.documents import IN_PROCESS, Parsed, WrongDocument
+from spark_backend.ingest.parsing.exchange import Answered, Asked, decode_quads
 from spark_backend.ingest.parsing.pieces import PIECE, cut
+from spark_backend.ingest.quads import Quads, joined
 
 LONG = 64 * 1024
 """Documents of less bytes together are parsed in the thread that has them: that is done sooner than said."""
@@ -57,31 +58,31 @@ class Parsers:
         self._looked = clock()
         self._standstill: Standstill[_Process] = Standstill(clock)
 
-    def statements(self, document: bytes, format: RdfSyntax, base: str) -> bytes:
+    def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
         """As ``Parser.statements``. Raises Unavailable where the process is lost."""
         if len(document) < LONG:
             return IN_PROCESS.statements(document, format, base)
         pieces = cut(document, format, base, self._cores)
         if pieces is not None:
             with contextlib.suppress(WrongDocument):
-                texts, ends = self._parsed([[piece] for piece in pieces.documents], format, base)
-                if pieces.are_whole(ends):
-                    return b"".join(text for (text,) in texts)
+                parsed = self._parsed([[piece] for piece in pieces.documents], format, base)
+                if pieces.are_whole([part.end for part in parsed]):
+                    return joined([part.quads for part in parsed])
             # What is wrong with it, and where, is said of the whole.
         try:
-            ((text,),), _ = self._parsed([[document]], format, base)
+            (whole,) = self._parsed([[document]], format, base)
         except WrongDocument as wrong:
             raise wrong.error from None
-        return text
+        return whole.quads
 
-    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> list[bytes]:
+    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
         """As ``Parser.all_statements``. Raises Unavailable where a process is lost."""
         size = sum(map(len, documents))
         if size < LONG:
             return IN_PROCESS.all_statements(documents, format, base)
         share = -(-len(documents) // max(1, min(self._cores, size // PIECE)))
-        texts, _ = self._parsed([documents[at : at + share] for at in range(0, len(documents), share)], format, base)
-        return [text for part in texts for text in part]
+        parsed = self._parsed([documents[at : at + share] for at in range(0, len(documents), share)], format, base)
+        return joined([part.quads for part in parsed]), [count for part in parsed for count in part.counts]
 
     def look(self) -> None:
         """End processes that have stood still for too long; their requests fail. Called often, looks once a second."""
@@ -107,20 +108,17 @@ class Parsers:
             self._idle.clear()
             self._free.notify_all()
 
-    def _parsed(
-        self, parts: Sequence[Sequence[bytes]], format: RdfSyntax, base: str
-    ) -> tuple[list[list[bytes]], list[Names]]:
-        """The statements of the documents of each part, and what the last one of each has declared at its end.
+    def _parsed(self, parts: Sequence[Sequence[bytes]], format: RdfSyntax, base: str) -> list[Parsed]:
+        """The statements of the documents of each part.
 
         Parts are parsed at the same time, by as many processes as are free. Raises WrongDocument for the first
         document of all that is wrong.
         """
-        texts: list[list[bytes]] = []
-        ends: list[Names] = []
+        parsed: list[Parsed] = []
         before = 0
-        while len(texts) < len(parts):
-            with self._borrowed(len(parts) - len(texts)) as processes:
-                asked = parts[len(texts) : len(texts) + len(processes)]
+        while len(parsed) < len(parts):
+            with self._borrowed(len(parts) - len(parsed)) as processes:
+                asked = parts[len(parsed) : len(parsed) + len(processes)]
                 for process, documents in zip(processes, asked, strict=True):
                     process.ask(documents, format, base)
                 # All of them, so that each is ready for the next request.
@@ -128,10 +126,9 @@ class Parsers:
             for answer, documents in zip(answers, asked, strict=True):
                 if isinstance(answer, WrongDocument):
                     raise WrongDocument(before + answer.number, answer.error)
-                texts.append(answer[0])
-                ends.append(answer[1])
+                parsed.append(answer)
                 before += len(documents)
-        return texts, ends
+        return parsed
 
     @contextmanager
     def _borrowed(self, wanted: int) -> Iterator[list[_Process]]:
@@ -218,15 +215,13 @@ class _Process:
             self._connection.send(Asked(format, base, [len(document) for document in documents]))
             self._connection.send_bytes(documents[0] if len(documents) == 1 else b"".join(documents))
 
-    def answer(self) -> tuple[list[bytes], Names] | WrongDocument:
-        """The statements of each document, and what the last has declared; or which one is wrong."""
+    def answer(self) -> Parsed | WrongDocument:
+        """The statements of the documents; or which of these is wrong."""
         with self._lost_is_unavailable():
-            answer: Parsed | WrongDocument = self._connection.recv()
-            text = b"" if isinstance(answer, WrongDocument) else self._connection.recv_bytes()
+            answer: Answered | WrongDocument = self._connection.recv()
+            statements = b"" if isinstance(answer, WrongDocument) else self._connection.recv_bytes()
         self.ready = True
-        if isinstance(answer, WrongDocument):
-            return answer
-        return [text] if len(answer.lengths) == 1 else divided(text, answer.lengths), answer.end
+        return answer if isinstance(answer, WrongDocument) else Parsed(decode_quads(statements), *answer)
 
     @contextmanager
     def _lost_is_unavailable(self) -> Iterator[None]:

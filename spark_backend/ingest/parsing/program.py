@@ -10,8 +10,8 @@ import sys
 from multiprocessing.connection import Connection
 
 from protocol.child_bounds import be_first_killed_for_memory
-from spark_backend.ingest.parsing.documents import WrongDocument, canonical_documents
-from spark_backend.ingest.parsing.exchange import Asked, Parsed, divided
+from spark_backend.ingest.parsing.documents import WrongDocument, parse_documents
+from spark_backend.ingest.parsing.exchange import Answered, Asked, divided, encode_quads
 
 
 def _serve(connection: Connection) -> None:
@@ -19,14 +19,13 @@ def _serve(connection: Connection) -> None:
         asked: Asked = connection.recv()
         documents = divided(connection.recv_bytes(), asked.lengths)
         try:
-            parsed = canonical_documents(documents, asked.format, asked.base)
+            parsed = parse_documents(documents, asked.format, asked.base)
         except WrongDocument as wrong:
             connection.send(wrong)
             continue
         del documents
-        texts = [text for text, _ in parsed]
-        connection.send(Parsed([len(text) for text in texts], parsed[-1][1]))
-        connection.send_bytes(texts[0] if len(texts) == 1 else b"".join(texts))
+        connection.send(Answered(parsed.counts, parsed.end))
+        connection.send_bytes(encode_quads(parsed.quads))
 
 
 def main() -> None:

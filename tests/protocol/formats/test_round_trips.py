@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pyoxigraph as ox
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -41,9 +42,12 @@ thorough = settings(deadline=None, max_examples=150, suppress_health_check=[Heal
 
 def document(variables: tuple[str, ...], rows: list[Row]) -> bytes:
     """An answer as an evaluation writes it, from canonical terms by column."""
-    columns = [[None if row[place] is None else str(row[place]) for row in rows] for place in range(len(variables))]
+    columns = [
+        pa.chunked_array([[None if row[place] is None else str(row[place]) for row in rows]], pa.string())
+        for place in range(len(variables))
+    ]
     keys = [json.dumps(name, ensure_ascii=False) for name in variables]
-    objects = ",".join(bindings(keys, columns, len(rows)))
+    objects = ",".join(bindings(keys, columns, len(rows)).to_pylist())
     head = json.dumps(variables, ensure_ascii=False)
     return f'{{"head":{{"vars":{head}}},"results":{{"bindings":[{objects}]}},"evaluation":{{"time":"x"}}}}'.encode()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from hypothesis import given
+from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse
 
 from protocol.messages.json_lines import JsonLine, divide, join, read_lines
@@ -30,6 +32,39 @@ def test_a_context_alone_on_its_line_holds_for_the_messages_after_it() -> None:
     lines = list(read_lines(text.encode().split(b"\n")))
     assert [predicates(line) for line in lines] == [[], ["http://a/p"], ["http://b/p"]]
     assert [line.number for line in lines] == [1, 3, 4]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                CONTEXT,
+                '{"@context": {"p": "http://b/p"}}',
+                '{"@context": {"p": "http://b/p"}, "@context": {"p": "http://c/p"}}',
+                '{"@context": {"p": "http://a/p"}, "p": 1}',
+                '{"@context": {"p": "http://a/p"}, "p": "@context"}',
+                '{"@context": {"p": "http://a/p"}, "p": 1, "@context": {}}',
+                '{"@context": {"p": "http://b/p"}, "p":',
+                '{"p": 1, "@context": {"p": "http://b/p"}}',
+                '{"p": "@context"}',
+                '{"@context": "',
+            ]
+        )
+    )
+)
+def test_only_an_object_with_no_other_member_is_no_message(texts: list[str]) -> None:
+    contexts: list[bytes | None] = [None]
+    expected = []
+    for text in texts:
+        try:
+            document = json.loads(text)
+        except ValueError:
+            document = {}
+        if document.keys() == {"@context"}:
+            contexts.append(json.dumps(document["@context"]).encode())
+        else:
+            expected.append((text.encode(), contexts[-1]))
+    assert [(line.text, line.context) for line in read_lines(text.encode() for text in texts)] == expected
 
 
 def test_columns_of_a_document_are_moved_to_those_of_its_line() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from protocol.errors import InvalidMessage
 from protocol.streams import DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
 from protocol.terms import XSD, facets
-from spark_backend.ingest import canonical_lines, marked_bodies
+from spark_backend.ingest import marked_bodies, statement_lines
 from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.parsing.documents import IN_PROCESS
 
 GENERATED = "<http://www.w3.org/ns/prov#generatedAtTime>"
 PATH = [f"<{iri}>" for iri in DEFAULT_TIMESTAMP_PATH]
@@ -23,11 +24,11 @@ N_TRIPLES, N_QUADS = "application/n-triples", "application/n-quads"
 Element = tuple[int | None, list[tuple[str | None, str, str, str]]]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[0, canonical_lines.SHORT], ids=["by lines", "by the parser"])
+@pytest.fixture(autouse=True, scope="module", params=[0, statement_lines.SHORT], ids=["by lines", "by the parser"])
 def _way_of_reading(request: pytest.FixtureRequest) -> Iterator[None]:
     """Short bodies go to the parser, but their lines can be read as those of long ones are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canonical_lines, "SHORT", request.param)
+        patch.setattr(statement_lines, "SHORT", request.param)
         yield
 
 
@@ -279,14 +280,14 @@ def test_the_usual_body_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> 
         assert len(fast_elements(body, TimeKind.ARRIVAL, None)) == 2
 
 
-def test_a_long_canonical_body_is_not_parsed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_canonical_body_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     def unexpected(*_: object) -> None:
         raise AssertionError("the lines should do")
 
-    monkeypatch.setattr(marked_bodies, "_read_by_lines", unexpected)
+    monkeypatch.setattr(IN_PROCESS, "statements", unexpected)
     monkeypatch.setattr(marked_bodies, "_read_with_delimiters", unexpected)
     line = '<http://ex/{0}> <http://ex/p> "{0}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     messages = [line.format(number) for number in range(1000)]
     body = Body("".join(f"# @message\n{text}" for text in messages), messages, ox.RdfFormat.N_TRIPLES, N_TRIPLES)
-    assert len(body.text) > canonical_lines.SHORT
+    assert len(body.text) > statement_lines.SHORT
     compare(body, TimeKind.ARRIVAL, None)

@@ -14,7 +14,7 @@ from protocol.errors import InvalidMessage
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import parse_instant
-from spark_backend.ingest import canonical_lines
+from spark_backend.ingest import statement_lines
 from spark_backend.ingest.columns import ELEMENT_SCHEMA, read_elements
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -32,11 +32,11 @@ NDJSON = "application/x-ndjson"
 Row = dict[str, Any]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[0, canonical_lines.SHORT], ids=["by lines", "by the parser"])
+@pytest.fixture(autouse=True, scope="module", params=[0, statement_lines.SHORT], ids=["by lines", "by the parser"])
 def _way_of_reading(request: pytest.FixtureRequest) -> Iterator[None]:
     """Short bodies go to the parser, but their lines can be read as those of long ones are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canonical_lines, "SHORT", request.param)
+        patch.setattr(statement_lines, "SHORT", request.param)
         yield
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.parsing import pieces
-from spark_backend.ingest.parsing.documents import WrongDocument, canonical_documents, canonical_statements
+from spark_backend.ingest.parsing.documents import canonical_statements
 from spark_backend.ingest.parsing.pieces import cut
 
 BASE = "http://base/"
@@ -42,8 +42,8 @@ def in_pieces(document: bytes, syntax: RdfSyntax) -> bytes | None:
     if found is None:
         return None
     try:
-        parsed = canonical_documents(found.documents, syntax, BASE)
-    except WrongDocument:
+        parsed = [canonical_statements(document, syntax, BASE) for document in found.documents]
+    except SyntaxError:
         return None
     return b"".join(text for text, _ in parsed) if found.are_whole([names for _, names in parsed]) else None
 

@@ -1,8 +1,8 @@
-"""Lines taken as they stand, against the parser: one statement a line, one term at a time."""
+"""Statements by lines, against the parser."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow.compute as pc
 import pyoxigraph as ox
@@ -10,9 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from protocol.formats.media_types import RdfSyntax
 from protocol.terms import XSD
-from spark_backend.ingest import canonical_lines
-from spark_backend.ingest.canonical_lines import PLAIN_IRI, PLAIN_OBJECT, read_canonical_lines
+from spark_backend.ingest import statement_lines
+from spark_backend.ingest.parsing.documents import IN_PROCESS
+from spark_backend.ingest.quads import Quads
+from spark_backend.ingest.statement_lines import PLAIN_IRI, PLAIN_OBJECT, StatementLines, read_statement_lines
 
 Row = tuple[str | None, str, str, str]
 
@@ -20,7 +23,7 @@ Row = tuple[str | None, str, str, str]
 @pytest.fixture(autouse=True, scope="module")
 def _any_length() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canonical_lines, "SHORT", 0)
+        patch.setattr(statement_lines, "SHORT", 0)
         yield
 
 
@@ -36,15 +39,30 @@ def parsed(text: str, format: ox.RdfFormat) -> list[Row]:
     ]
 
 
-def taken(text: str, *, graphs: bool) -> list[Row] | None:
-    found = read_canonical_lines(text.encode(), graphs=graphs)
-    if found is None:
+def lines_of(text: str, *, graphs: bool) -> StatementLines | None:
+    format = RdfSyntax.N_QUADS if graphs else RdfSyntax.N_TRIPLES
+    return read_statement_lines(text.encode(), format, "http://base/", IN_PROCESS)
+
+
+def found(text: str, *, graphs: bool) -> list[Row] | None:
+    lines = lines_of(text, graphs=graphs)
+    if lines is None:
         return None
-    quads = found.quads
-    for column in (quads.g, quads.s, quads.p, quads.o):
+    columns = lines.quads.columns
+    for column in columns:
         column.validate(full=True)
         assert len(pc.unique(column.dictionary)) == len(column.dictionary)
-    return list(zip(*(column.to_pylist() for column in (quads.g, quads.s, quads.p, quads.o)), strict=True))
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+class NoParser:
+    """Refuses to parse."""
+
+    def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
+        raise AssertionError(document)
+
+    def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
+        raise AssertionError(documents)
 
 
 iris = st.sampled_from(["<http://ex/a>", "<http://ex/b#c>", "<urn:x:é>", "<http://ex/%C3%A9?q=1>", "<mailto:a@b>"])
@@ -75,7 +93,7 @@ def canonical_texts(draw: st.DrawFn, graphs: bool) -> str:
 @given(st.data(), st.booleans())
 def test_canonical_lines_are_the_statements_the_parser_finds(data: st.DataObject, graphs: bool) -> None:
     text = data.draw(canonical_texts(graphs))
-    rows = taken(text, graphs=graphs)
+    rows = found(text, graphs=graphs)
     if "<<" not in text:
         assert rows is not None
     if rows is not None:
@@ -107,10 +125,49 @@ pieces = st.one_of(
 @example('<x:a> <x:b> <x:c> "d" .\n', True)
 @example("<x:a> <x:b> <x:c> <x:g> .\n", False)
 @example("# a\r<x:a> <x:b> <x:c> .\n", False)
-def test_whatever_is_taken_from_a_text_the_parser_finds_in_it_too(text: str, graphs: bool) -> None:
-    rows = taken(text, graphs=graphs)
+def test_what_is_found_in_a_text_is_what_the_parser_finds(text: str, graphs: bool) -> None:
+    format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+    rows = found(text, graphs=graphs)
     if rows is not None:
-        assert rows == parsed(text, ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES)
+        assert rows == parsed(text, format)
+    elif "<<" not in text and "\r" not in text.replace("\r\n", "\n"):
+        with pytest.raises(SyntaxError):
+            parsed(text, format)
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<http://ex/a>\t<http://ex/b>  <http://ex/c> .\r\n  _:b <http://ex/b> "c"\t. \n\t# d\n\n',
+        '<http://ex/a> <http://ex/b> "a  b".\n_:b <http://ex/b> <urn:c>.\n',
+    ],
+)
+def test_white_space_between_terms_needs_no_parser(text: str, graphs: bool) -> None:
+    format = RdfSyntax.N_QUADS if graphs else RdfSyntax.N_TRIPLES
+    lines = read_statement_lines(text.encode(), format, "http://base/", NoParser())
+    assert lines is not None
+    columns = (column.to_pylist() for column in lines.quads.columns)
+    assert list(zip(*columns, strict=True)) == parsed(text, format.oxigraph)
+
+
+def test_only_lines_that_need_it_are_left_to_the_parser() -> None:
+    plain = '<http://ex/a> <http://ex/b> "c" .'
+    odd = ['<http://ex/a> <http://ex/b> "\\u00e9" .', "<http://ex/a><http://ex/b><http://ex/c>.", f"{plain} # d"]
+    text = "\n".join([plain, odd[0], "# e", plain, odd[1], odd[2], plain, ""])
+    asked: list[bytes] = []
+
+    class Recorded(NoParser):
+        def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
+            asked.append(document)
+            return IN_PROCESS.statements(document, format, base)
+
+    lines = read_statement_lines(text.encode(), RdfSyntax.N_TRIPLES, "http://base/", Recorded())
+    assert lines is not None
+    assert asked == ["\n".join(odd).encode()]
+    rows = list(zip(*(column.to_pylist() for column in lines.quads.columns), strict=True))
+    assert rows == parsed(text, ox.RdfFormat.N_TRIPLES)
+    assert lines.before.to_pylist() == [2]
 
 
 @settings(max_examples=500, deadline=None)
@@ -122,19 +179,19 @@ def test_terms_of_plain_shapes_are_terms_and_canonical(term: str) -> None:
 
 def test_statements_are_counted_before_each_comment() -> None:
     statement = "<http://ex/a> <http://ex/p> <http://ex/o> .\n"
-    found = read_canonical_lines(f"# a\n{statement}\n{statement}# b\n# c\n{statement}".encode(), graphs=False)
-    assert found is not None
-    assert found.comments.to_pylist() == ["# a", "# b", "# c"]
-    assert found.before.to_pylist() == [0, 2, 2]
+    lines = lines_of(f"# a\n{statement}\n{statement}# b\n\t# c \r\n{statement}", graphs=False)
+    assert lines is not None
+    assert lines.comments.to_pylist() == ["# a", "# b", "# c"]
+    assert lines.before.to_pylist() == [0, 2, 2]
 
 
 def test_triple_terms_are_left_to_those_who_count_their_depth() -> None:
     nested = "<<( <x:a> <x:b> " * 50_000 + "<x:c>" + " )>>" * 50_000
-    assert read_canonical_lines(f"<x:a> <x:b> {nested} .\n".encode(), graphs=False) is None
+    assert lines_of(f"<x:a> <x:b> {nested} .\n", graphs=False) is None
 
 
 def test_a_short_text_is_left_to_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"<x:a> <x:b> <x:c> .\n"
-    assert read_canonical_lines(text, graphs=False) is not None
-    monkeypatch.setattr(canonical_lines, "SHORT", len(text) + 1)
-    assert read_canonical_lines(text, graphs=False) is None
+    monkeypatch.setattr(statement_lines, "SHORT", len(text) + 1)
+    with pytest.raises(AssertionError):
+        read_statement_lines(text, RdfSyntax.N_TRIPLES, "http://base/", NoParser())
