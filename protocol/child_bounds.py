@@ -1,17 +1,37 @@
-"""What a child process may take: bounds that the kernel holds it to, whatever it is doing."""
+"""What a child process may take, and how long it lives: what the kernel holds it to, whatever it is doing."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import os
 import resource
 import signal
+import sys
 from collections.abc import Callable
+
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
 def be_first_killed_for_memory() -> None:
     """Where memory runs out, the kernel shall end this process, not the server (Linux; elsewhere nothing)."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:
         adjustment.write("500")
+
+
+def end_with_the_parent() -> None:
+    """Have the kernel kill this process when its parent ends, in the middle of whatever it does (Linux)."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+
+
+def name_process(name: str) -> None:
+    """Have the kernel show this process by a name of at most 15 characters (Linux; elsewhere nothing)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode())
 
 
 def bound_processor_time(seconds: float) -> None:

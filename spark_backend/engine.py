@@ -44,7 +44,7 @@ from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.statics import StaticGraphs, StaticTables
 from spark_backend.queries.trials import Trials
-from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry
+from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry, family
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
 from spark_backend.streams.catalogue import Catalogue, QueryEntry, copy_of
@@ -462,7 +462,8 @@ class SparkBackend:
         windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
         query = replace(query, windows=members)
         lane = Lane.OWN if self._sites.forced is Site.SPARK else Lane.COMMON
-        registered = RegisteredQuery(key, windows, self._prepare(key, plan, windows, start), start, lane)
+        prepared = self._prepare(key, plan, windows, start)
+        registered = RegisteredQuery(key, windows, prepared, start, lane, family=family(plan, windows))
         writer = self._delivery.writer(query, plan, windows)
         budget = self._budget.asked(limits)
         return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer, budget, limits)

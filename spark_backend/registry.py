@@ -73,6 +73,16 @@ def window_from_json(document: dict[str, Any]) -> WindowSpec:
     return _KINDS[window.pop("kind")](**window)
 
 
+def read_windows(windows: Iterable[StreamWindow]) -> tuple[tuple[str, WindowSpec], ...]:
+    """What tells the contents of a query's windows from those of other queries: not when they report."""
+    return tuple((w.stream, replace(w.window, report=None)) for w in windows)
+
+
+def family(plan: Plan, windows: Iterable[StreamWindow]) -> str:
+    """A name of what a query reads, and of its shape: see ``RegisteredQuery.family``."""
+    return f"{hashlib.sha256(repr(read_windows(windows)).encode()).hexdigest()[:12]}-{plan.mark}"
+
+
 @dataclass(frozen=True)
 class PreparedQuery:
     """What a task needs: the plan, the windows with the directories of their logs, the static tables' files.
@@ -93,16 +103,18 @@ class PreparedQuery:
             return None
         return self.conditions[window.where]
 
-    @property
-    def together(self) -> tuple[object, ...]:
-        """What queries have in common that are evaluated together: of new matches also what was evaluated before."""
+    @cached_property
+    def together(self) -> str:
+        """A digest of what queries have in common that are evaluated together: of new matches also what was evaluated
+        before.
+        """
         before = (self.windows, self.start) if self.plan.new_matches else None
-        return self.plan.shape, self.read_windows, tuple(self.statics.items()), before
+        same = (self.plan.shape, self.read_windows, tuple(self.statics.items()), before)
+        return hashlib.sha256(repr(same).encode()).hexdigest()
 
     @property
     def read_windows(self) -> tuple[tuple[str, WindowSpec], ...]:
-        """What tells the contents of its windows from those of other queries: not when they report."""
-        return tuple((w.stream, replace(w.window, report=None)) for w in self.windows)
+        return read_windows(self.windows)
 
     def to_json(self) -> str:
         return json.dumps(
@@ -131,9 +143,10 @@ class PreparedQuery:
 class RegisteredQuery:
     """One entry of the registry. ``key`` names this registration for ever: a replacement has another.
 
-    ``start``: evaluations are those of ET after it, None for all. ``prepared``: file of its PreparedQuery.
-    ``lane``: the one that it is evaluated in. When it came back to the common one, as it has so many ``moves``, it was
-    evaluated up to ``resumed``.
+    Those of the same ``family`` are evaluated together where they are due together; where families begin alike, they
+    read the same windows. ``start``: evaluations are those of ET after it, None for all. ``prepared``: file of its
+    PreparedQuery. ``lane``: the one that it is evaluated in. When it came back to the common one, as it has so many
+    ``moves``, it was evaluated up to ``resumed``.
     """
 
     key: str
@@ -143,6 +156,7 @@ class RegisteredQuery:
     lane: Lane = Lane.COMMON
     moves: int = 0
     resumed: Instant | None = None
+    family: str = ""
 
     @property
     def place(self) -> str:
@@ -182,6 +196,7 @@ class RegisteredQuery:
                 "lane": self.lane,
                 "moves": self.moves,
                 "resumed": self.resumed,
+                "family": self.family,
             }
         )
 
@@ -233,6 +248,7 @@ class Registry:
                 Lane(document.get("lane", Lane.COMMON)),
                 document.get("moves", 0),
                 document.get("resumed"),
+                document.get("family", ""),
             )
             for document in documents
         }

@@ -302,10 +302,12 @@ class Monotone:
     """A basic graph pattern over one window, perhaps filtered and projected, whose solutions are found once for all
     instants: each holds from one instant to another.
 
+    ``narrowing`` are conditions with parameters of which something outside leaves nothing but what they are true of.
     Made by the pass ``split_monotone``.
     """
 
     pattern: Pattern
+    narrowing: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True)

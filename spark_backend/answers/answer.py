@@ -12,7 +12,8 @@ from spark_backend.site import Site
 class Answer:
     """One query's solutions at one instant.
 
-    ``solutions``: SPARQL JSON binding objects, in order. ``triples``: for CONSTRUCT, the N-Triples lines
+    ``bindings``: its solutions as SPARQL JSON binding objects in UTF-8, in order, a line each: as they go out, but for
+    what stands between them. ``triples``: for CONSTRUCT, the N-Triples lines
     of each solution (as many entries as solutions), else empty. ``matches``: of solutions that are matches of event
     patterns, what tells those apart that bind the same, else empty. ``error`` is set instead where it failed.
 
@@ -25,8 +26,8 @@ class Answer:
     """
 
     instant: Instant
-    solutions: list[str]
-    triples: list[str]
+    bindings: bytes = b""
+    triples: list[str] = field(default_factory=list)
     error: str | None = None
     site: Site = field(default=Site.DUCKDB, compare=False)
     read: int = field(default=0, compare=False)
@@ -43,15 +44,25 @@ class Answer:
 
     @property
     def size(self) -> int:
-        """Its length in characters, about."""
-        return sum(map(len, self.solutions)) + sum(map(len, self.triples)) + sum(map(len, self.matches))
+        """Its length in bytes, about."""
+        return len(self.bindings) + sum(map(len, self.triples)) + sum(map(len, self.matches))
 
     @property
-    def told_apart(self) -> list[str]:
+    def count(self) -> int:
+        """How many solutions there are."""
+        return self.bindings.count(b"\n") + 1 if self.bindings else 0
+
+    @property
+    def solutions(self) -> list[bytes]:
+        """The binding object of each solution."""
+        return self.bindings.split(b"\n") if self.bindings else []
+
+    @property
+    def told_apart(self) -> list[bytes]:
         """For each solution a text that only equal ones have: of matches, those of the same occurrences."""
         if not self.matches:
             return self.solutions
-        return [f"{solution}\n{match}" for solution, match in zip(self.solutions, self.matches, strict=True)]
+        return [b"%b\n%b" % (one, match.encode()) for one, match in zip(self.solutions, self.matches, strict=True)]
 
 
 Answers = list[tuple[str, Answer]]

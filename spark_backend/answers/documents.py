@@ -6,8 +6,9 @@ docs/http.md, "Events": SPARQL 1.1 Query Results JSON with the member ``evaluati
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant, format_instant
@@ -41,41 +42,54 @@ class DocumentWriter:
 
     def write(self, answer: Answer) -> tuple[bytes, int]:
         """The document of an answer, and how many solutions (triples for CONSTRUCT and DESCRIBE) are in it."""
-        before = self.previous or Answer(answer.instant, [], [])
-        operator = self.query.operator if self.needs_previous else R2S.RSTREAM
-        places, of_previous = relation_to_stream(operator, answer.told_apart, before.told_apart)
-        chosen = before if of_previous else answer
-        if self.needs_previous:
-            self.previous = answer
+        chosen, places = self._streamed(answer)
         if self.query.form in (Form.CONSTRUCT, Form.DESCRIBE):
             # The graph is a set of triples; a solution of DESCRIBE is a resource with its description.
-            lines = dict.fromkeys(
-                line for place in places for line in chosen.triples[place].split("\n") if line
-            )  # fmt: skip
+            triples = chosen.triples if places is None else [chosen.triples[place] for place in places]
+            lines = dict.fromkeys(line for some in triples for line in some.split("\n") if line)
             return "".join(f"{line}\n" for line in lines).encode(), len(lines)
-        evaluation = json.dumps(self._evaluation(answer.instant), ensure_ascii=False, separators=(",", ":"))
+        count = chosen.count if places is None else len(places)
+        evaluation = self._evaluation(answer.instant)
         if self.query.form is Form.ASK:
-            truth = "true" if places else "false"
-            return f'{{"head":{{}},"boolean":{truth},"evaluation":{evaluation}}}'.encode(), int(bool(places))
-        names = json.dumps(self.variables, ensure_ascii=False, separators=(",", ":"))
-        bindings = ",".join(chosen.solutions[place] for place in places)
-        document = (
-            f'{{"head":{{"vars":{names}}},"results":{{"bindings":[{bindings}]}},"evaluation":{evaluation}}}'
-        )  # fmt: skip
-        return document.encode(), len(places)
+            truth = b"true" if count else b"false"
+            return b'{"head":{},"boolean":%b,"evaluation":%b}' % (truth, evaluation), int(bool(count))
+        bindings = chosen.bindings
+        if places is not None:
+            solutions = chosen.solutions
+            bindings = b"\n".join(solutions[place] for place in places)
+        parts = self._head, bindings.replace(b"\n", b","), b']},"evaluation":', evaluation, b"}"
+        return b"".join(parts), count
 
-    def _evaluation(self, instant: Instant) -> dict[str, object]:
-        windows: dict[str, list[str]] = {}
+    @cached_property
+    def _head(self) -> bytes:
+        names = json.dumps(self.variables, ensure_ascii=False, separators=(",", ":"))
+        return f'{{"head":{{"vars":{names}}},"results":{{"bindings":['.encode()
+
+    def _streamed(self, answer: Answer) -> tuple[Answer, Sequence[int] | None]:
+        """What the operator gives out: some of the solutions of an answer, by their places; None for all of them."""
+        if not self.needs_previous:
+            return answer, None
+        before, self.previous = self.previous or Answer(answer.instant), answer
+        places, of_previous = relation_to_stream(self.query.operator, answer.told_apart, before.told_apart)
+        return before if of_previous else answer, places
+
+    def _evaluation(self, instant: Instant) -> bytes:
+        bounds = tuple(self._bounds(place, instant) for place in range(len(self._window_names)))
+        return _evaluation_member(instant, self.query.operator, self._window_names, bounds)
+
+    @cached_property
+    def _window_names(self) -> tuple[str, ...]:
+        names = []
         taken = {member.graph for member in self.query.windows if member.graph is not None}
-        for place, member in enumerate(self.query.windows):
+        for member in self.query.windows:
             name = member.graph
             if name is None:
                 name = member.stream
                 while name in taken:  # several windows over one stream
                     name += "#"
                 taken.add(name)
-            windows[name] = [_format(bound) for bound in self._bounds(place, instant)]
-        return {"time": _format(instant), "operator": self.query.operator.value, "windows": windows}
+            names.append(name)
+        return tuple(names)
 
     def _bounds(self, place: int, instant: Instant) -> tuple[Instant, Instant]:
         window = self.query.windows[place].window
@@ -84,6 +98,16 @@ class DocumentWriter:
                 raise ValueError("the bounds of a count window or session come from its stream's timeline")
             return self.bounds(place, instant)
         return content_bounds(window, instant)
+
+
+@lru_cache(maxsize=1024)  # many queries have the same windows, and are evaluated at the same instants
+def _evaluation_member(
+    instant: Instant, operator: R2S, names: tuple[str, ...], bounds: tuple[tuple[Instant, Instant], ...]
+) -> bytes:
+    """The member ``evaluation`` of a document, ``bounds`` being those of the windows of these names."""
+    windows = {name: list(map(_format, some)) for name, some in zip(names, bounds, strict=True)}
+    member = {"time": _format(instant), "operator": operator.value, "windows": windows}
+    return json.dumps(member, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _format(instant: Instant) -> str:

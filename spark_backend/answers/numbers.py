@@ -55,8 +55,11 @@ def sum_term(
         return None
     if not count:
         return _integer_term(0)
-    if floating is None and exact is None and not rest and whole is not None:
-        return _sum_of_integers(int(whole), count if average else None)
+    if floating is None and not rest:
+        if exact is None and whole is not None:
+            return _sum_of_integers(int(whole), count if average else None)
+        if whole is None and exact is not None:
+            return _sum_of_decimals(Decimal(exact), count if average else 1)
     kinds = {TermKind.DOUBLE} if floating is not None else set()
     if exact is not None:
         kinds.add(TermKind.DECIMAL)
@@ -100,11 +103,22 @@ def _sum_of_integers(total: int, count: int | None) -> str | None:
     """The sum, or with a count the average, which is an xsd:decimal cut after 18 digits."""
     if total not in _INTEGERS:
         return None
-    if count is None:
-        return _integer_term(total)
-    whole, fraction = divmod(abs(total) * 10**18 // count, 10**18)
+    return _integer_term(total) if count is None else _quotient_term(total, count)
+
+
+def _sum_of_decimals(total: Decimal, count: int) -> str | None:
+    """A part of the sum of decimals, cut after 18 digits. The sum itself has no more of them."""
+    if total.copy_abs() > _MOST_DECIMAL:  # which abs() rounds
+        return None
+    numerator, denominator = total.as_integer_ratio()
+    return _quotient_term(numerator, denominator * count)
+
+
+def _quotient_term(number: int, by: int) -> str:
+    """The quotient as xsd:decimal, cut after 18 digits."""
+    whole, fraction = divmod(abs(number) * 10**18 // by, 10**18)
     digits = f"{fraction:018d}".rstrip("0")
-    sign = "-" if total < 0 and (whole or fraction) else ""
+    sign = "-" if number < 0 and (whole or fraction) else ""
     return f'"{sign}{whole}{"." if digits else ""}{digits}"^^<{XSD}decimal>'
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from protocol.language.model import R2S
 
 
-def relation_to_stream(operator: R2S, current: Sequence[str], previous: Sequence[str]) -> tuple[Sequence[int], bool]:
+def relation_to_stream(
+    operator: R2S, current: Sequence[Hashable], previous: Sequence[Hashable]
+) -> tuple[Sequence[int], bool]:
     """Which solutions an operator streams out: their places, and whether they are those of ``previous``.
 
     RSTREAM all of the current ones, ISTREAM the current ones that are not among the previous, DSTREAM the

@@ -9,24 +9,44 @@ import hashlib
 import json
 from collections.abc import Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from protocol.terms import term_to_json
 from protocol.time import Instant
 
+_TEXT = pa.large_string()
 
-def bindings(keys: Sequence[str], columns: Sequence[Sequence[str | None]], count: int) -> list[str]:
+
+def bindings(keys: Sequence[str], columns: Sequence[pa.ChunkedArray], count: int) -> pa.LargeStringArray:
     """Solution mappings as JSON objects (SPARQL 1.1 Query Results JSON Format, 3.2): ``count`` of them, by column.
 
-    ``keys`` are the variables' names as JSON strings; unbound ones are left out of their objects.
+    ``keys`` are the variables' names as JSON strings; unbound ones are left out of their objects. Each object is a
+    line. A term is written once, however many solutions it is in.
     """
-    written = [
-        ["" if term is None else f"{key}:{_write(term)}" for term in column]
-        for key, column in zip(keys, columns, strict=True)
+    if not columns:
+        return pa.array(["{}\n"] * count, _TEXT)
+    always = columns[0].null_count == 0
+    members = [
+        _members(key, column, "," if place or not always else "")
+        for place, (key, column) in enumerate(zip(keys, columns, strict=True))
     ]
-    if not written:
-        return ["{}"] * count
-    if any("" in column for column in written):
-        return ["{" + ",".join(filter(None, row)) + "}" for row in zip(*written, strict=True)]
-    return ["{" + ",".join(row) + "}" for row in zip(*written, strict=True)]
+    if not always:  # then the comma is taken away that comes first, whichever it is
+        members = [pc.utf8_slice_codeunits(_side_by_side(members), 1)]
+    return _side_by_side([pa.scalar("{", _TEXT), *members, pa.scalar("}\n", _TEXT)])
+
+
+def _members(key: str, column: pa.ChunkedArray, before: str) -> pa.LargeStringArray:
+    """The member of a variable in each object, with what is to be before it; null where it is unbound."""
+    found = column.cast(_TEXT).combine_chunks().dictionary_encode()
+    distinct = pa.array([f"{before}{key}:{_write(term)}" for term in found.dictionary.to_pylist()], _TEXT)
+    return distinct.take(found.indices)
+
+
+def _side_by_side(texts: Sequence[pa.LargeStringArray | pa.LargeStringScalar]) -> pa.LargeStringArray:
+    """In each place the texts that are there, as one."""
+    # Arrow has a separator, too, but drops a place where all are null when these are to be skipped.
+    return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT), null_handling="replace", null_replacement="")
 
 
 def _write(term: str) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_backend.answers.numbers import sum_term
 from spark_backend.compiler.algebra.partial_sums import PARTS
 from spark_backend.compiler.plan import Plan
 
-Row = tuple[Any, ...]
 
-
-def finish_sums(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows of a plan's statement as ``(instant, member, term or None, …)``, each answer's together and in order."""
-    if not plan.sums or not rows:
+def finish_sums(plan: Plan, rows: pa.Table) -> pa.Table:
+    """The rows of a plan's statement as ``instant, member, term or null, …``, each answer's together and in order."""
+    if not plan.sums:
         return rows
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     width = 2 + len(plan.variables) + plan.matches
+    columns = rows.columns[:width]
     for number, (place, average) in enumerate(plan.sums):
         first = width + number * len(PARTS)
-        parts = columns[first : first + len(PARTS)]
-        columns[2 + place] = [sum_term(average, *part) for part in zip(*parts, strict=True)]
-    complete = list(zip(*columns[:width], strict=True))
-    if not plan.ordered:
-        complete.sort(key=lambda row: (*row[:2], *("" if term is None else term for term in row[2:])))
-    return complete
+        parts = (column.to_pylist() for column in rows.columns[first : first + len(PARTS)])
+        terms = [sum_term(average, *part) for part in zip(*parts, strict=True)]
+        columns[2 + place] = pa.chunked_array([pa.array(terms, pa.string())])
+    complete = pa.table(columns, [f"c{place}" for place in range(width)])
+    if plan.ordered:
+        return complete
+    by = [(name, "ascending") for name in complete.column_names]
+    return complete.take(pc.sort_indices(complete, by, null_placement="at_start"))

@@ -18,7 +18,10 @@ from spark_backend.compiler.algebra.timestamps import is_time, with_all_times
 from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource, constant_conditions
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.patterns.patterns import compile_at_all_instants
-from spark_backend.compiler.sql.relation import Names, Relation, quote
+from spark_backend.compiler.sql.relation import Names, Relation
+from spark_backend.compiler.sql.tree.expressions import Column, quote
+from spark_backend.compiler.sql.tree.nodes import named
+from spark_backend.compiler.sql.tree.statements import Table, TableName
 
 OCCURRENCES = "occurrences"
 
@@ -79,7 +82,8 @@ class _Occurrences(QueryDataset):
     """Where SINCE and TILL are matched."""
 
     def source(self, triple: a.TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
-        return TripleSource(f"{OCCURRENCES} {alias}", constant_conditions(triple, f"{alias}."), {}, f"{alias}.time")
+        occurrences = Table(TableName(OCCURRENCES), alias)
+        return TripleSource(occurrences, constant_conditions(triple, alias), {}, Column("time", alias))
 
 
 def _named(relation: Relation) -> list[a.Variable]:
@@ -91,7 +95,9 @@ def _occurring(relation: Relation, columns: Sequence[str], names: Names) -> str:
     """Solutions and when they occur, ``occurs``: at the last of what they are made of, in milliseconds."""
     times = [f"{names.columns(variable)[2]}::BIGINT" for variable in relation.variables if is_time(variable)]
     at = times[0] if len(times) == 1 else f"greatest({', '.join(times)})"
-    return f"SELECT {''.join(f'{column}, ' for column in columns)}{at} AS occurs FROM ({relation.sql}) q"
+    return (
+        f"SELECT {''.join(f'{column}, ' for column in columns)}{at} AS occurs FROM ({named(relation.select.written)}) q"
+    )
 
 
 def _reached(columns: Sequence[str], keys: Sequence[tuple[str, bool]]) -> str:

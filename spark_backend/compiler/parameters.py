@@ -13,6 +13,7 @@ from typing import Any
 
 from protocol.language import algebra as a
 from protocol.terms import TermKind, facets
+from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
 _ORDERINGS = frozenset({"<", ">", "<=", ">="})
@@ -30,8 +31,14 @@ class Lifting:
     identity: str
     terms: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._slides = slides(self.dataset.query)
+
     def query(self, query: a.Query) -> a.Query:
-        """The query with parameters for its subjects, objects and compared values, where only streams are matched."""
+        """The query with parameters for its compared values, and for subjects and objects where only streams match.
+
+        Where the store has no match for them now, the dataset's ``statics`` say of what.
+        """
         pattern = self._pattern(query.pattern, DEFAULT_GRAPH)
         if any(isinstance(node, a.Draw) for node in a.nodes(pattern)):
             self.terms.append(f'"{self.identity}"')
@@ -41,8 +48,7 @@ class Lifting:
     def _pattern(self, pattern: a.Pattern, graph: ActiveGraph) -> a.Pattern:
         match pattern:
             case a.BGP(triples):
-                # A static pattern is matched in the store by its constants: they are a part of the shape.
-                return a.BGP(tuple(map(self._triple, triples))) if self.dataset.only_streams(graph) else pattern
+                return a.BGP(tuple(self._triple(triple, graph) for triple in triples))
             case a.Graph(name, inner):
                 active = ActiveGraph(iri=name.text[1:-1]) if isinstance(name, a.Constant) else None
                 # Ranging over graphs, a pattern is matched in the store as well.
@@ -61,8 +67,17 @@ class Lifting:
                 return replace(pattern, pattern=self._pattern(inner, graph), exists=self._pattern(exists, graph))
         return replace(pattern, pattern=self._pattern(pattern.pattern, graph))
 
-    def _triple(self, triple: a.TriplePattern) -> a.TriplePattern:
+    def _triple(self, triple: a.TriplePattern, graph: ActiveGraph) -> a.TriplePattern:
+        if not self._is_only_streamed(triple, graph):
+            return triple
         return replace(triple, subject=self._lift(triple.subject), object=self._lift(triple.object))
+
+    def _is_only_streamed(self, triple: a.TriplePattern, graph: ActiveGraph) -> bool:
+        """Whether the store has nothing that matches: what it has is matched there by the constants of the pattern."""
+        if self.dataset.only_streams(graph):
+            return True
+        # In windows that slide a constant leaves less to be kept (``passes.split_monotone``).
+        return not (self._slides or self.dataset.only_store(graph) or self.dataset.has_static(triple, graph))
 
     def _condition(self, expression: a.Expression) -> a.Expression:
         match expression:

@@ -34,11 +34,14 @@ from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
-from spark_backend.compiler.sql.expressions.order import direction, sort_key
 from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.compiler.sql.patterns.patterns import compile_pattern
-from spark_backend.compiler.sql.relation import MEMBER, RANK, Names
+from spark_backend.compiler.sql.relation import MEMBER, RANK, Names, columns_of_table
 from spark_backend.compiler.sql.sources import Source
+from spark_backend.compiler.sql.tree.expressions import NULL, Column, SortKey, StructField
+from spark_backend.compiler.sql.tree.nodes import Pieces, named
+from spark_backend.compiler.sql.tree.placeholders import pieces_from_json, pieces_to_json
+from spark_backend.compiler.sql.tree.statements import Select, Subselect, Table, unnamed
 from spark_backend.compiler.statistics import Statistics
 
 
@@ -46,7 +49,7 @@ from spark_backend.compiler.statistics import Statistics
 class IntervalStatement:
     """The same statement over the solutions of ``parts`` at the instants due, instead of windows' contents."""
 
-    sql: str
+    sql: Pieces
     parts: tuple[IntervalPart, ...]
 
 
@@ -55,17 +58,18 @@ class Plan:
     """One SQL statement over tables of instants, of windows' contents and of static triples, and its constants.
 
     Queries of the same ``shape`` have the same statement, and differ in the terms of their ``parameters``: any
-    number of them is evaluated at once. The statement is one with placeholders that end in ``mark``
-    (``evaluation.statement`` fills them in). Its columns are ``instant``, ``member`` (which of the queries) and one
-    term (canonical N-Triples or NULL) for each of ``variables``, its rows in the order of the answer. The
-    columns of ``sums`` (by their place among the variables, with whether it is an average) come in parts, and the
-    rows, unless ``ordered``, in no order: see ``answers.sums``. ``template`` (CONSTRUCT) has variables as
-    ``?name``. ``statics`` are all static patterns of the query; the statement reads only those that had matches
-    when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows' tables need the
-    triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables of their own,
-    made anew when those change. ``sources``: what triple patterns and static joins are matched in, and which of them
-    narrow which. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and
-    DSTREAM, what solutions are matches of. ``new_matches``: an answer has the new matches of the query's event pattern
+    number of them is evaluated at once. The statement is a written tree with placeholders, which
+    ``evaluation.statement`` fills in; ``mark`` is a digest of what it depends on. Its columns are ``instant``,
+    ``member`` (which of the queries) and one term (canonical N-Triples or NULL) for each of ``variables``, its rows in
+    the order of the answer. The columns of ``sums`` (by their place among the variables, with whether it is an
+    average) come in parts, and the rows, unless ``ordered``, in no order: see ``answers.sums``. ``template``
+    (CONSTRUCT) has variables as ``?name``. ``statics`` are all static patterns of the query; the statement reads only
+    those that had matches when it was compiled. ``identity`` is a digest of the query's text. ``timed``: the windows'
+    tables need the triples' times, column ``t``. ``static_joins``: SELECTs over static tables alone, which are tables
+    of their own, made anew when those change. ``sources``: what triple patterns and static joins are matched in, and
+    which of them narrow which; ``in_order``: every FROM of the statement is one table, or sources, whose order is told
+    there. ``matches``: so many columns behind those of the variables tell apart, for ISTREAM and DSTREAM, what
+    solutions are matches of. ``new_matches``: an answer has the new matches of the query's event pattern
     alone, so that it is what ISTREAM gives. ``passes``: the names of those that changed the query (``passes``).
     ``intervals``: the statement by which it may be evaluated where it reads nothing of windows but what is matched once
     for all instants. ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``).
@@ -76,7 +80,7 @@ class Plan:
     operator: R2S
     identity: str
     variables: tuple[str, ...]
-    sql: str
+    sql: Pieces
     mark: str
     parameters: tuple[str, ...]
     functions: tuple[PreludeFunction, ...]
@@ -88,6 +92,7 @@ class Plan:
     timed: bool = False
     static_joins: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
+    in_order: bool = False
     matches: int = 0
     new_matches: bool = False
     passes: tuple[str, ...] = ()
@@ -98,7 +103,7 @@ class Plan:
     @property
     def shape(self) -> tuple[object, ...]:
         """What the plans of queries that can be evaluated together have in common."""
-        return self.sql, self.static_joins, self.sources, self.variables, self.sums, self.ordered
+        return self.mark, self.sql, self.static_joins, self.sources, self.variables, self.sums, self.ordered
 
     def to_json(self) -> str:
         return json.dumps(
@@ -107,7 +112,7 @@ class Plan:
                 "operator": self.operator.value,
                 "identity": self.identity,
                 "variables": self.variables,
-                "sql": self.sql,
+                "sql": pieces_to_json(self.sql),
                 "mark": self.mark,
                 "parameters": self.parameters,
                 "functions": [[f.name, f.expression, f.arguments] for f in self.functions],
@@ -119,13 +124,17 @@ class Plan:
                 "timed": self.timed,
                 "static_joins": self.static_joins,
                 "sources": [source.to_json() for source in self.sources],
+                "in_order": self.in_order,
                 "matches": self.matches,
                 "new_matches": self.new_matches,
                 "passes": self.passes,
                 "facts": self.facts,
                 "intervals": None
                 if self.intervals is None
-                else {"sql": self.intervals.sql, "parts": [part.to_json() for part in self.intervals.parts]},
+                else {
+                    "sql": pieces_to_json(self.intervals.sql),
+                    "parts": [part.to_json() for part in self.intervals.parts],
+                },
             }
         )
 
@@ -138,7 +147,7 @@ class Plan:
             operator=R2S(document["operator"]),
             identity=document["identity"],
             variables=tuple(document["variables"]),
-            sql=document["sql"],
+            sql=pieces_from_json(document["sql"]),
             mark=document["mark"],
             parameters=tuple(document["parameters"]),
             functions=tuple(PreludeFunction(*function) for function in document["functions"]),
@@ -150,13 +159,16 @@ class Plan:
             timed=document["timed"],
             static_joins=tuple(document["static_joins"]),
             sources=tuple(map(Source.from_json, document["sources"])),
+            in_order=document["in_order"],
             matches=document["matches"],
             new_matches=document["new_matches"],
             passes=tuple(document["passes"]),
             facts=tuple((definition, sql) for definition, sql in document["facts"]),
             intervals=None
             if intervals is None
-            else IntervalStatement(intervals["sql"], tuple(map(IntervalPart.from_json, intervals["parts"]))),
+            else IntervalStatement(
+                pieces_from_json(intervals["sql"]), tuple(map(IntervalPart.from_json, intervals["parts"]))
+            ),
         )
 
 
@@ -206,7 +218,7 @@ def _compile(
     with _looking:
         statement = _known.get(mark)
     if statement is None or any(present(pattern) != there for pattern, there in statement.statics):
-        knowledge = Knowledge(QueryDataset(query, present, mark, followers=followers), base, statistics())
+        knowledge = Knowledge(QueryDataset(query, present, followers=followers), base, statistics())
         statement = _statement(lifted, knowledge, passes)
         with _looking:
             _known[mark] = statement
@@ -222,7 +234,7 @@ def _compile(
         mark=mark,
         parameters=tuple(lifting.terms),
         functions=tuple(dict.fromkeys((*statement.functions, *(f for known in facts for f in known.functions)))),
-        statics=tuple(pattern for pattern, _ in statement.statics),
+        statics=tuple(dict.fromkeys((*(pattern for pattern, _ in statement.statics), *lifting.dataset.statics))),
         base=base,
         template=template,
         sums=statement.sums,
@@ -230,6 +242,7 @@ def _compile(
         timed=statement.timed,
         static_joins=statement.static_joins,
         sources=statement.sources,
+        in_order=statement.in_order,
         matches=matches,
         new_matches=followers is not None,
         passes=statement.passes,
@@ -263,7 +276,7 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Seq
 class _Statement:
     """What queries of one shape have in common. ``statics``: static patterns, and whether they had matches."""
 
-    sql: str
+    sql: Pieces
     functions: tuple[PreludeFunction, ...]
     sums: tuple[tuple[int, bool], ...]
     ordered: bool
@@ -271,6 +284,7 @@ class _Statement:
     statics: tuple[tuple[StaticPattern, bool], ...]
     static_joins: tuple[str, ...]
     sources: tuple[Source, ...]
+    in_order: bool
     passes: tuple[str, ...]
     algebra: a.Query
     intervals: IntervalStatement | None = None
@@ -281,13 +295,15 @@ _known: OrderedDict[str, _Statement] = OrderedDict()
 _looking = threading.Lock()
 """Held to look among the known or to add to them, never to compile."""
 _KEPT = 512
+_FLAT = 2 * 1000
+"""A statement of fewer characters nests less deeply than max_expression_depth: each level has two, in parentheses."""
 
 
 def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> _Statement:
     query, changed = apply_passes(query, knowledge, passes)
     dataset = replace(knowledge.dataset, operands=operands(query.pattern))
     prelude = Prelude(knowledge.base)
-    sql, sums, ordered = _select(query, dataset, prelude)
+    select, sums, ordered = _select(query, dataset, prelude)
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     intervals = None
     # What is static is narrowed by windows' contents (``evaluation.narrowing``), which are not there then.
@@ -295,9 +311,9 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
         split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
         if split != query:
             over, _, _ = _select(split, replace(dataset, operands={}, matched={}), prelude)
-            intervals = IntervalStatement(over, tuple(dataset.intervals))
+            intervals = IntervalStatement(_written(over), tuple(dataset.intervals))
     return _Statement(
-        sql,
+        _written(select),
         tuple(prelude.functions.values()),
         sums,
         ordered,
@@ -305,14 +321,17 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
         statics,
         tuple(dataset.static_joins),
         dataset.sources,
+        all(one.is_in_order for one in select.selects()),
         changed,
         query,
         intervals,
     )
 
 
-def _select(query: a.Query, dataset: QueryDataset, prelude: Prelude) -> tuple[str, tuple[tuple[int, bool], ...], bool]:
-    """The SQL, which columns of it are sums in parts (``Plan.sums``), and whether its rows have an order."""
+def _select(
+    query: a.Query, dataset: QueryDataset, prelude: Prelude
+) -> tuple[Select, tuple[tuple[int, bool], ...], bool]:
+    """The statement, which columns of it are sums in parts (``Plan.sums``), and whether its rows have an order."""
     names = Names(faceted_variables(query))
     sums = partial_sums(query)
     relation = compile_pattern(query.pattern, dataset, names, prelude, sums)
@@ -321,38 +340,43 @@ def _select(query: a.Query, dataset: QueryDataset, prelude: Prelude) -> tuple[st
     ordered = bool(relation.order) or relation.ranked or not parts or sums.told_apart
     if relation.ranked:
         relation = names.open(relation)
-    order = [relation.columns[RANK]] if relation.ranked else list(relation.order)
+    order = [SortKey(relation.columns[RANK])] if relation.ranked else list(relation.order)
     listed = {name: relation.columns[name] for name in ("instant", MEMBER, *columns)}
     if parts:
         # Over the SELECT: DuckDB would write a part's expression once more for each mention of it.
-        inner = replace(
-            relation, columns={**listed, **{f"k{place}": key for place, key in enumerate(map(sort_key, order))}}
-        )
-        order = [f"q.k{place} {direction(key)}" for place, key in enumerate(order)]
-        selected = [f"q.{name}" if name not in parts else "NULL" for name in listed]
-        selected += [f"q.{name}.{part}" for name in parts for part in PARTS]
-        sql = f"SELECT {', '.join(selected)} FROM ({inner.sql}) q"
-        listed = {name: f"q.{name}" for name in listed}
+        keys = {f"k{place}": one.key for place, one in enumerate(order)}
+        inner = replace(relation, columns={**listed, **keys})
+        order = [SortKey(Column(name, "q"), one.direction) for name, one in zip(keys, order, strict=True)]
+        listed = columns_of_table("q", listed)
+        selected = [NULL if name in parts else column for name, column in listed.items()]
+        selected += [StructField(listed[name], part) for name in parts for part in PARTS]
+        select = Select(unnamed(*selected), (Table(Subselect(inner.select), "q"),))
     else:
-        sql = replace(relation, columns=listed).sql
+        select = replace(relation, columns=listed).select
     if ordered:
         order = order or [
-            f"{listed[column] if parts else column} NULLS FIRST" for column in columns if column not in parts
+            SortKey(listed[name] if parts else Column(name), "NULLS FIRST") for name in columns if name not in parts
         ]
-        sql += f" ORDER BY {', '.join([listed['instant'], listed[MEMBER], *order])}"
-    _refuse_depth(sql)
+        select = replace(select, order=(SortKey(listed["instant"]), SortKey(listed[MEMBER]), *order))
     places = tuple((columns.index(column), average) for column, average in parts.items())
-    return sql, places, ordered
+    return select, places, ordered
 
 
-def _refuse_depth(sql: str) -> None:
-    """DuckDB's parser has a limit of its own (max_expression_depth): better met here than at an evaluation."""
+def _written(select: Select) -> Pieces:
+    """The statement, in pieces. DuckDB's parser has a limit of its own (max_expression_depth): better met here than at
+    an evaluation.
+    """
+    pieces = select.written
+    text = named(pieces)
+    if len(text) < _FLAT:
+        return pieces
     try:
-        duckdb.extract_statements(sql)
+        duckdb.extract_statements(text)
     except duckdb.ParserException as error:
         if "depth" not in str(error):
             raise
         raise TooDeep("the query's expressions nest too deeply to be compiled") from error
+    return pieces
 
 
 def _write(part: a.Variable | a.Constant) -> str:

@@ -7,9 +7,11 @@ a second that is 4 MiB a minute more, and 50 MiB after an hour. A new database t
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from spark_backend.evaluation.prelude import install
 
@@ -34,6 +36,14 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     connection.execute("SET ieee_floating_point_ops = true")
     install(connection)
     return connection
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, select: str) -> pa.Table:
+    """What a SELECT gives, without a Python object for each term."""
+    with warnings.catch_warnings():
+        # DuckDB warns of a copy of the rows that ``sql`` does not make; that one binds each statement twice instead.
+        warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
+        return connection.execute(select).to_arrow_table()
 
 
 def is_worn(connection: duckdb.DuckDBPyConnection, rows: int) -> bool:

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from protocol.errors import ProtocolError
 from protocol.time import Instant
@@ -36,13 +36,19 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.contents.large import LARGE
-from spark_backend.evaluation.database import connect, is_worn
+from spark_backend.evaluation.database import connect, is_worn, rows_of
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.previous_instants import PreviousInstants
-from spark_backend.evaluation.statement import ParameterTerms, members_select, reads_instants, statement
-from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped, evaluate
+from spark_backend.evaluation.statement import (
+    ParameterTerms,
+    members_select,
+    reads_instants,
+    shared_narrowing,
+    statement,
+)
+from spark_backend.evaluation.step import Due, EvaluationError, OutOfMemory, Planned, Step, Stopped, evaluate
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
@@ -83,7 +89,7 @@ class Evaluator:
         self._has_translation = has_translation
         self._functions: dict[str, SparqlFunction] = {}
         self._installed: set[str] = set()
-        self._tables = EvaluationTables(self._connection, layout.streams, layout.statics)
+        self._tables = EvaluationTables(self._connection, layout.streams, layout.statics, budget.seconds)
         self._previous = PreviousInstants(layout.streams)
         self._prepared: dict[str, PreparedQuery] = {}
 
@@ -104,13 +110,13 @@ class Evaluator:
     def plan(self, due: Sequence[Due]) -> Planned:
         """Queries of the same shape over the same windows are one step at the instants they share."""
         planned = Planned([], [])
-        together: dict[tuple[object, ...], list[_Member]] = {}
+        together: dict[str, list[_Member]] = {}
         for key, prepared, instants in due:
             try:
                 query = self._query(prepared)
             except Exception as error:
                 said = f"the query could not be prepared: {error}"
-                planned.answers.extend((key, Answer(instant, [], [], said)) for instant in instants)
+                planned.answers.extend((key, Answer(instant, error=said)) for instant in instants)
                 continue
             together.setdefault(query.together, []).append(_Member(key, prepared, query, tuple(instants)))
         for members in together.values():
@@ -118,7 +124,7 @@ class Evaluator:
                 elsewhere = self._for_spark(some[0].query, at)
                 for instant, rows in elsewhere.items():
                     for member in some:
-                        deferred = Answer(instant, [], [], None, Site.SPARK, rows, 0.0, member.prepared)
+                        deferred = Answer(instant, site=Site.SPARK, read=rows, deferred=member.prepared)
                         planned.answers.append((member.key, deferred))
                 here = tuple(instant for instant in at if instant not in elsewhere) if elsewhere else at
                 named = tuple((member.key, member.prepared) for member in some)
@@ -134,9 +140,7 @@ class Evaluator:
         """Make the tables that a step reads, which others may read as well. Raises EvaluationError."""
         with self._failures():
             self._tables.make_room()
-            self._shared_tables(self._query(step.members[0][1]), step.instants)
-            for _, prepared in step.members:
-                self._query(prepared)
+            self._shared_tables([self._query(prepared) for _, prepared in step.members], step.instants)
 
     def answers(self, step: Step) -> list[tuple[str, Answer]]:
         """The answers of a step that was prepared. Raises EvaluationError, Stopped where it is too much."""
@@ -144,7 +148,7 @@ class Evaluator:
             answers = self._together([(key, self._query(prepared)) for key, prepared in step.members], step.instants)
         size = sum(answer.size for _, answer in answers)
         if size > self._budget.answer:
-            raise Stopped(f"the answer has {size} characters, which is more than {self._budget.answer}")
+            raise Stopped(f"the answer has {size} bytes, which is more than {self._budget.answer}")
         return answers
 
     @contextlib.contextmanager
@@ -153,7 +157,7 @@ class Evaluator:
         try:
             yield
         except (MemoryError, duckdb.OutOfMemoryException) as error:
-            raise Stopped(f"it needs more memory than its budget of {self._budget.memory} bytes") from error
+            raise OutOfMemory(f"it needs more memory than its budget of {self._budget.memory} bytes") from error
         except Exception as error:
             raise EvaluationError(f"{type(error).__name__}: {error}") from error
 
@@ -224,12 +228,13 @@ class Evaluator:
         except ProtocolError:
             return 0  # a log that cannot be read: the evaluation says so, for each instant
 
-    def _shared_tables(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> _SharedTables:
-        tables = self._tables
+    def _shared_tables(self, queries: Sequence[PreparedQuery], instants: tuple[Instant, ...]) -> _SharedTables:
+        """What queries of one shape read together."""
+        tables, query = self._tables, queries[0]
         for table, file in query.statics.items():
             tables.static(table, file)
         static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
-        intervals = self._intervals(query, instants)
+        intervals = self._intervals(queries, instants)
         if intervals is not None:
             return _SharedTables(static_joins, [], intervals)
         timed = query.plan.timed
@@ -246,14 +251,18 @@ class Evaluator:
         ]
         return _SharedTables(static_joins, windows, None)
 
-    def _intervals(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> list[str] | None:
-        """What a plan matches once for all instants, at these; None where it is to read windows' contents."""
+    def _intervals(self, queries: Sequence[PreparedQuery], instants: tuple[Instant, ...]) -> list[str] | None:
+        """What plans match once for all instants, at these; None where they are to read windows' contents."""
+        query = queries[0]
         if query.plan.intervals is None:
             return None
+        parameters = [member.plan.parameters for member in queries]
         found = []
         for part in query.plan.intervals.parts:
             member = query.windows[part.window]
-            select = self._tables.intervals(member.stream, member.window, part, instants)
+            select = self._tables.intervals(
+                member.stream, member.window, part, shared_narrowing(part, parameters), instants, query.plan.mark
+            )
             if select is None:
                 return None
             found.append(select)
@@ -270,7 +279,7 @@ class Evaluator:
     ) -> list[tuple[str, Answer]]:
         began = time.perf_counter()
         query = members[0][1]
-        shared = self._shared_tables(query, instants)
+        shared = self._shared_tables([member for _, member in members], instants)
         parameters = [member.plan.parameters for _, member in members]
         if shared.intervals is None:
             found = self._over_contents(query.plan, parameters, shared, instants)
@@ -296,7 +305,7 @@ class Evaluator:
 
     def _over_contents(
         self, plan: Plan, parameters: Sequence[ParameterTerms], shared: _SharedTables, instants: tuple[Instant, ...]
-    ) -> list[tuple[Any, ...]]:
+    ) -> pa.Table:
         """The rows of a plan's statement over windows' contents."""
         tables = self._tables
         read = ReadTables(tables.instants(instants), shared.windows, shared.static_joins)
@@ -315,11 +324,11 @@ class Evaluator:
                 order=None if left is None else left.order,
                 alone=len(parameters) == len(instants) == 1,
             )
-            return self._connection.execute(sql).fetchall()
+            return rows_of(self._connection, sql)
 
     def _over_intervals(
         self, plan: Plan, parameters: Sequence[ParameterTerms], shared: _SharedTables, instants: tuple[Instant, ...]
-    ) -> list[tuple[Any, ...]]:
+    ) -> pa.Table:
         """The rows of a plan's statement over what is matched once for all instants."""
         tables = self._tables
         sql = statement(
@@ -332,7 +341,7 @@ class Evaluator:
             alone=len(parameters) == len(instants) == 1,
             intervals=shared.intervals,
         )
-        return self._connection.execute(sql).fetchall()
+        return rows_of(self._connection, sql)
 
     def _read(self, windows: Sequence[StreamWindow], shared: _SharedTables, instant: Instant) -> int:
         """How many triples the windows hold at an instant; about how many where there is no table of them."""

@@ -8,17 +8,18 @@ is left is small, in tables whose sizes are known, and static triples go with ev
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import duckdb
 
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.sources import SourcePart
-from spark_backend.evaluation.statement import joins_sources_alone
+from spark_backend.compiler.sql.tree.expressions import quote
+from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled
+from spark_backend.compiler.sql.tree.placeholders import Instants, StaticRows, WindowRows
+from spark_backend.evaluation.statement import JoinOrder
 
 WORTH = 2000
 """So many rows of the store in one source are looked for, if there are as many in another, or if they are to be united
@@ -46,7 +47,7 @@ class Narrowed:
     """What is left of each of a plan's sources: the names of tables, and in which order to join some of them."""
 
     tables: Sequence[str]
-    order: Callable[[Sequence[int]], Sequence[int]]
+    order: JoinOrder
 
 
 @contextmanager
@@ -74,7 +75,7 @@ def narrowed(
     connection.execute("BEGIN")
     try:
         # DuckDB's own search for an order takes longer than all else, and has less to go by.
-        off = "join_order" if joins_sources_alone(plan.sql, plan.mark) else ""
+        off = "join_order" if plan.in_order else ""
         found = narrowing.narrow()
         connection.execute(f"SET disabled_optimizers = '{off}'")
         yield found
@@ -95,7 +96,7 @@ class _Narrowing:
     ) -> None:
         self._connection = connection
         self._sources = plan.sources
-        self._mark = plan.mark
+        self._large_joins = {f"({select})" for select in plan.static_joins}
         self._members = members
         self._read = tables
         self._rows_of = rows
@@ -116,7 +117,7 @@ class _Narrowing:
     def narrow(self) -> Narrowed:
         """Make the tables, of the smallest sources first; what is large still is narrowed by those behind it, too."""
         sizes = self._sizes()
-        order = self._connected({number: sum(parts) for number, parts in sizes.items()})
+        order = _connected({number: sum(parts) for number, parts in sizes.items()}, self._by_narrowing())
         for number in order:
             self._make(number, sizes[number])
         for place, number in reversed(list(enumerate(order))):
@@ -124,19 +125,14 @@ class _Narrowing:
             if self._rows[number] >= AGAIN and (conditions := self._conditions(number, later)):
                 self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
         tables = [self._tables[number] for number in sorted(order)]
-        return Narrowed(tables, lambda some: self._connected({number: self._rows[number] for number in some}))
+        return Narrowed(tables, self._in_order)
 
-    def _connected(self, sizes: Mapping[int, int]) -> list[int]:
-        """The sources, each the smallest of those that one before it narrows."""
-        left = dict(sizes)
-        order: list[int] = []
-        near: set[int] = set()
-        while left:
-            number = min(near & left.keys() or left, key=lambda one: (left[one], one))
-            del left[number]
-            order.append(number)
-            near.update(one for one in left if number in self._sources[one].narrowed_by)
-        return order
+    def _in_order(self, some: Sequence[int], links: Collection[tuple[int, int]]) -> list[int]:
+        # DuckDB joins what a condition joins, whatever follows from several: all else would be multiplied.
+        return _connected({one: self._rows[one] for one in some}, {*links, *((other, one) for one, other in links)})
+
+    def _by_narrowing(self) -> set[tuple[int, int]]:
+        return {(one, number) for number, source in enumerate(self._sources) for one in source.narrowed_by}
 
     def _make(self, number: int, sizes: Sequence[int]) -> None:
         """The table of what is left of a source, whose parts have so many rows."""
@@ -149,7 +145,9 @@ class _Narrowing:
             self._create(number, [self._joined(number, list(self._tables))])
             return
         parts = [part for part, size in zip(source.parts, sizes, strict=True) if size] or source.parts[:1]
-        selects = [self._filled(part.sql([*self._given(part), *conditions])) for part in parts]
+        selects = [
+            part.sql(self._filled(part.table), self._read.instants, [*self._given(part), *conditions]) for part in parts
+        ]
         if source.alike:
             selects = [f"SELECT DISTINCT ON ({', '.join(source.alike)}) * FROM ({' UNION ALL '.join(selects)})"]
         self._create(number, selects)
@@ -163,7 +161,7 @@ class _Narrowing:
 
     def _is_select(self, part: SourcePart) -> bool:
         """Whether it is what joins static tables, and too much for a table of its own."""
-        return self._filled(part.table).startswith("(")
+        return self._filled(part.table) in self._large_joins
 
     def _conditions(self, number: int, by: Sequence[int]) -> list[str]:
         """That the rows ``x`` of a source agree with the tables of others, which were made in this order."""
@@ -215,7 +213,7 @@ class _Narrowing:
 
     def _weight(self, part: SourcePart) -> int:
         """How many rows a static table is: as many as it has, at each of the instants that they are to go with."""
-        return self._rows_of(self._filled(part.table)) * (self._instants if part.select else 1)
+        return self._rows_of(self._filled(part.table)) * (self._instants if part.at_instants else 1)
 
     def _given(self, part: SourcePart) -> list[str]:
         """That columns are what one of the queries has as parameter there."""
@@ -224,12 +222,30 @@ class _Narrowing:
             for column, number in part.parameters
         ]
 
-    def _filled(self, sql: str) -> str:
-        """The SQL with the tables that are read in place of their placeholders."""
+    def _filled(self, table: Pieces) -> str:
+        """The table that is read in place of its placeholder."""
 
-        def table(found: re.Match[str]) -> str:
-            if found["number"] is None:
-                return self._read.instants
-            return (self._read.windows if found["kind"] == "window" else self._read.static_joins)[int(found["number"])]
+        def fill(placeholder: Placeholder) -> str:
+            match placeholder:
+                case Instants():
+                    return self._read.instants
+                case WindowRows(number):
+                    return self._read.windows[number]
+                case StaticRows(number):
+                    return self._read.static_joins[number]
+            raise AssertionError(f"no table of a source: {placeholder}")
 
-        return re.sub(rf"\b(?:instants|(?P<kind>window|joined)_(?P<number>\d+))_{self._mark}\b", table, sql)
+        return filled(table, fill)
+
+
+def _connected(sizes: Mapping[int, int], links: Collection[tuple[int, int]]) -> list[int]:
+    """The numbers, each that of the smallest size of those that one before it is linked to."""
+    left = dict(sizes)
+    order: list[int] = []
+    near: set[int] = set()
+    while left:
+        number = min(near & left.keys() or left, key=lambda one: (left[one], one))
+        del left[number]
+        order.append(number)
+        near.update(other for one, other in links if one == number)
+    return order

@@ -6,25 +6,23 @@ process can be ended whatever it does. It is forked, so that another is there in
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import multiprocessing
 import os
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time
+from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time, end_with_the_parent
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.spill import remove_orphaned_spill, spill_of
-from spark_backend.evaluation.step import Due, EvaluationError, Planned, Step, Stopped
+from spark_backend.evaluation.step import Due, EvaluationError, OutOfMemory, Planned, Step, Stopped
 from spark_backend.layout import Layout
 
 _GRACE_SECONDS = 10.0
@@ -37,24 +35,31 @@ _BUSY = 4
 _NICE = 10
 _PROCESS_MEMORY = 2**28
 """Bytes of a process beside its budget: what it has when it starts, and does not touch."""
-_PR_SET_PDEATHSIG = 1
+
+
+class ProcessEnd(Protocol):
+    """A process that makes evaluations, for whoever has it to talk to."""
+
+    @property
+    def connection(self) -> Connection: ...
+
+    def renew(self) -> int:
+        """End the process, whatever it is doing, and have another in its place; ``connection`` is that one's then.
+
+        Returns the exit code of the one that ended: less than zero if a signal has ended it.
+        """
 
 
 class EvaluatorProcess:
-    """Makes evaluations as an ``Evaluator`` does, each within a budget. Not for use by several threads at once.
+    """Makes evaluations as an ``Evaluator`` does, each within a budget. Not for use by several threads at once."""
 
-    ``make(spill)`` makes that evaluator, in the process.
-    """
-
-    def __init__(self, layout: Layout, lane: Lane, budget: Budget, make: Callable[[Path], Evaluator]) -> None:
-        self.budget = budget
-        self.at_once = 2.0**16
-        self._layout = layout
+    def __init__(self, process: ProcessEnd, lane: Lane, budget: Budget, at_once: float = 2.0**16) -> None:
+        self.at_once = at_once
+        self._process = process
         self._lane = lane
-        self._make = make
-        self._process: Any = None
-        self._connection: Connection
-        self._spill: Path
+        self._budget = budget
+        self._is_new = False
+        """Whether nothing else was evaluated in the process."""
 
     def refresh(self) -> None:
         """See what has been appended to the logs since."""
@@ -65,7 +70,20 @@ class EvaluatorProcess:
         return planned
 
     def run(self, step: Step) -> list[tuple[str, Answer]]:
-        seconds = self.budget.seconds
+        try:
+            answers = self._run(step)
+        except OutOfMemory:
+            if self._lane is Lane.COMMON or self._is_new:
+                raise
+            # What is kept of other evaluations may be what was too much.
+            self._process.renew()
+            self._is_new = True
+            answers = self._run(step)
+        self._is_new = False
+        return answers
+
+    def _run(self, step: Step) -> list[tuple[str, Answer]]:
+        seconds = self._budget.seconds
         if self._lane is Lane.COMMON:
             # What others read as well is not put down to this one.
             self._ask(_SHARED_SECONDS, "prepare", step)
@@ -77,61 +95,79 @@ class EvaluatorProcess:
         answers: list[tuple[str, Answer]] = self._ask(seconds, "answers", step)
         return answers
 
-    def close(self) -> None:
-        """End the process, whatever it is doing, and remove what it has spilt."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.join()
-            process.close()
-            self._connection.close()
-            shutil.rmtree(self._spill, ignore_errors=True)
-
     def _ask(self, seconds: float, method: str, *arguments: object) -> Any:
-        if self._process is None:
-            self._start()
+        connection = self._process.connection
         try:
             # In the common lane time is the process's own, and the kernel ends it then: others wait.
             processor = seconds if self._lane is Lane.COMMON else seconds + _GRACE_SECONDS
-            self._connection.send((processor, method, arguments))
-            there = self._connection.poll(seconds * _BUSY if self._lane is Lane.COMMON else seconds)
-            answer = self._connection.recv() if there else Stopped(self._out_of_time)
+            connection.send((processor, method, arguments))
+            there = connection.poll(seconds * _BUSY if self._lane is Lane.COMMON else seconds)
+            answer = connection.recv() if there else Stopped(self._out_of_time)
         except (EOFError, ConnectionError):
-            self._process.join()
-            ended = self._process.exitcode
-            how = signal.Signals(-ended).name if ended < 0 else f"code {ended}"
-            self._renew()
+            ended = self._process.renew()
             if ended == -signal.SIGPROF:
                 raise Stopped(self._out_of_time) from None
-            raise Stopped(
-                f"its process ended ({how}): it needs more memory than its budget of {self.budget.memory} bytes, "
+            how = signal.Signals(-ended).name if ended < 0 else f"code {ended}"
+            raise OutOfMemory(
+                f"its process ended ({how}): it needs more memory than its budget of {self._budget.memory} bytes, "
                 "or is nested too deeply"
             ) from None
         except BaseException:
             # Whoever asked was interrupted: there is an answer on its way that nobody waits for.
-            self.close()
+            self._process.renew()
             raise
         if not there:
-            self._renew()
+            self._process.renew()
         if isinstance(answer, EvaluationError):
             raise answer
         return answer
 
-    def _renew(self) -> None:
-        """End the process and have another one get ready while nobody waits for it."""
-        self.close()
+    @property
+    def _out_of_time(self) -> str:
+        return f"it was stopped after {self._budget.seconds:g} s, the time that one evaluation has"
+
+
+class ForkedEvaluator:
+    """A process of ours that makes evaluations; ``make(spill)`` makes its ``Evaluator``, there."""
+
+    def __init__(self, layout: Layout, lane: Lane, budget: Budget, make: Callable[[Path], Evaluator]) -> None:
+        self.connection: Connection
+        self._layout = layout
+        self._lane = lane
+        self._budget = budget
+        self._make = make
         self._start()
 
     @property
-    def _out_of_time(self) -> str:
-        return f"it was stopped after {self.budget.seconds:g} s, the time that one evaluation has"
+    def pid(self) -> int:
+        return int(self._process.pid)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended by itself."""
+        return not self._process.is_alive()
+
+    def renew(self) -> int:
+        ended = self.end()
+        self._start()
+        return ended
+
+    def end(self) -> int:
+        """End the process, whatever it is doing, and remove what it has spilt. Returns its exit code."""
+        self._process.kill()
+        self._process.join()
+        ended = int(self._process.exitcode)
+        self._process.close()
+        self.connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+        return ended
 
     def _start(self) -> None:
         remove_orphaned_spill(self._layout)
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
         context: Any = multiprocessing.get_context(method)
-        self._connection, theirs = context.Pipe()
-        arguments = (theirs, self._connection, self._layout, self._lane, self.budget, self._make)
+        self.connection, theirs = context.Pipe()
+        arguments = (theirs, self.connection, self._layout, self._lane, self._budget, self._make)
         self._process = context.Process(target=_serve, args=arguments, name="evaluator", daemon=True)
         # Not even by chance is garbage of this process collected in the other one, where its threads are not.
         collects = gc.isenabled()
@@ -157,7 +193,9 @@ def _serve(
     gc.freeze()
     gc.enable()
     theirs.close()
-    _end_with_the_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_the_parent()
+    be_first_killed_for_memory()
     if lane is Lane.OWN:
         os.nice(_NICE)
     evaluator = make(spill_of(layout, os.getpid()))
@@ -177,14 +215,3 @@ def _serve(
             connection.send(answer)
         except MemoryError:
             connection.send(Stopped(f"its answer needs more memory than its budget of {budget.memory} bytes"))
-
-
-def _end_with_the_parent() -> None:
-    """Have the kernel kill this process when its parent ends, in the middle of whatever it does (Linux)."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(0)
-        be_first_killed_for_memory()

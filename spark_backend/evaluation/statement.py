@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from protocol.terms import facets
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.relation import quote
-from spark_backend.compiler.sql.values import number_sql
+from spark_backend.compiler.sql.interval_part import IntervalPart, Narrowing
+from spark_backend.compiler.sql.tree.expressions import quote
+from spark_backend.compiler.sql.tree.nodes import Placeholder, filled, named
+from spark_backend.compiler.sql.tree.placeholders import (
+    Alone,
+    Instants,
+    IntervalRows,
+    MatchRows,
+    Members,
+    NewRows,
+    Parameter,
+    SolutionRows,
+    SourceList,
+    SourceRows,
+    StaticRows,
+    WindowRows,
+)
+from spark_backend.compiler.sql.values import number_of
 
 ParameterTerms = tuple[str, ...]
 """The terms of one query's parameters."""
+JoinOrder = Callable[[Sequence[int], Collection[tuple[int, int]]], Sequence[int]]
+"""In which order to join sources, given by their numbers, of which some pairs are joined by conditions."""
+GivenNarrowing = tuple[Narrowing, ParameterTerms]
+"""What narrows a part, and the terms of the parameters that it reads."""
+
+_ONE_MEMBER = "(SELECT 0 AS member)"
 
 
 def statement(
@@ -25,7 +45,7 @@ def statement(
     new: Sequence[str] = (),
     static_joins: Sequence[str] | None = None,
     sources: Sequence[str] | None = None,
-    order: Callable[[Sequence[int]], Sequence[int]] | None = None,
+    order: JoinOrder | None = None,
     alone: bool = False,
     intervals: Sequence[str] | None = None,
 ) -> str:
@@ -38,75 +58,92 @@ def statement(
     is to look at of the plan's; without, it is all there is. ``alone``: there is one query and
     one instant. ``intervals``: of the solutions of what the plan's ``intervals`` match; without, windows are read.
     """
-    differing = _differing(members)
-    table = "(SELECT 0 AS member)" if len(members) == 1 else members_table(members_select(members))
-    varying = {f"c{number}" for number in differing} | {f"c{number}_n" for number in differing}
+    differing = frozenset(_differing(members))
+    table = _ONE_MEMBER if len(members) == 1 else members_table(members_select(members))
 
-    def filled(found: re.Match[str]) -> str:
-        alias, column, name = found["alias"], found["column"], found["table"]
-        if name == "instants":
-            return instants
-        if name == "members":
-            return table
-        if name is not None and name.startswith("joined_"):
-            number = int(name.removeprefix("joined_"))
-            return f"({plan.static_joins[number]})" if static_joins is None else static_joins[number]
-        if name is not None and name.startswith("source_"):
-            number = int(name.removeprefix("source_"))
-            return sources[number] if sources is not None else re.sub(places, filled, plan.sources[number].table)
-        if name is not None and name.startswith("new_"):
-            return new[int(name.removeprefix("new_"))]
-        if name is not None and name.startswith("intervals_"):
-            return (intervals or ())[int(name.removeprefix("intervals_"))]
-        if name is not None:
-            return windows[int(name.removeprefix("window_"))]
-        if column in varying:
-            return f"{alias}.{column}"
-        term = members[0][int(column[1:].removesuffix("_n"))]
-        return number_sql(facets(term)[1]) if column.endswith("_n") else quote(term)
+    def joined(listed: SourceList) -> Sequence[tuple[Placeholder, str]]:
+        """The tables of a FROM: sources in their order, before those of instants and members."""
+        if order is None:
+            return listed.tables
+        numbers = {alias: table.number for table, alias in listed.tables if isinstance(table, SourceRows)}
+        links = {(numbers[one], numbers[other]) for one, other in listed.links if {one, other} <= numbers.keys()}
+        in_order = order(list(dict.fromkeys(numbers.values())), links)
+        places: dict[Placeholder, int] = {SourceRows(number): place for place, number in enumerate(in_order)}
+        return sorted(listed.tables, key=lambda table: places.get(table[0], len(places)))
 
-    # In one pass: what is filled in is not searched again, but for the tables of a source.
-    tables = r"instants|members|window_\d+|new_\d+|joined_\d+|source_\d+|intervals_\d+"
-    places = rf"\b(?:(?P<alias>\w+)\.(?P<column>c\d+(?:_n)?)|(?P<table>{tables}))_{plan.mark}\b"
-    sql = plan.sql if intervals is None or plan.intervals is None else plan.intervals.sql
-    text = _for_some(sql, plan.mark, alone=alone)
-    return re.sub(places, filled, text if order is None else _in_order(text, plan.mark, order))
+    def fill(placeholder: Placeholder) -> str:
+        match placeholder:
+            case Instants():
+                return instants
+            case Members():
+                return table
+            case Parameter(_, number):
+                return placeholder.name if number in differing else _constant(placeholder, members[0])
+            case WindowRows(number):
+                return windows[number]
+            case NewRows(number):
+                return new[number]
+            case IntervalRows(number):
+                return (intervals or ())[number]
+            case StaticRows(number):
+                return f"({plan.static_joins[number]})" if static_joins is None else static_joins[number]
+            case SourceRows(number):
+                return filled(plan.sources[number].table, fill) if sources is None else sources[number]
+            case SourceList():
+                return ", ".join(f"{fill(table)} {alias}" for table, alias in joined(placeholder))
+            case Alone(clause):
+                return filled(clause, fill) if alone else ""
+        raise AssertionError(f"of no plan's statement: {placeholder}")
 
-
-@lru_cache(maxsize=512)
-def joins_sources_alone(sql: str, mark: str) -> bool:
-    """Whether each FROM of a plan's SQL is one table, or sources, which ``statement`` writes in a given order."""
-    rest = re.sub(rf"{_lists_of_sources(mark)}(?:, (?:members|instants)_{mark} \w+)*", "", sql)
-    return f"_{mark}" in sql and re.search(rf"source_\d+_{mark}|\) \w+, |\w+_{mark} \w+, ", rest) is None
+    return filled(plan.sql if intervals is None or plan.intervals is None else plan.intervals.sql, fill)
 
 
-def _in_order(sql: str, mark: str, order: Callable[[Sequence[int]], Sequence[int]]) -> str:
-    """The SQL, the sources of each FROM in their order."""
-
-    def ordered(found: re.Match[str]) -> str:
-        tables = found[0].removeprefix("FROM ").split(", ")
-        numbers = [int(table.split("_")[1]) for table in tables]
-        places = {number: place for place, number in enumerate(order(list(dict.fromkeys(numbers))))}
-        return "FROM " + ", ".join(
-            table for _, table in sorted(zip(map(places.__getitem__, numbers), tables, strict=True))
-        )
-
-    return re.sub(_lists_of_sources(mark), ordered, sql)
+def shared_narrowing(part: IntervalPart, members: Sequence[ParameterTerms]) -> frozenset[GivenNarrowing]:
+    """What of a part's ``narrowing`` is the same for all of these queries."""
+    differing = set(_differing(members))
+    return frozenset(
+        (one, tuple(members[0][number] for number in one.parameters))
+        for one in part.narrowing
+        if not differing & set(one.parameters)
+    )
 
 
-def _lists_of_sources(mark: str) -> str:
-    source = rf"source_\d+_{mark} \w+"
-    return rf"FROM {source}(?:, {source})*(?=(?:, (?:members|instants)_{mark} \w+)*(?![,\w]))"
+def narrowed(part: IntervalPart, narrowing: Iterable[GivenNarrowing], tables: Sequence[str]) -> str:
+    """The SELECT of a part's rows that all of these leave, over tables of the matches of its triple patterns."""
+
+    def fill(placeholder: Placeholder) -> str:
+        assert isinstance(placeholder, MatchRows)
+        return tables[placeholder.number]
+
+    sql = filled(part.sql, fill)
+    for one, terms in narrowing:
+        sql = _narrowed(sql, one, dict(zip(one.parameters, terms, strict=True)))
+    return sql
+
+
+def _narrowed(sql: str, narrowing: Narrowing, terms: Mapping[int, str]) -> str:
+    def fill(placeholder: Placeholder) -> str:
+        match placeholder:
+            case SolutionRows():
+                return f"({sql})"
+            case Members():
+                return _ONE_MEMBER
+            case Parameter():
+                return _constant(placeholder, terms)
+        raise AssertionError(f"of no narrowing: {placeholder}")
+
+    return filled(narrowing.sql, fill)
+
+
+def _constant(parameter: Parameter, terms: ParameterTerms | Mapping[int, str]) -> str:
+    """What a column of the members' table holds for the query with these terms, as a constant."""
+    term = terms[parameter.number]
+    return _number(term) if parameter.numeric else quote(term)
 
 
 def reads_instants(plan: Plan) -> bool:
     """Whether the statement over ``intervals`` reads the table of the instants."""
-    return plan.intervals is not None and f"instants_{plan.mark}" in plan.intervals.sql
-
-
-def _for_some(sql: str, mark: str, *, alone: bool) -> str:
-    """The plan's SQL with the clauses that hold for one query at one instant, or without them."""
-    return re.sub(rf"/\*alone_{mark}(.*?)alone_{mark}\*/", r"\1" if alone else "", sql, flags=re.DOTALL)
+    return plan.intervals is not None and Instants() in plan.intervals.sql
 
 
 def _differing(members: Sequence[ParameterTerms]) -> list[int]:
@@ -122,6 +159,11 @@ def members_select(members: Sequence[ParameterTerms]) -> str:
     for member, terms in enumerate(members):
         cells = [f"{member}::INTEGER"]
         for number in differing:
-            cells += [quote(terms[number]), number_sql(facets(terms[number])[1])]
+            cells += [quote(terms[number]), _number(terms[number])]
         rows.append(f"({', '.join(cells)})")
     return f"SELECT * FROM (VALUES {', '.join(rows)}) v({', '.join(names)})"
+
+
+def _number(term: str) -> str:
+    """The number of a term, in SQL."""
+    return named(number_of(facets(term)[1]).written)

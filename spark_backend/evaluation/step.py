@@ -26,6 +26,10 @@ class Stopped(EvaluationError):
     """It would have taken more than its budget. The text says what of."""
 
 
+class OutOfMemory(Stopped):
+    """It would have taken more memory than its budget, together with what was kept of other evaluations."""
+
+
 @dataclass(frozen=True)
 class Step:
     """Queries of one shape over the same windows, (key, file of the prepared form), at the instants they share."""
@@ -135,6 +139,6 @@ def _given_up(
     for key, prepared in step.members:
         for instant in step.instants:
             if deferred:
-                yield key, Answer(instant, [], [], deferred=prepared)
+                yield key, Answer(instant, deferred=prepared)
             else:
-                yield key, Answer(instant, [], [], str(error), seconds=seconds, stopped=isinstance(error, Stopped))
+                yield key, Answer(instant, error=str(error), seconds=seconds, stopped=isinstance(error, Stopped))

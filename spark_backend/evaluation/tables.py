@@ -5,6 +5,7 @@ Queries that are due at the same instants over the same window read the same tab
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +31,7 @@ from spark_backend.evaluation.contents.occurrences import Occurrences, occurrenc
 from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents, rows_about
 from spark_backend.evaluation.interval_tables import IntervalTables
-from spark_backend.evaluation.statement import statement
+from spark_backend.evaluation.statement import GivenNarrowing, statement
 from spark_backend.ingest.facets import facet_columns
 from spark_backend.log.reader import LogReader
 
@@ -51,11 +52,13 @@ _KEPT_OCCURRENCES = 8
 
 
 class EvaluationTables:
-    """Makes and keeps tables; what was not used for longest goes first."""
+    """Makes and keeps tables; what was not used for longest goes first. ``seconds``: what an evaluation may take."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, streams: Path, statics: Path) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, streams: Path, statics: Path, seconds: float = math.inf
+    ) -> None:
         self._connection = connection
-        self._intervals = IntervalTables(connection)
+        self._intervals = IntervalTables(connection, seconds)
         self._streams = streams
         self._statics = statics
         self._readers: dict[str, LogReader] = {}
@@ -189,10 +192,21 @@ class EvaluationTables:
         self._drop_oldest(self._windows, _KEPT_WINDOWS)
         return name
 
-    def intervals(self, log: str, window: WindowSpec, part: IntervalPart, instants: tuple[Instant, ...]) -> str | None:
-        """A SELECT of a part's solutions at each instant; None where the window's content is to be read for them."""
+    def intervals(
+        self,
+        log: str,
+        window: WindowSpec,
+        part: IntervalPart,
+        narrowing: frozenset[GivenNarrowing],
+        instants: tuple[Instant, ...],
+        shape: str,
+    ) -> str | None:
+        """A SELECT of a part's solutions at each instant, of those at least that ``narrowing`` leaves.
+
+        ``shape``: that of the queries that ask for them. None where the window's content is to be read for them.
+        """
         assert isinstance(window, TimeWindow), "of no others it is a part"
-        return self._intervals.at(log, self.reader(log), window, part, instants)
+        return self._intervals.at(log, self.reader(log), window, part, narrowing, instants, shape)
 
     def occurrences(
         self, log: str, window: WindowSpec, instants: tuple[Instant, ...], before: Sequence[Instant | None] = ()

@@ -361,4 +361,4 @@ class _BoundedSparkSql:
             if not over.is_set():
                 return given
             said = f"it was stopped after {self._budget.seconds:g} s, the time that one evaluation has"
-            return [Answer(instant, [], [], said, stopped=True) for instant in instants]
+            return [Answer(instant, error=said, stopped=True) for instant in instants]

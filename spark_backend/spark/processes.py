@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 DAEMON_MODULE = "spark_backend.spark.daemon"
 """The program that Spark's workers are forked from on this machine; those of a cluster have Spark's own."""
+POOL_NAME = "evaluator-pool"
+"""How the kernel shows the process among them that keeps the evaluators."""
 _TRACE = "-Dderby.system.home="
 """An option of the JVM that names its scratch directory: that it is ours can be seen in its command line."""
 
@@ -116,11 +118,13 @@ def _role(process: psutil.Process) -> str:
         if "pyspark.sql.streaming.python_streaming_source_runner" in command:
             return "the source of instants"
         if "pyspark.daemon" in command or DAEMON_MODULE in command:
-            # It leads the process group of its workers, which its children are.
+            # It leads the process group of its workers and of the evaluators' pool, which its children are.
             group, parent = os.getpgid(process.pid), process.ppid()
             if group == process.pid:
                 return "Spark's daemon of workers"
-            return "an evaluator" if parent != group and os.getpgid(parent) == group else "a worker of Spark's"
+            if parent != group and os.getpgid(parent) == group:
+                return "an evaluator"
+            return "the pool of evaluators" if process.name() == POOL_NAME else "a worker of Spark's"
     return "a process of Spark's"
 
 

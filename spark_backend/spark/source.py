@@ -22,6 +22,7 @@ from spark_backend.budget import Lane
 from spark_backend.layout import Layout
 from spark_backend.spark.hosts import read_cores
 from spark_backend.spark.reception import Part
+from spark_backend.spark.spread import Due, place_queries, spread
 from spark_backend.spark.task import ANSWER_SCHEMA, AnswerPart
 
 INSTANTS_FORMAT = "evaluation_instants"
@@ -31,9 +32,6 @@ _FEWEST, _MOST = 64, 512
 The upper bound is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
 _SHORT_BATCH, _LONG_BATCH = 1.0, 2.0
 """Seconds. While catching up, a batch shorter or longer than this lets the next one have more or fewer instants."""
-
-Due = tuple[str, str, list[Instant]]
-"""A query's due evaluations: (key, prepared, instants)."""
 
 _WARM_UP = ""
 """Key of no query: the first batch of a process evaluates nothing, and leaves the workers warm."""
@@ -62,11 +60,12 @@ def evaluation_instants(root: Path, answer: AnswerPart) -> type[DataSource]:
 
 
 class DuePartition(InputPartition):
-    """Due evaluations of some of the queries: (key, prepared, instants)."""
+    """Due evaluations of some of the queries: (key, prepared, instants), and the place of who is to make them."""
 
-    def __init__(self, part: Part, due: list[Due]) -> None:
+    def __init__(self, part: Part, place: int, due: list[Due]) -> None:
         super().__init__(None)
         self.part = part
+        self.place = place
         self.due = due
 
 
@@ -92,20 +91,22 @@ class EvaluationInstantsReader(DataSourceStreamReader):
         return offset
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        with self._turn():
-            due = self._evaluation_clock().due(start, end)
         # Those of a cluster come and go. One batch may be split otherwise when it is planned again.
         cores = read_cores(Layout(Path(self._root)))
+        with self._turn():
+            parts = self._evaluation_clock().parts(start, end, cores)
         if start.get(_WARM_UP) != end.get(_WARM_UP):
-            parts = [[(_WARM_UP, "", [])] for _ in range(cores)] + [due]
-        else:
-            parts = spread(due, cores)
+            # Whoever evaluates, at whatever place, is there then.
+            parts = {place: [(_WARM_UP, "", []), *parts.get(place, [])] for place in range(cores)}
         batch = uuid.uuid4().hex
-        return [DuePartition(Part(batch, number, len(parts)), part) for number, part in enumerate(parts)]
+        return [
+            DuePartition(Part(batch, number, len(parts)), place, due)
+            for number, (place, due) in enumerate(sorted(parts.items()))
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, DuePartition)
-        yield from self._answer(partition.part, partition.due)
+        yield from self._answer(partition.part, partition.place, partition.due)
 
     def _evaluation_clock(self) -> Any:
         # Made where the reader lives, not where it was pickled.
@@ -125,31 +126,6 @@ class EvaluationInstantsReader(DataSourceStreamReader):
         return {**self.__dict__, "_clock": None, "_turns": None}
 
 
-def spread(due: list[Due], count: int) -> list[list[Due]]:
-    """Due evaluations in at most ``count`` parts of about the same size, none of them empty.
-
-    Where queries have several instants due, each part gets a stretch of everybody's: queries over the same windows
-    share tables, and these are then made in one part only. Where these are too few for that, or the queries are too
-    few for all parts, a part has a stretch of some of the queries.
-    """
-    longest = max((len(instants) for _, _, instants in due), default=0)
-    if not longest:
-        return []
-    stretches = count if longest >= 2 * count else max(1, min(longest // 2, count // len(due)))
-    # Queries over the same windows stay together.
-    due = sorted(due, key=lambda row: (row[2][0], row[1]))
-    size = -(-len(due) // min(count // stretches, len(due)))
-    parts = []
-    for first in range(0, len(due), size):
-        for place in range(stretches):
-            part = [
-                (key, prepared, instants[len(instants) * place // stretches : len(instants) * (place + 1) // stretches])
-                for key, prepared, instants in due[first : first + size]
-            ]
-            parts.append([row for row in part if row[2]])
-    return [part for part in parts if part]
-
-
 class EvaluationClock:
     """The evaluation clock over one data directory: offsets in, offsets and due evaluations out.
 
@@ -164,6 +140,8 @@ class EvaluationClock:
         self._registry = Registry(layout.queries)
         self._timelines = Timelines(layout.streams)
         self._queries: dict[str, RegisteredQuery] = {}
+        self._places: dict[str, int] = {}
+        self._placed_for = 0
         self._planned: dict[str, tuple[Instant | None, list[Instant]]] = {}
         self._clock = clock
         self._limit = _FEWEST
@@ -220,6 +198,14 @@ class EvaluationClock:
                 due.append((query.key, query.prepared, instants))
         return due
 
+    def parts(self, start: Mapping[str, Instant], end: Mapping[str, Instant], count: int) -> dict[int, list[Due]]:
+        """The evaluations between two offsets in at most ``count`` parts, by their places."""
+        due = self.due(start, end)
+        if self._placed_for != count:
+            self._placed_for = count
+            self._places = place_queries({query.key: query.family for query in self._queries.values()}, count)
+        return spread(due, self._places, count)
+
     def _next_limit(self) -> int:
         """How many instants of a query to plan, by how long the batch before took if that was not all of it."""
         now = self._clock()
@@ -238,6 +224,7 @@ class EvaluationClock:
         if self._registry.has_changed():
             registered = self._registry.read().values()
             self._queries = {query.place: query for query in registered if query.lane is Lane.COMMON}
+            self._placed_for = 0
             self._timelines.follow((), (window for query in self._queries.values() for window in query.windows))
             self._stale = True
         if self._timelines.refresh():

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from protocol.windows.spec import CountWindow
 from spark_backend.answers.answer import Answer, Answers
@@ -16,20 +16,24 @@ from spark_backend.registry import PreparedQuery
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.reception import Part, Way, send
 
+if TYPE_CHECKING:
+    from spark_backend.evaluation.pool import EvaluatorKind
+    from spark_backend.evaluation.process import ForkedEvaluator
+
 DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 """One row: a registered query, the file of its prepared form, the instants it is due at, ascending."""
 
 ANSWER_SCHEMA = (
-    "key string, instant bigint, solutions string, triples array<string>, error string, "
+    "key string, instant bigint, bindings binary, triples array<string>, error string, "
     "site string, read bigint, seconds double, deferred string, stopped boolean, quiet boolean, "
     "matches array<string>"
 )
-"""One row: the answer of one query at one instant (``Answer``), its solutions a line each."""
+"""One row: the answer of one query at one instant (``Answer``)."""
 
 _COLUMNS = [
     "key",
     "instant",
-    "solutions",
+    "bindings",
     "triples",
     "error",
     "site",
@@ -43,11 +47,16 @@ _COLUMNS = [
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
-Evaluate = Callable[[Sequence[Due]], Iterator[Answers]]
-"""What a task runs: the answers to what is due, some at a time."""
+class Evaluate(Protocol):
+    """What a task runs: the answers to what is due, some at a time; by the evaluator at a place, if that is free."""
 
-AnswerPart = Callable[[Part, Sequence[Due]], Iterator[Any]]
-"""What a task of the streaming query does with a part of a batch, and what it gives Spark: record batches, or none."""
+    def __call__(self, due: Sequence[Due], place: int = 0) -> Iterator[Answers]: ...
+
+
+AnswerPart = Callable[[Part, int, Sequence[Due]], Iterator[Any]]
+"""What a task of the streaming query does with a part of a batch, by the evaluator at a place, and what it gives Spark:
+record batches, or none.
+"""
 
 
 def evaluation(root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: Budget) -> Evaluate:
@@ -65,56 +74,51 @@ def in_arrow(evaluate: Evaluate, batches: Iterator[Any]) -> Iterator[Any]:
         yield from map(answer_batch, evaluate(due))
 
 
-def collected(evaluate: Evaluate, part: Part, due: Sequence[Due]) -> Iterator[Any]:
+def collected(evaluate: Evaluate, part: Part, place: int, due: Sequence[Due]) -> Iterator[Any]:
     """For the source: the answers of a part, as record batches of ANSWER_SCHEMA that Spark collects."""
-    yield from map(answer_batch, evaluate(due))
+    yield from map(answer_batch, evaluate(due, place))
 
 
-def sent(way: Way, evaluate: Evaluate, part: Part, due: Sequence[Due]) -> Iterator[Any]:
+def sent(way: Way, evaluate: Evaluate, part: Part, place: int, due: Sequence[Due]) -> Iterator[Any]:
     """For the source: the answers of a part go to the server by themselves, and Spark is given nothing."""
-    send(way, part, evaluate(due))
+    send(way, part, evaluate(due, place))
     yield from ()
 
 
-_evaluators: dict[tuple[str, SiteChoice, Lane], Any] = {}
-"""Per data directory: a worker that is used again finds its evaluator's connection and tables as it left them."""
-
-
-def _evaluate(root: str, sites: SiteChoice, lane: Lane, budget: Budget, due: Sequence[Due]) -> Iterator[Answers]:
+def _evaluate(
+    root: str, sites: SiteChoice, lane: Lane, budget: Budget, due: Sequence[Due], place: int = 0
+) -> Iterator[Answers]:
+    # The source and the server read this module too, and need not import what evaluates.
+    from spark_backend.evaluation.pool import EvaluatorKind, evaluator, pool
     from spark_backend.evaluation.step import EvaluationError, evaluate
 
-    evaluator = _evaluator(root, sites, lane, budget)
-    with contextlib.suppress(EvaluationError):  # whatever keeps it from refreshing, each evaluation says
-        evaluator.refresh()
-    pending: Answers = []
-    size = 0
-    for key, answer in evaluate(evaluator, due, lane):
-        pending.append((key, answer))
-        size += answer.size
-        if size > _BATCH_BYTES:
+    with evaluator(pool(start_evaluator), EvaluatorKind(root, sites, lane, budget), place) as process:
+        with contextlib.suppress(EvaluationError):  # whatever keeps it from refreshing, each evaluation says
+            process.refresh()
+        pending: Answers = []
+        size = 0
+        for key, answer in evaluate(process, due, lane):
+            pending.append((key, answer))
+            size += answer.size
+            if size > _BATCH_BYTES:
+                yield pending
+                pending, size = [], 0
+        if pending:
             yield pending
-            pending, size = [], 0
-    if pending:
-        yield pending
 
 
-def _evaluator(root: str, sites: SiteChoice, lane: Lane, budget: Budget) -> Any:
-    """An EvaluatorProcess: the source and the server read this module too, and need not import what evaluates."""
+def start_evaluator(kind: EvaluatorKind) -> ForkedEvaluator:
+    """A process that makes evaluations of a kind."""
     from spark_backend.evaluation.evaluator import Evaluator
-    from spark_backend.evaluation.process import EvaluatorProcess
+    from spark_backend.evaluation.process import ForkedEvaluator
     from spark_backend.layout import Layout
 
-    known = _evaluators.get((root, sites, lane))
-    if known is not None and known.budget == budget:
-        return known
-    if known is not None:
-        known.close()
+    root = Path(kind.root)
 
     def make(spill: Path) -> Evaluator:
-        return Evaluator(Path(root), sites=sites, has_translation=has_translation, budget=budget, spill=spill)
+        return Evaluator(root, sites=kind.sites, has_translation=has_translation, budget=kind.budget, spill=spill)
 
-    evaluator = _evaluators[root, sites, lane] = EvaluatorProcess(Layout(Path(root)), lane, budget, make)
-    return evaluator
+    return ForkedEvaluator(Layout(root), kind.lane, kind.budget, make)
 
 
 def has_translation(query: PreparedQuery) -> bool:
@@ -134,8 +138,8 @@ def read_answers(rows: Any) -> Answers:
     """The answers in an Arrow table of ANSWER_SCHEMA, (key, answer), by key and instant."""
     columns = (rows[name].to_pylist() for name in _COLUMNS)
     answers = [
-        (key, Answer(instant, solutions.split("\n") if solutions else [], triples, error, Site(site), *others))
-        for key, instant, solutions, triples, error, site, *others in zip(*columns, strict=True)
+        (key, Answer(instant, bindings, triples, error, Site(site), *others))
+        for key, instant, bindings, triples, error, site, *others in zip(*columns, strict=True)
     ]
     return sorted(answers, key=lambda one: (one[0], one[1].instant))
 
@@ -148,8 +152,7 @@ def answer_batch(answers: Answers) -> Any:
         [
             pa.array([key for key, _ in answers], pa.string()),
             pa.array([answer.instant for _, answer in answers], pa.int64()),
-            # JSON texts have no line breaks; one string is passed on faster than a list of them.
-            pa.array(["\n".join(answer.solutions) for _, answer in answers], pa.string()),
+            pa.array([answer.bindings for _, answer in answers], pa.binary()),
             pa.array([answer.triples for _, answer in answers], pa.list_(pa.string())),
             pa.array([answer.error for _, answer in answers], pa.string()),
             pa.array([answer.site for _, answer in answers], pa.string()),

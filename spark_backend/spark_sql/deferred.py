@@ -67,7 +67,7 @@ def _evaluate(prepared: str, deferred: list[Answer], spark: SparkSql) -> Iterato
         rows = sum(answer.read for answer in deferred)
         given = spark.answers(prepared, [answer.instant for answer in deferred], rows)
     except Exception as error:
-        given = [Answer(answer.instant, [], [], error_text(error)) for answer in deferred]
+        given = [Answer(answer.instant, error=error_text(error)) for answer in deferred]
     share = (time.perf_counter() - began) / len(deferred)
     for asked, answer in zip(deferred, given, strict=True):
         yield replace(answer, site=Site.SPARK, read=asked.read, seconds=share)

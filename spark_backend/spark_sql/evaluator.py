@@ -81,7 +81,7 @@ class SparkSqlEvaluator:
         try:
             query = self._registry.read_prepared(prepared)
         except Exception as error:
-            return [Answer(instant, [], [], f"the query could not be prepared: {error}") for instant in instants]
+            return [Answer(instant, error=f"the query could not be prepared: {error}") for instant in instants]
         return self._evaluate(query, tuple(instants), few)
 
     def _evaluate(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
@@ -89,7 +89,7 @@ class SparkSqlEvaluator:
             return self._together(query, instants, few)
         except Exception as error:
             if len(instants) == 1:
-                return [Answer(instants[0], [], [], error_text(error))]
+                return [Answer(instants[0], error=error_text(error))]
             return [answer for instant in instants for answer in self._evaluate(query, (instant,), few)]
 
     def _together(self, query: PreparedQuery, instants: tuple[Instant, ...], few: bool) -> list[Answer]:
@@ -115,10 +115,9 @@ class SparkSqlEvaluator:
                         run.view(part.name, whole if few else make(terms))
             for name, file in query.statics.items():
                 run.view(name, self._static(file))
-            columns = run.rows(program).columns
+            rows = run.rows(program)
         finally:
             run.close()
-        rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
         (answers,) = answers_of_rows([plan], instants, finish_sums(plan, rows))
         return answers
 

@@ -42,7 +42,7 @@ def prepared(text: str = TEXT, form: Form = Form.CONSTRUCT) -> PreparedQuery:
 
 
 def entry(key: str = "q.1", start: int | None = None) -> RegisteredQuery:
-    return RegisteredQuery(key, WINDOWS, f"{key}-x.json", start)
+    return RegisteredQuery(key, WINDOWS, f"{key}-x.json", start, family=f"of {key}")
 
 
 def test_a_prepared_query_comes_back_as_it_was(tmp_path: Path) -> None:

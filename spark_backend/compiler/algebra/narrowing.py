@@ -8,11 +8,12 @@ It is no matter of instants, as what agrees at none of them agrees at no one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.marks import certainly_bound
+from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
+from spark_backend.compiler.algebra.operands import conjuncts
 
 Leaf = a.TriplePattern | a.Static
 Column = tuple[a.Variable, int]
@@ -85,6 +86,8 @@ class _Walk:
                 return self._asked_of(self.pattern(left), [right])
             case a.MarkJoin(inner, _, exists):
                 return self._asked_of(self.pattern(inner), [exists])
+            case a.Filter(a.MarkJoin(), condition):
+                return self._filtered(pattern.pattern, conjuncts(condition))
             case a.PathJoin(inner) | a.Filter(inner) | a.Extend(inner) | a.Graph(_, inner) | a.OrderBy(inner):
                 return self.pattern(inner)
             case a.Project(inner, variables):
@@ -109,10 +112,25 @@ class _Walk:
 
         A solution of the right side that no solution of the left is compatible with changes nothing.
         """
-        asking, self._asking = self._asking, True
         for pattern in asked:
-            _narrow(self.pattern(pattern).narrowable, left.required)
+            self._asked(left, pattern)
+        return left
+
+    def _asked(self, left: _Found, pattern: a.Pattern) -> _Found:
+        asking, self._asking = self._asking, True
+        found = self.pattern(pattern)
+        _narrow(found.narrowable, left.required)
         self._asking = asking
+        return found
+
+    def _filtered(self, pattern: a.Pattern, true: Sequence[a.Expression]) -> _Found:
+        """The solutions that a filter on EXISTS keeps: what is to exist narrows those it is asked of."""
+        if not isinstance(pattern, a.MarkJoin):
+            return self.pattern(pattern)
+        left = self._filtered(pattern.pattern, true)
+        found = self._asked(left, pattern.exists)
+        if pattern.variable in true and joins_alike(pattern.exists, a.in_scope(pattern.pattern)):
+            _narrow(left.narrowable, found.required)
         return left
 
     def _hide(self, pattern: a.Pattern, shown: frozenset[a.Variable]) -> _Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from protocol.language import algebra as a
@@ -43,3 +43,13 @@ def union_operands(pattern: a.Pattern) -> list[a.Pattern]:
     if isinstance(pattern, a.Union):
         return [*union_operands(pattern.left), *union_operands(pattern.right)]
     return [pattern]
+
+
+def connected(triples: Sequence[a.TriplePattern]) -> list[list[a.TriplePattern]]:
+    """The triple patterns in groups that share no variables; none of them twice."""
+    found: list[list[a.TriplePattern]] = []
+    for triple in dict.fromkeys(triples):
+        joined = [group for group in found if any(set(one.variables) & set(triple.variables) for one in group)]
+        found = [group for group in found if group not in joined]
+        found.append([*(one for group in joined for one in group), triple])
+    return found

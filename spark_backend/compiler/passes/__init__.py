@@ -15,6 +15,7 @@ from spark_backend.compiler.passes.order_joins import order_joins
 from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_monotone import split_monotone
+from spark_backend.compiler.passes.split_products import split_products
 from spark_backend.compiler.passes.split_static import split_static
 
 Pass = Callable[[Query, Knowledge], Query]
@@ -23,6 +24,7 @@ PASSES: tuple[Pass, ...] = (
     normalise,
     fold_constants,
     push_filters,
+    split_products,
     split_static,
     order_joins,
     prune_columns,

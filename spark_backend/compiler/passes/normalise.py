@@ -22,7 +22,7 @@ def normalise(query: a.Query, _: object) -> a.Query:
 def _normal(pattern: a.Pattern, inside: bool) -> a.Pattern:
     match pattern:
         case a.Join():
-            return _join(join_operands(pattern), inside)
+            return normal_join(join_operands(pattern), inside)
         case a.LeftJoin(left, right, None, ()) if _is_unit(right):
             return left
         case a.Filter(a.Filter(inner, first), second):
@@ -40,7 +40,8 @@ def _normal(pattern: a.Pattern, inside: bool) -> a.Pattern:
     return pattern
 
 
-def _join(operands: list[a.Pattern], inside: bool) -> a.Pattern:
+def normal_join(operands: list[a.Pattern], inside: bool) -> a.Pattern:
+    """The join of patterns, those of one graph together; ``inside`` of EXISTS, or not."""
     kept: list[a.Pattern] = []
     triples: list[a.TriplePattern] = []
     for operand in operands:
@@ -81,7 +82,7 @@ def _together(one: a.Pattern, other: a.Pattern, inside: bool) -> a.Pattern:
     assert isinstance(one, a.Graph)
     assert isinstance(other, a.Graph)
     return a.Graph(
-        one.name, _join([*join_operands(one.pattern), *join_operands(other.pattern)], inside), one.windows_only
+        one.name, normal_join([*join_operands(one.pattern), *join_operands(other.pattern)], inside), one.windows_only
     )
 
 

@@ -7,12 +7,12 @@ nodes that the patterns before it bind one of them to, not from every node that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
-from spark_backend.compiler.algebra.operands import join_operands
+from spark_backend.compiler.algebra.operands import connected, join_operands
 from spark_backend.compiler.passes.estimates import of_pattern, of_triple
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import with_operands
@@ -31,7 +31,7 @@ class _Orderer:
 
     def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         if isinstance(pattern, a.Join):
-            operands = [self.pattern(operand, inside) for operand in join_operands(pattern)]
+            operands = [self.pattern(operand, inside) for operand in _operands(pattern)]
             return self._join(operands)
         pattern = with_operands(pattern, lambda operand, within: self.pattern(operand, inside or within), inside)
         match pattern:
@@ -72,14 +72,34 @@ class _Orderer:
         left = list(operands)
         while left:
             connected = [operand for operand in left if bound & a.mentioned_variables(operand)] or left
-            # Paths between variables wait for what binds one of them.
-            others = [operand for operand in connected if _path(operand) is None or _start(operand, bound)]
+            # Paths between variables wait for what binds one of them, and for whatever else is joined there: what they
+            # begin at is made as a table, in which all is joined that narrows it.
+            others = [operand for operand in connected if _path(operand) is None]
+            others = others or [operand for operand in connected if _start(operand, bound)]
             following = min(others or connected, key=lambda one: of_pattern(one, bound, self._statistics))
             left.remove(following)
             result = following if result is None else _beside(result, following, bound)
             bound |= certainly_bound(following)
         assert result is not None
         return result
+
+
+def _operands(pattern: a.Pattern) -> list[a.Pattern]:
+    """What is joined. Where paths are, they are apart from the rest of their graphs, and so is what only they connect:
+    a path begins at what is left by all that is connected with its start.
+    """
+    apart = list(_apart(pattern))
+    return apart if any(map(_path, apart)) else join_operands(pattern)
+
+
+def _apart(pattern: a.Pattern) -> Iterator[a.Pattern]:
+    for operand in join_operands(pattern):
+        if isinstance(operand, a.Graph) and isinstance(operand.name, a.Constant):
+            yield from (replace(operand, pattern=part) for part in _apart(operand.pattern))
+        elif isinstance(operand, a.BGP) and operand.triples:
+            yield from (a.BGP(tuple(part)) for part in connected(operand.triples))
+        else:
+            yield operand
 
 
 def _beside(left: a.Pattern, right: a.Pattern, bound: frozenset[a.Variable]) -> a.Pattern:

@@ -53,7 +53,7 @@ def _prune(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
         case a.Static(inner):
             return a.Static(_project(inner, needed))
         case a.Monotone(inner):
-            return a.Monotone(_project(inner, needed))
+            return replace(pattern, pattern=_project(inner, needed))
         case a.Union(left, right):
             return a.Union(_project(left, needed), _project(right, needed))
         case a.PathJoin(inner, path, start):

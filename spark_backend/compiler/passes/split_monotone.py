@@ -2,7 +2,8 @@
 
 A basic graph pattern over a time window, with filters on its variables alone, has solutions that hold from one
 instant to another (``sql.patterns.intervals``). What differs from query to query stays outside: a constant of a triple
-pattern becomes a variable that is compared there. A query is changed where that is so of all that it reads of windows,
+pattern becomes a variable that is compared there. The part knows of it as well: where it is the same for all queries
+that are evaluated together, nothing else is kept. A query is changed where that is so of all that it reads of windows,
 and where these slide: contents of successive instants overlap.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import TimeWindow
-from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of
+from spark_backend.compiler.algebra.operands import conjuncts, connected, filter_of, join_of
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset, active_graph
@@ -78,13 +79,15 @@ class _Splitter:
         if compared and inside:
             raise _ReadOtherwise
         parts = []
-        for connected in _connected(lifted):
-            bound = {variable for triple in connected for variable in triple.variables}
-            if len(connected) > _MOST_TRIPLES or not all(triple.variables for triple in connected):
+        for part in connected(lifted):
+            bound = {variable for triple in part for variable in triple.variables}
+            if len(part) > _MOST_TRIPLES or not all(triple.variables for triple in part):
                 raise _ReadOtherwise
-            own = [condition for condition in conditions if _is_on(condition, bound)]
+            on_it = [condition for condition in (*compared, *conditions) if _is_on(condition, bound)]
+            narrowing = [condition for condition in on_it if a.expression_parameters(condition)]
+            own = [condition for condition in on_it if condition not in narrowing]
             conditions = [condition for condition in conditions if condition not in own]
-            parts.append(a.Monotone(filter_of(a.BGP(tuple(connected)), own)))
+            parts.append(a.Monotone(filter_of(a.BGP(tuple(part)), own), tuple(narrowing)))
         joined = filter_of(join_of(parts), [*compared, *conditions])
         if not compared:
             return joined
@@ -101,21 +104,8 @@ def _without_parameters(triple: a.TriplePattern, compared: list[a.Expression]) -
     return replace(triple, **parts)
 
 
-def _connected(triples: Sequence[a.TriplePattern]) -> list[list[a.TriplePattern]]:
-    """The triple patterns in groups that share no variables; none of them twice."""
-    found: list[list[a.TriplePattern]] = []
-    for triple in dict.fromkeys(triples):
-        joined = [group for group in found if any(set(one.variables) & set(triple.variables) for one in group)]
-        found = [group for group in found if group not in joined]
-        found.append([*(one for group in joined for one in group), triple])
-    return found
-
-
 def _is_on(condition: a.Expression, bound: set[a.Variable]) -> bool:
-    """Whether a condition is one on solutions that bind these variables, for all queries and at all instants."""
+    """Whether a condition is one on solutions that bind these variables, at all instants."""
     read = a.expression_variables(condition)
-    varies = any(
-        isinstance(node, a.Parameter) or (isinstance(node, a.Call) and node.name in a.VARYING)
-        for node in a.nodes(condition)
-    )
+    varies = any(isinstance(node, a.Call) and node.name in a.VARYING for node in a.nodes(condition))
     return bool(read) and read <= bound and not varies

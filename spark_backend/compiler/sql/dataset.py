@@ -13,8 +13,31 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.sql.interval_part import IntervalPart
-from spark_backend.compiler.sql.relation import quote
 from spark_backend.compiler.sql.sources import Source, SourcePart
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column, Text, null
+from spark_backend.compiler.sql.tree.nodes import Expression, Node, named, written
+from spark_backend.compiler.sql.tree.placeholders import (
+    Alone,
+    Instants,
+    IntervalRows,
+    NewRows,
+    SourceRows,
+    StaticRows,
+    WindowRows,
+)
+from spark_backend.compiler.sql.tree.statements import (
+    Compound,
+    Exists,
+    FromItem,
+    Joined,
+    Select,
+    Statement,
+    Subselect,
+    Table,
+    TableName,
+    unnamed,
+)
 
 
 @dataclass(frozen=True)
@@ -72,18 +95,21 @@ def active_graph(name: Variable | Constant, windows_only: bool) -> ActiveGraph:
     return ActiveGraph(column="g", windows_only=windows_only)
 
 
+_NO_TIME = null("BIGINT")
+
+
 @dataclass(frozen=True)
 class TripleSource:
     """Where one triple pattern is matched: a table under an alias, conditions on it, and its key columns.
 
-    ``keys`` gives key columns in SQL; without ``instant``, the triples are there at every instant.
-    ``time`` is a triple's latest timestamp in SQL, where the pattern asks for it; NULL for what is static only.
+    ``keys`` gives key columns; without ``instant``, the triples are there at every instant.
+    ``time`` is a triple's latest timestamp, where the pattern asks for it; NULL for what is static only.
     """
 
-    table: str
-    conditions: tuple[str, ...]
-    keys: Mapping[str, str]
-    time: str = "NULL::BIGINT"
+    table: Table
+    conditions: tuple[Expression, ...]
+    keys: Mapping[str, Expression]
+    time: Expression = _NO_TIME
 
 
 @dataclass
@@ -91,13 +117,11 @@ class QueryDataset:
     """The dataset of a continuous query, recording which static patterns its plan needs.
 
     ``present`` tells whether a static pattern has any match now; scans of those without are left out
-    of the plan, which is compiled again when that changes. ``mark`` ends the placeholders' names; a digest of
-    the shape, which no constant in it can contain.
+    of the plan, which is compiled again when that changes.
     """
 
     query: ContinuousQuery
     present: Callable[[StaticPattern], bool]
-    mark: str = ""
     statics: dict[StaticPattern, None] = field(default_factory=dict)
     timed: bool = False
     """Whether the windows' tables need a column ``t``, the triples' times."""
@@ -116,9 +140,11 @@ class QueryDataset:
     """What those of them are matched in that have been compiled."""
 
     @property
-    def instants(self) -> str:
-        """Placeholder for the table of the instants due, one column ``instant``."""
-        return "(SELECT 0::BIGINT AS instant)" if self.at_all_instants else f"instants_{self.mark}"
+    def instants(self) -> Node:
+        """The table of the instants due, one column ``instant``."""
+        if not self.at_all_instants:
+            return Instants()
+        return Subselect(Select((("instant", sql.Cast(sql.number(0), "BIGINT")),)))
 
     def once(self) -> QueryDataset:
         """The same dataset, for what reads the store alone: at one instant that stands for all."""
@@ -133,14 +159,17 @@ class QueryDataset:
             for operand, source in self.matched.items()
         )
 
-    def static_join(self, leaf: Static, sql: str, columns: Mapping[Variable, str]) -> str:
-        """Placeholder for the table of what a SELECT over static tables gives, ``columns`` those of variables."""
-        self.static_joins.setdefault(sql)
-        table = f"joined_{list(self.static_joins).index(sql)}_{self.mark}"
-        return self._narrowable(leaf, table, (SourcePart(table),), columns)
+    def static_join(self, leaf: Static, statement: Statement, columns: Mapping[Variable, str]) -> Node:
+        """The table of what a SELECT over static tables gives, ``columns`` those of variables."""
+        text = named(statement.written)
+        self.static_joins.setdefault(text)
+        table = StaticRows(list(self.static_joins).index(text))
+        return self._narrowable(leaf, table, (SourcePart(table.written),), columns)
 
-    def _narrowable(self, leaf: Leaf, table: str, parts: Sequence[SourcePart], columns: Mapping[Variable, str]) -> str:
-        """Placeholder for a table of which other leaves may leave some rows only; the table where none does."""
+    def _narrowable(
+        self, leaf: Leaf, table: Node, parts: Sequence[SourcePart], columns: Mapping[Variable, str]
+    ) -> Node:
+        """A table of which other leaves may leave some rows only; the table itself where none does."""
         operand = self.operands.get(leaf)
         if operand is None or not parts or self.at_all_instants:
             return table
@@ -150,37 +179,23 @@ class QueryDataset:
                 for variable, column in columns.items()
                 if variable in operand.columns
             )
-            self.matched[operand] = Source(table, tuple(parts), joined, alike=_alike(leaf, operand, parts))
-        return f"source_{list(self.matched).index(operand)}_{self.mark}"
+            alike = _alike(leaf, operand, parts)
+            self.matched[operand] = Source(table.written, tuple(parts), joined, alike=alike)
+        return SourceRows(list(self.matched).index(operand))
 
-    def interval_part(self, part: IntervalPart) -> str:
-        """Placeholder for the table of a part's solutions at the instants due."""
+    def interval_part(self, part: IntervalPart) -> Node:
+        """The table of a part's solutions at the instants due."""
         self.intervals.setdefault(part)
-        return f"intervals_{list(self.intervals).index(part)}_{self.mark}"
+        return IntervalRows(list(self.intervals).index(part))
 
-    @property
-    def members(self) -> str:
-        """Placeholder for the table of the queries that are evaluated together, column ``member``."""
-        return f"members_{self.mark}"
-
-    def parameter(self, column: str) -> str:
-        """Placeholder for a column of the members' table, or for the one constant that it has for all of them."""
-        return f"{column}_{self.mark}"
-
-    def alone(self, clause: str) -> str:
-        """A comment, of which a statement for one query at one instant makes the clause; "" where none can stand."""
-        if self.at_all_instants or not self.mark or "*/" in clause:
-            return ""
-        return f" /*alone_{self.mark} {clause} alone_{self.mark}*/"
-
-    def window_table(self, index: int) -> str:
-        """Placeholder for the table of a window's contents at the instants due (see ``Plan``)."""
-        return f"window_{index}_{self.mark}"
+    def alone(self, *clause: str | Node) -> Alone | None:
+        """A clause for a statement that is evaluated for one query at one instant; None where none can stand."""
+        return None if self.at_all_instants else Alone(written(clause))
 
     def new_source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
         """As ``source``, of the occurrences in the one window there is those that are new at the instants due."""
         (index,) = self._windows(graph)
-        return replace(self.source(triple, graph, alias), table=f"new_{index}_{self.mark} {alias}")
+        return replace(self.source(triple, graph, alias), table=Table(NewRows(index), alias))
 
     def only_streams(self, graph: ActiveGraph) -> bool:
         """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
@@ -190,6 +205,10 @@ class QueryDataset:
         if graph.iri is not None and graph.iri not in self._instead:
             return graph.iri in self._window_graphs or (named is not None and graph.iri not in named)
         return named is not None and not self.query.from_graphs
+
+    def has_static(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
+        """Whether a pattern of an active graph has a match in the store now."""
+        return self._static(triple, graph) is not None
 
     def only_store(self, graph: ActiveGraph) -> bool:
         """Whether no window's content is in an active graph, or in one of several."""
@@ -211,96 +230,102 @@ class QueryDataset:
         static = self._static(triple, graph)
         if static is not None and not windows:
             # What is static is there at every instant: it needs no column saying so.
-            keys = {} if graph.column is None else {graph.column: f"{alias}.g"}
-            table = self._narrowable(
-                triple, static, [SourcePart(static, ranged=graph.column is not None)], _places(triple)
-            )
-            return TripleSource(f"{table} {alias}", (), keys)
-        keys = {"instant": f"{alias}.instant"}
+            keys: dict[str, Expression] = {} if graph.column is None else {graph.column: Column("g", alias)}
+            part = SourcePart(static.written, ranged=graph.column is not None)
+            table = self._narrowable(triple, static, [part], _places(triple))
+            return TripleSource(Table(table, alias), (), keys)
+        keys = {"instant": Column("instant", alias)}
         timed = triple.time is not None and bool(windows)
         self.timed |= timed and not all(self.query.windows[index].occurrences for index in windows)
-        time = f"{alias}.t" if timed else "NULL::BIGINT"
+        time = Column("t", alias) if timed else _NO_TIME
         if len(windows) == 1 and static is None:
             if graph.column is not None:
-                keys[graph.column] = quote(f"<{self.query.windows[windows[0]].name}>")
+                keys[graph.column] = self._window_name(windows[0])
             part = self._window_part(windows[0], triple, "", ranged=graph.column is not None)
-            table = self._narrowable(triple, part.table, [part], _places(triple))
-            return TripleSource(f"{table} {alias}", constant_conditions(triple, f"{alias}."), keys, time)
+            table = self._narrowable(triple, WindowRows(windows[0]), [part], _places(triple))
+            return TripleSource(Table(table, alias), constant_conditions(triple, alias), keys, time)
         if graph.column is not None:
-            keys[graph.column] = f"{alias}.g"
+            keys[graph.column] = Column("g", alias)
         selects = [self._window_select(index, triple, graph) for index in windows]
         if static is not None:
-            key = ", x.g" if graph.column is not None else ""
-            last = ", NULL::BIGINT AS t" if timed else ""
-            selects.append(f"SELECT i.instant{key}, x.s, x.p, x.o, x.k, x.n{last} FROM {self.instants} i, {static} x")
+            graphs = unnamed(Column("g", "x")) if graph.column is not None else ()
+            last = (("t", _NO_TIME),) if timed else ()
+            columns = (*unnamed(Column("instant", "i")), *graphs, *unnamed(*_columns(_FACETED, "x")), *last)
+            selects.append(Select(columns, (Table(self.instants, "i"), Table(static, "x"))))
         if not selects:
-            nothing = "NULL::VARCHAR AS g, NULL::VARCHAR AS s, NULL::VARCHAR AS p, NULL::VARCHAR AS o"
-            selects.append(
-                f"SELECT instant, {nothing}, NULL::UTINYINT AS k, NULL::DOUBLE AS n FROM {self.instants} WHERE FALSE"
-            )
+            selects.append(Select(_NOTHING, (Table(self.instants),), (sql.FALSE,)))
         if timed:
-            by = "instant, g, s, p, o" if graph.column is not None else "instant, s, p, o"
-            every = f"SELECT {by}, max(k) AS k, max(n) AS n, max(t) AS t"
-            return TripleSource(
-                f"({every} FROM ({' UNION ALL '.join(selects)}) x GROUP BY {by}) {alias}", (), keys, time
-            )
+            named_by = ("g",) if graph.column is not None else ()
+            by = _columns(("instant", *named_by, "s", "p", "o"))
+            greatest = tuple((column, sql.call("max", Column(column))) for column in ("k", "n", "t"))
+            every = Table(Subselect(Compound("UNION ALL", tuple(selects))), "x")
+            select = Select((*unnamed(*by), *greatest), (every,), group=by)
+            return TripleSource(Table(Subselect(select), alias), (), keys, time)
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
-        table = self._narrowable(
-            triple, f"({' UNION '.join(selects)})", self._parts(triple, graph, windows, static), _places(triple)
-        )
-        return TripleSource(f"{table} {alias}", (), keys)
+        parts = self._parts(triple, graph, windows, static)
+        table = self._narrowable(triple, Subselect(Compound("UNION", tuple(selects))), parts, _places(triple))
+        return TripleSource(Table(table, alias), (), keys)
 
     def _parts(
-        self, triple: TriplePattern, graph: ActiveGraph, windows: Sequence[int], static: str | None
+        self, triple: TriplePattern, graph: ActiveGraph, windows: Sequence[int], static: TableName | None
     ) -> list[SourcePart]:
         """What several windows hold, or windows and the store, of which each triple is there once."""
         columns = "x.s, x.p, x.o, x.k, x.n"
         parts = []
         for index in windows:
-            key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].name}>')} AS g"
-            select = f"SELECT x.instant{key}, {columns} FROM"
-            parts.append(self._window_part(index, triple, select, ranged=graph.column is not None))
+            key = "" if graph.column is None else f"{named(self._window_name(index).written)} AS g, "
+            listed = f"x.instant, {key}{columns}"
+            parts.append(self._window_part(index, triple, listed, ranged=graph.column is not None))
         if static is not None:
-            key = "" if graph.column is None else ", x.g"
-            select = f"SELECT i.instant{key}, {columns} FROM {self.instants} i,"
-            parts.append(SourcePart(static, select, ranged=graph.column is not None))
+            listed = f"i.instant, {'' if graph.column is None else 'x.g, '}{columns}"
+            parts.append(SourcePart(static.written, listed, at_instants=True, ranged=graph.column is not None))
         return parts
 
-    def _window_part(self, index: int, triple: TriplePattern, select: str, *, ranged: bool) -> SourcePart:
+    def _window_part(self, index: int, triple: TriplePattern, columns: str, *, ranged: bool) -> SourcePart:
         given = tuple(
             (column, part.number)
             for column, part in (("s", triple.subject), ("o", triple.object))
             if isinstance(part, Parameter)
         )
-        return SourcePart(
-            self.window_table(index), select, constant_conditions(triple, "x."), given, streamed=True, ranged=ranged
-        )
+        conditions = tuple(named(condition.written) for condition in constant_conditions(triple, "x"))
+        table = WindowRows(index).written
+        return SourcePart(table, columns, False, conditions, given, streamed=True, ranged=ranged)
 
-    def has_graph(self, iri: str) -> str:
-        """A condition: whether the dataset has this named graph, be it empty. "TRUE" where it surely has."""
+    def has_graph(self, iri: str) -> Expression:
+        """A condition: whether the dataset has this named graph, be it empty. TRUE where it surely has."""
         if iri in self._window_graphs:
-            return "TRUE"
-        named = self._named_graphs()
-        if named is not None:
-            return "TRUE" if iri in named else "FALSE"
+            return sql.TRUE
+        listed = self._named_graphs()
+        if listed is not None:
+            return sql.TRUE if iri in listed else sql.FALSE
         names = self._use(StaticPattern("names", None, without=self._window_graphs))
-        return "FALSE" if names is None else f"EXISTS (SELECT 1 FROM {names} x WHERE x.g = {quote(f'<{iri}>')})"
+        if names is None:
+            return sql.FALSE
+        condition = sql.equal(Column("g", "x"), Text(f"<{iri}>"))
+        return Exists(Select(unnamed(sql.number(1)), (Table(names, "x"),), (condition,)))
 
-    def graph_names(self, graph: ActiveGraph) -> str:
+    def graph_names(self, graph: ActiveGraph) -> Statement:
         """A SELECT of the keys for each named graph an active graph ranges over."""
+        assert graph.column is not None
+        instant = Column("instant")
         selects = [
-            f"SELECT instant, {quote(f'<{window.name}>')} AS {graph.column} FROM {self.instants}"
-            for window in self.query.windows
+            Select((*unnamed(instant), (graph.column, self._window_name(index))), (Table(self.instants),))
+            for index, window in enumerate(self.query.windows)
             if window.name is not None and self._ranged_over(window, graph)
         ]
         if not graph.windows_only:
             names = self._use(StaticPattern("names", self._named_graphs(), without=self._window_graphs))
             if names is not None:
-                selects.append(f"SELECT i.instant, x.g AS {graph.column} FROM {self.instants} i CROSS JOIN {names} x")
-        return (
-            " UNION ".join(selects)
-            or f"SELECT instant, NULL::VARCHAR AS {graph.column} FROM {self.instants} WHERE FALSE"
-        )
+                columns = (*unnamed(Column("instant", "i")), (graph.column, Column("g", "x")))
+                tables: tuple[FromItem, ...] = (Joined(Table(self.instants, "i"), "CROSS", Table(names, "x"), ()),)
+                selects.append(Select(columns, tables))
+        if not selects:
+            columns = (*unnamed(instant), (graph.column, null("VARCHAR")))
+            return Select(columns, (Table(self.instants),), (sql.FALSE,))
+        return selects[0] if len(selects) == 1 else Compound("UNION", tuple(selects))
+
+    def _window_name(self, index: int) -> Expression:
+        return Text(f"<{self.query.windows[index].name}>")
 
     def _ranged_over(self, window: StreamWindow, graph: ActiveGraph) -> bool:
         """Whether a window is one of the graphs that ``GRAPH ?g`` or ``WINDOW ?w`` stands for: of those that have a
@@ -319,17 +344,18 @@ class QueryDataset:
                 found.append(index)
         return found
 
-    def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> str:
-        key = "" if graph.column is None else f", {quote(f'<{self.query.windows[index].name}>')} AS g"
-        conditions = constant_conditions(triple, "")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        last = "" if triple.time is None else ", t"
-        return f"SELECT instant{key}, s, p, o, k, n{last} FROM {self.window_table(index)}{where}"
+    def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> Select:
+        key = () if graph.column is None else (("g", self._window_name(index)),)
+        last = () if triple.time is None else unnamed(Column("t"))
+        columns = (*unnamed(Column("instant")), *key, *unnamed(*_columns(_FACETED)), *last)
+        return Select(columns, (Table(WindowRows(index)),), constant_conditions(triple))
 
-    def _static(self, triple: TriplePattern, graph: ActiveGraph) -> str | None:
+    def _static(self, triple: TriplePattern, graph: ActiveGraph) -> TableName | None:
         """The table of the store's triples in an active graph; None where there can be none."""
         if graph.windows_only:
             return None
+        if isinstance(triple.subject, Parameter) or isinstance(triple.object, Parameter):
+            return None  # lifted where the store has no match for the constant (``compiler.parameters``)
         subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
         named = self._named_graphs()
         if graph.column is not None:
@@ -360,9 +386,22 @@ class QueryDataset:
             return self.query.from_named
         return None
 
-    def _use(self, pattern: StaticPattern) -> str | None:
+    def _use(self, pattern: StaticPattern) -> TableName | None:
         self.statics[pattern] = None
-        return pattern.table if self.present(pattern) else None
+        return TableName(pattern.table) if self.present(pattern) else None
+
+
+_FACETED = ("s", "p", "o", "k", "n")
+_NOTHING = (
+    (None, Column("instant")),
+    *((name, null("VARCHAR")) for name in ("g", "s", "p", "o")),
+    ("k", null("UTINYINT")),
+    ("n", null("DOUBLE")),
+)
+
+
+def _columns(names: Sequence[str], table: str | None = None) -> tuple[Expression, ...]:
+    return tuple(Column(name, table) for name in names)
 
 
 def _places(triple: TriplePattern) -> dict[Variable, str]:
@@ -375,7 +414,7 @@ def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[s
     """The columns that tell matches apart where some variables are unread; none where all are read, or in GRAPH ?g."""
     if not isinstance(leaf, TriplePattern) or not operand.unread or any(part.ranged for part in parts):
         return ()
-    instant = ("instant",) if any(part.streamed or part.select for part in parts) else ()
+    instant = ("instant",) if any(part.streamed or part.at_instants for part in parts) else ()
     places = (("s", leaf.subject), ("p", leaf.predicate), ("o", leaf.object))
     return (*instant, *(column for column, part in places if part not in operand.unread))
 
@@ -384,11 +423,13 @@ def _constant(part: Variable | Constant | Parameter) -> str | None:
     return part.text if isinstance(part, Constant) else None
 
 
-def constant_conditions(triple: TriplePattern, prefix: str) -> tuple[str, ...]:
-    """That a triple's columns, behind this prefix, are the constants of the pattern."""
+def constant_conditions(triple: TriplePattern, alias: str | None = None) -> tuple[Expression, ...]:
+    """That a triple's columns, of a table under this alias, are the constants of the pattern."""
     parts: Sequence[tuple[str, Variable | Constant | Parameter]] = (
         ("s", triple.subject),
         ("p", triple.predicate),
         ("o", triple.object),
     )
-    return tuple(f"{prefix}{column} = {quote(part.text)}" for column, part in parts if isinstance(part, Constant))
+    return tuple(
+        sql.equal(Column(column, alias), Text(part.text)) for column, part in parts if isinstance(part, Constant)
+    )

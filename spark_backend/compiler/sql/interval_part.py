@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from spark_backend.compiler.sql.tree.nodes import Pieces
+from spark_backend.compiler.sql.tree.placeholders import pieces_from_json, pieces_to_json
 
 TriplePlace = tuple[str | None, str | None, str | None]
 """Subject, predicate and object of a triple pattern: a canonical term, None where a variable stands."""
 
 
 @dataclass(frozen=True)
+class Narrowing:
+    """A SELECT of those rows of a part that a query can use; of its parameters it reads ``parameters``.
+
+    The table of the part's rows is a placeholder, ``SolutionRows``.
+    """
+
+    sql: Pieces
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class IntervalPart:
     """A SELECT of ``columns`` and ``prev, first, entry`` over tables of the matches of each of its triple patterns.
 
-    The tables are placeholders, ``part_0`` and so on with ``mark`` behind. ``window`` is the number of the query's
-    window that is read; ``links`` are the columns of two patterns (their places) in which the same variable stands.
+    The tables are placeholders, ``MatchRows``. ``window`` is the number of the query's window that is read; ``links``
+    are the columns of two patterns (their places) in which the same variable stands.
     """
 
     window: int
     patterns: tuple[TriplePlace, ...]
     links: tuple[tuple[int, str, int, str], ...]
-    sql: str
-    mark: str
+    sql: Pieces
     columns: tuple[str, ...]
+    narrowing: tuple[Narrowing, ...] = ()
 
     @cached_property
     def neighbours(self) -> dict[int, dict[int, list[tuple[str, str]]]]:
@@ -40,9 +54,25 @@ class IntervalPart:
         return list(dict.fromkeys(column for pairs in shared for column, _ in pairs))
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        narrowing = [{"sql": pieces_to_json(one.sql), "parameters": one.parameters} for one in self.narrowing]
+        return {
+            "window": self.window,
+            "patterns": self.patterns,
+            "links": self.links,
+            "sql": pieces_to_json(self.sql),
+            "columns": self.columns,
+            "narrowing": narrowing,
+        }
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> IntervalPart:
         told = {name: tuple(map(tuple, document[name])) for name in ("patterns", "links")}
-        return cls(**{**document, **told, "columns": tuple(document["columns"])})
+        return cls(
+            document["window"],
+            **told,
+            sql=pieces_from_json(document["sql"]),
+            columns=tuple(document["columns"]),
+            narrowing=tuple(
+                Narrowing(pieces_from_json(one["sql"]), tuple(one["parameters"])) for one in document["narrowing"]
+            ),
+        )

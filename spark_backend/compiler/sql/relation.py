@@ -18,6 +18,19 @@ from dataclasses import dataclass, field, replace
 
 from protocol.language.algebra import Variable
 from spark_backend.compiler.refusals import TooDeep
+from spark_backend.compiler.sql.tree.expressions import STAR, Cast, Column, SortKey, null
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.placeholders import Alone
+from spark_backend.compiler.sql.tree.statements import (
+    FromItem,
+    Select,
+    Statement,
+    Subselect,
+    Table,
+    TableName,
+    common,
+    unnamed,
+)
 
 MEMBER = "member"
 """Key column of the query a solution is of, among those of its shape; a relation without it is the same for all."""
@@ -30,47 +43,45 @@ for so many DuckDB takes seconds to read them."""
 _INLINE = 90
 """Columns no longer than this are repeated where they are used, rather than computed in a SELECT of their own."""
 
+Columns = Mapping[str, Expression]
+"""Names of columns, and what they are."""
+
 
 @dataclass(frozen=True)
 class Relation:
-    """``columns`` are the keys, those of ``variables`` and, if ``ranked``, RANK: names and what they are in SQL.
+    """``columns`` are the keys, those of ``variables`` and, if ``ranked``, RANK.
 
     ``certain`` are the variables bound in every solution (so that joins on them are plain equality).
-    ``tail`` is what follows the conditions (GROUP BY). A ``closed`` relation cannot take further
-    conditions or tables; it can still be projected, unless it is ``distinct``. ``parts`` are variables
+    ``group`` is what is grouped by, ``first`` which of the rows are taken (``Select``). A ``closed`` relation cannot
+    take further conditions or tables; it can still be projected, unless it is ``distinct``. ``parts`` are variables
     whose column is a partial sum instead of a term. ``order`` are the sort keys of a sequence that
     has no RANK yet; whatever makes a multiset of it drops them. Where it is ``optional``, its first table has a
     LEFT JOIN that is planned together with the other tables (``joins.join``).
     """
 
-    columns: Mapping[str, str]
-    tables: tuple[str, ...]
+    columns: Columns
+    tables: tuple[FromItem, ...]
     variables: tuple[Variable, ...] = ()
     certain: frozenset[Variable] = frozenset()
-    conditions: tuple[str, ...] = ()
-    tail: str = ""
+    conditions: tuple[Expression, ...] = ()
+    group: tuple[Expression, ...] = ()
+    first: Alone | None = None
     ranked: bool = False
     distinct: bool = False
     closed: bool = False
     parts: frozenset[Variable] = frozenset()
-    order: tuple[str, ...] = ()
+    order: tuple[SortKey, ...] = ()
     optional: bool = False
 
     @property
-    def sql(self) -> str:
-        """The SELECT."""
-        listed = ", ".join(
-            name if expression == name else f"{expression} AS {name}" for name, expression in self.columns.items()
-        )
-        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
-        distinct = "DISTINCT " if self.distinct else ""
-        return f"SELECT {distinct}{listed} FROM {', '.join(self.tables)}{where}{self.tail}"
+    def select(self) -> Select:
+        return Select(tuple(self.columns.items()), self.tables, self.conditions, self.distinct, self.group, self.first)
 
     def keys(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         """A scope's keys, and MEMBER if the relation differs from query to query."""
         return (*keys, MEMBER) if MEMBER in self.columns else keys
 
-    def where(self, *conditions: str) -> Relation:
+    def where(self, *conditions: Expression) -> Relation:
         assert not self.closed
         return replace(self, conditions=(*self.conditions, *conditions), order=())
 
@@ -79,11 +90,19 @@ class Relation:
 
         Raises TooDeep for what has more than MOST_COLUMNS.
         """
-        columns = {name: f"{alias}.{name}" for name in self.columns}
-        sql = f"WITH {alias}m AS MATERIALIZED ({self.sql}) SELECT * FROM {alias}m" if materialised else self.sql
-        if sql.count(" AS ") > MOST_COLUMNS:
+        statement: Statement = self.select
+        if materialised:
+            table = f"{alias}m"
+            statement = common(table, statement, Select(unnamed(STAR), (Table(TableName(table)),)))
+        if statement.width > MOST_COLUMNS:
             raise TooDeep(f"the query has too many expressions: its SQL would have more than {MOST_COLUMNS:,} columns")
-        told = Relation(columns, (f"({sql}) {alias}",), self.variables, self.certain, ranked=self.ranked)
+        told = Relation(
+            columns_of_table(alias, self.columns),
+            (Table(Subselect(statement), alias),),
+            self.variables,
+            self.certain,
+            ranked=self.ranked,
+        )
         return replace(told, parts=self.parts, optional=self.optional and not materialised)
 
 
@@ -112,9 +131,14 @@ class Names:
 
     def open(self, relation: Relation) -> Relation:
         """The relation as one that takes conditions and further tables, its columns cheap to repeat."""
-        if relation.closed or any(len(expression) > _INLINE for expression in relation.columns.values()):
+        if relation.closed or any(expression.length > _INLINE for expression in relation.columns.values()):
             return relation.within(self.fresh("q"))
         return relation
+
+
+def columns_of_table(alias: str, names: Iterable[str]) -> dict[str, Expression]:
+    """Columns of a table under its alias, by the names that they have there."""
+    return {name: Column(name, alias) for name in names}
 
 
 def facet_type(column: str) -> str:
@@ -124,10 +148,5 @@ def facet_type(column: str) -> str:
     return "DOUBLE" if column.endswith("_n") else "VARCHAR"
 
 
-def unbound_column(column: str) -> str:
-    return f"NULL::{facet_type(column)}"
-
-
-def quote(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
+def unbound_column(column: str) -> Cast:
+    return null(facet_type(column))

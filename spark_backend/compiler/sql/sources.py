@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from spark_backend.compiler.sql.tree.nodes import Pieces
+from spark_backend.compiler.sql.tree.placeholders import pieces_from_json, pieces_to_json
 
 
 @dataclass(frozen=True)
 class SourcePart:
     """Some rows of a table, which are looked at as ``x``.
 
-    ``select`` is the beginning of a SELECT of them, up to its FROM, "" for all of the table's columns. ``conditions``
-    are met by those that match constants; ``parameters`` are the columns that parameters stand for, with their numbers.
-    ``streamed``: the table is a window's; ``ranged``: it is one graph of several.
+    ``columns`` are those that are taken of them, in SQL, "" for all; ``at_instants``: each goes with every instant,
+    ``i``. ``conditions`` are met by those that match constants; ``parameters`` are the columns that parameters stand
+    for, with their numbers. ``streamed``: the table is a window's; ``ranged``: it is one graph of several.
     """
 
-    table: str
-    select: str = ""
+    table: Pieces
+    columns: str = ""
+    at_instants: bool = False
     conditions: tuple[str, ...] = ()
     parameters: tuple[tuple[str, int], ...] = ()
     streamed: bool = False
     ranged: bool = False
 
-    def sql(self, conditions: Sequence[str]) -> str:
-        """The SELECT of the rows that meet these conditions besides."""
+    def sql(self, table: str, instants: str, conditions: Sequence[str]) -> str:
+        """The SELECT of the rows that meet these conditions besides, given the names of tables."""
         listed = [*self.conditions, *conditions]
         where = f" WHERE {' AND '.join(listed)}" if listed else ""
-        rows = f"SELECT * FROM {self.table} x{where}"
-        return f"{self.select} ({rows}) x" if self.select else rows
+        rows = f"SELECT * FROM {table} x{where}"
+        if not self.columns:
+            return rows
+        return f"SELECT {self.columns} FROM {f'{instants} i, ' if self.at_instants else ''}({rows}) x"
 
 
 @dataclass(frozen=True)
@@ -40,21 +46,23 @@ class Source:
     are alike in the columns ``alike``, if there are any, one is enough.
     """
 
-    table: str
+    table: Pieces
     parts: tuple[SourcePart, ...]
     columns: tuple[tuple[str, str], ...]
     narrowed_by: tuple[int, ...] = ()
     alike: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        parts = [{**vars(part), "table": pieces_to_json(part.table)} for part in self.parts]
+        return {**vars(self), "table": pieces_to_json(self.table), "parts": parts}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Source:
         parts = tuple(
             SourcePart(
-                part["table"],
-                part["select"],
+                pieces_from_json(part["table"]),
+                part["columns"],
+                part["at_instants"],
                 tuple(part["conditions"]),
                 tuple((column, number) for column, number in part["parameters"]),
                 part["streamed"],
@@ -64,4 +72,4 @@ class Source:
         )
         columns = tuple((column, name) for column, name in document["columns"])
         alike = tuple(document["alike"])
-        return cls(document["table"], parts, columns, tuple(document["narrowed_by"]), alike)
+        return cls(pieces_from_json(document["table"]), parts, columns, tuple(document["narrowed_by"]), alike)

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from protocol.terms import XSD, TermKind, facets
-from spark_backend.compiler.sql.relation import quote
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.nodes import Expression
 
 TRUE = f'"true"^^<{XSD}boolean>'
 FALSE = f'"false"^^<{XSD}boolean>'
@@ -14,7 +15,7 @@ FALSE = f'"false"^^<{XSD}boolean>'
 
 @dataclass(frozen=True)
 class Value:
-    """SQL fragments over the columns at hand; NULL stands for unbound and for error alike (17.2).
+    """Expressions of SQL over the columns at hand; NULL stands for unbound and for error alike (17.2).
 
     ``term``: VARCHAR, canonical N-Triples. ``kind`` and ``number``: its facets; the number of a NaN is
     NULL. ``truth``: BOOLEAN, for expressions that are boolean by their nature. ``constant``: the term
@@ -22,10 +23,10 @@ class Value:
     if it is a number's, so is the number in every evaluation.
     """
 
-    term: str
-    kind: str
-    number: str
-    truth: str | None = None
+    term: Expression
+    kind: Expression
+    number: Expression
+    truth: Expression | None = None
     constant: str | None = None
     parameter_kind: int | None = None
 
@@ -38,41 +39,48 @@ class Value:
     def is_number(self) -> bool:
         """Whether it is a constant or parameter with a number."""
         kind = self.constant_kind
-        return kind is not None and kind <= TermKind.DOUBLE and not self.number.startswith("NULL")
+        return kind is not None and kind <= TermKind.DOUBLE and self.number != NO_NUMBER
 
 
-UNBOUND = Value("NULL::VARCHAR", "NULL::UTINYINT", "NULL::DOUBLE")
+NO_NUMBER = sql.null("DOUBLE")
+UNBOUND = Value(sql.null("VARCHAR"), sql.null("UTINYINT"), NO_NUMBER)
 
 
 def constant(term: str) -> Value:
     """The value of an IRI or literal of the query."""
     kind, number = facets(term)
-    truth = {TRUE: "TRUE", FALSE: "FALSE"}.get(term)
-    return Value(quote(term), str(int(kind)), number_sql(number), truth, constant=term)
+    truth = {TRUE: sql.TRUE, FALSE: sql.FALSE}.get(term)
+    return Value(sql.Text(term), sql.number(kind), number_of(number), truth, constant=term)
 
 
-def number_sql(number: float | None) -> str:
+def number_of(number: float | None) -> Expression:
+    """The number of a constant; NULL for one that has none."""
     if number is None or math.isnan(number):
-        return "NULL::DOUBLE"
-    return f"'{number!r}'::DOUBLE"
+        return NO_NUMBER
+    return sql.Cast(sql.Text(repr(number)), "DOUBLE")
 
 
-def of_truth(truth: str) -> Value:
+def of_truth(truth: Expression) -> Value:
     """The xsd:boolean a SQL BOOLEAN stands for."""
-    term = f"(CASE {truth} WHEN TRUE THEN {quote(TRUE)} WHEN FALSE THEN {quote(FALSE)} END)"
-    return Value(term, f"(CASE WHEN ({truth}) IS NOT NULL THEN {TermKind.BOOLEAN:d} END)", f"({truth})::DOUBLE", truth)
+    term = sql.choice((sql.TRUE, sql.Text(TRUE)), (sql.FALSE, sql.Text(FALSE)), subject=truth)
+    within = sql.Parentheses(truth)
+    return Value(term, sql.choice((sql.IsBound(within), kind_of(TermKind.BOOLEAN))), sql.Cast(within, "DOUBLE"), truth)
 
 
-def integer_term(number: str) -> str:
+def integer_term(number: Expression) -> Expression:
     """The xsd:integer of a SQL integer."""
-    return f"('\"' || {number} || '\"^^<{XSD}integer>')"
+    return sql.Parentheses(sql.Infix("||", (sql.Text('"'), number, sql.Text(f'"^^<{XSD}integer>'))))
 
 
-def of_term(term: str) -> Value:
+def of_term(term: Expression) -> Value:
     """A computed term; its facets by the prelude."""
-    return Value(term, f"facet_k({term})", f"facet_n({term})")
+    return Value(term, sql.call("facet_k", term), sql.call("facet_n", term))
 
 
-def columns_of(value: Value) -> list[str]:
+def kind_of(kind: TermKind) -> Expression:
+    return sql.number(kind)
+
+
+def columns_of(value: Value) -> list[Expression]:
     """Term, kind and number."""
     return [value.term, value.kind, value.number]

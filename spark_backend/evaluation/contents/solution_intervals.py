@@ -10,8 +10,7 @@ a log, which is made again where it is lost.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import duckdb
 import numpy as np
@@ -21,14 +20,14 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.evaluation.contents.membership import InstantBounds
-from spark_backend.evaluation.contents.triple_matches import DigestedRows, TripleMatches, arrived
+from spark_backend.evaluation.contents.row_statements import RowStatement
+from spark_backend.evaluation.contents.triple_matches import ArrivedRows, DigestedRows, TripleMatches
+from spark_backend.evaluation.statement import GivenNarrowing, narrowed
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.reader import LogReader
 
 _FEWEST = 10_000
 """Rows that are added before it is looked whether older ones are read no more."""
-MOST_AT_ONCE = 200_000
-"""Triples that are added at once: others wait meanwhile."""
 _MOST_SOLUTIONS, _MOST_PER_TRIPLE = 20_000, 4
 """So many solutions, and so many for each triple that came, may be new at once."""
 
@@ -39,21 +38,36 @@ class TooManySolutions(Exception):
 
 class SolutionIntervals:
     """A table of the columns of a part's variables and ``prev, first, entry``: its solutions at instants up to ``upto``
-    in windows that open at ``since`` or later. At first there are none, and ``upto`` is ``since``.
+    in windows that open at ``since`` or later. At first there are none, and ``upto`` is ``since``. With ``narrowing``,
+    those that all of that leaves.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str, part: IntervalPart, since: Instant) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: str,
+        part: IntervalPart,
+        narrowing: Iterable[GivenNarrowing],
+        since: Instant,
+    ) -> None:
         self.since = since
         self.upto = since
         self._table = table
         self._connection = connection
         self._part = part
+        self._narrowing = tuple(narrowing)
         self._matches = [TripleMatches(pattern, part.joined(place)) for place, pattern in enumerate(part.patterns)]
-        self._joined = sorted({column for place in range(len(part.patterns)) for column in part.joined(place)})
+        joined = sorted({column for place in range(len(part.patterns)) for column in part.joined(place)})
+        self._arrived = ArrivedRows(connection, f"{table}_arrived", joined)
         self._solutions = 0
         self._added = 0
-        nothing = arrived(connection, pa.Table.from_batches([], LOG), self._joined)
-        self._insert([[[nothing]] * len(part.patterns)], 0, f"CREATE TEMP TABLE {table} AS")
+        nothing = self._arrived.of(LOG.empty_table()).rows
+        connection.register(f"{table}_nothing", nothing)
+        select = narrowed(part, self._narrowing, [f"{table}_nothing"] * len(part.patterns))
+        connection.execute(f"CREATE TEMP TABLE {table} AS {select}")
+        connection.unregister(f"{table}_nothing")
+        self._inserts: dict[tuple[int, int], RowStatement] = {}
+        """What puts new solutions into the table, by the pattern whose newest match they have, and how many at most."""
 
     @property
     def rows(self) -> int:
@@ -64,15 +78,15 @@ class SolutionIntervals:
         """Whether it has some of what a window holds that opens there, and goes on from that to all of it."""
         return self.since <= after < self.upto
 
-    def extend(self, reader: LogReader, oldest: Instant, upto: Instant) -> None:
-        """Add what begins to take part up to an instant, or some of it where that is very much (``upto`` tells).
+    def extend(self, reader: LogReader, oldest: Instant, upto: Instant, most: int) -> None:
+        """Add what begins to take part up to an instant, or about ``most`` triples of it (``upto`` tells).
 
         ``oldest``: no window is asked for from now on that opens before.
         Raises TooManySolutions, and DamagedLog where something is lost; then it is of no use any more.
         """
         if upto > self.upto:
-            if (count := reader.triples_about(self.upto, upto)) > MOST_AT_ONCE:
-                upto = self.upto + max(1, (upto - self.upto) * MOST_AT_ONCE // count)
+            if (count := reader.triples_about(self.upto, upto)) > most:
+                upto = self.upto + max(1, (upto - self.upto) * most // count)
             entered = reader.entered(self.upto, upto)
             self._add(entered.filter(pc.greater(entered["time"], self.since)))
             self.upto = upto
@@ -99,40 +113,44 @@ class SolutionIntervals:
         )
 
     def drop(self) -> None:
-        """Drop the table, as far as it is there."""
-        self._connection.execute(f"DROP TABLE IF EXISTS {self._table}")
+        """Drop the table, and what else is in the database for it."""
+        for statement in self._inserts.values():
+            statement.drop()
+        self._arrived.drop()
+        self._connection.execute(f"DROP TABLE {self._table}")
 
     def _add(self, log_rows: pa.Table) -> None:
         """Add the solutions that have a triple in these rows, which begin to take part after all that are there."""
         if not log_rows.num_rows:
             return
-        rows = arrived(self._connection, log_rows, self._joined)
+        rows = self._arrived.of(log_rows)
         for matches in self._matches:
             matches.add(self._connection, rows)
-        joins = list(self._joins())
-        if joins:
-            self._insert(joins, log_rows.num_rows, f"INSERT INTO {self._table}")
-        self._added += log_rows.num_rows
-
-    def _insert(self, joins: Sequence[Sequence[Sequence[DigestedRows]]], came: int, into: str) -> None:
-        """Put into a table what joins of these rows give, for each join those of each pattern."""
-        most = max(_MOST_SOLUTIONS, _MOST_PER_TRIPLE * came)
-        tables: dict[str, pa.Table] = {}
-        select = " UNION ALL ".join(self._select(self._named(joined, tables)) for joined in joins)
-        for name, table in tables.items():
-            self._connection.register(name, table)
-        try:
-            ((added,),) = self._connection.execute(f"{into} FROM ({select}) LIMIT {most + 1}").fetchall()
-        finally:
-            for name in tables:
-                self._connection.unregister(name)
-        if added > most:
-            raise TooManySolutions
+        most = _MOST_SOLUTIONS
+        while most < _MOST_PER_TRIPLE * log_rows.num_rows:
+            most *= 2  # for each of them, there are statements
+        added = 0
+        for newest, joined in self._joins():
+            (count,) = self._insert(newest, joined, most).execute(joined)["Count"]
+            added += int(count)
+            if added > most:
+                raise TooManySolutions
         self._solutions += added
-        self._added += added
+        self._added += added + log_rows.num_rows
 
-    def _joins(self) -> Iterator[list[list[DigestedRows]]]:
-        """For each SELECT of new solutions the matches of each pattern: those before the newest are old.
+    def _insert(self, newest: int, joined: Sequence[pa.Table], most: int) -> RowStatement:
+        """What puts into the table what these matches of each pattern give, or more than so many of it."""
+        known = self._inserts.get((newest, most))
+        if known is None:
+            name = f"{self._table}_insert{newest}_{most}"
+            schemas = {f"{name}_part{place}": rows.schema for place, rows in enumerate(joined)}
+            select = narrowed(self._part, self._narrowing, list(schemas))
+            insert = f"INSERT INTO {self._table} FROM ({select}) LIMIT {most + 1}"
+            known = self._inserts[newest, most] = RowStatement(self._connection, name, insert, schemas)
+        return known
+
+    def _joins(self) -> Iterator[tuple[int, list[pa.Table]]]:
+        """For each pattern with new matches, the matches of all patterns: of those before it the old ones.
 
         Left out is what has no solution.
         """
@@ -142,12 +160,12 @@ class SolutionIntervals:
             near = self._near(newest)
             joined = []
             for place, one in enumerate(self._matches):
-                listed = [near[place]] if place in near else []
+                listed = [near[place].rows] if place in near else []
                 if place >= newest and one.new is not None:
-                    listed.append(one.new)
+                    listed.append(one.new.rows)
                 joined.append(listed)
             if all(joined):
-                yield joined
+                yield newest, [pa.concat_tables(listed) for listed in joined]
 
     def _near(self, newest: int) -> dict[int, DigestedRows]:
         """By pattern, the old matches that may be in a solution with a new match of this one: where terms lead to."""
@@ -170,22 +188,6 @@ class SolutionIntervals:
                     if (found := self._matches[other].near(theirs, digests)) is not None:
                         near[other] = found
         return near
-
-    def _named(self, joined: Sequence[Sequence[DigestedRows]], tables: dict[str, pa.Table]) -> list[str]:
-        """For each pattern what stands for its matches in a SELECT; ``tables`` get what it names."""
-        names = []
-        for listed in joined:
-            parts = []
-            for some in listed:
-                name = next((name for name, table in tables.items() if table is some.rows), f"part_t{len(tables)}")
-                tables[name] = some.rows
-                parts.append(name)
-            names.append(parts[0] if len(parts) == 1 else f"({' UNION ALL '.join(f'FROM {part}' for part in parts)})")
-        return names
-
-    def _select(self, tables: Sequence[str]) -> str:
-        """The part's SELECT over these tables of its patterns' matches."""
-        return re.sub(rf"\bpart_(\d+)_{self._part.mark}\b", lambda found: tables[int(found[1])], self._part.sql)
 
     def _forget(self, after: Instant) -> None:
         """Go on without what no window reaches that opens there or later."""

@@ -22,6 +22,8 @@ import pyarrow.compute as pc
 from protocol.time import BEFORE_ALL, Instant
 from spark_backend.compiler.sql.interval_part import TriplePlace
 from spark_backend.evaluation.contents.digests import Digests, Hashes
+from spark_backend.evaluation.contents.row_statements import RowStatement
+from spark_backend.log.format.columns import LOG
 
 _TERMS = "spo"
 _TRIPLE = "triple"
@@ -43,23 +45,31 @@ class DigestedRows:
         return DigestedRows(self.rows.filter(pa.array(mask)), {name: of[mask] for name, of in self.digests.items()})
 
 
-def arrived(connection: duckdb.DuckDBPyConnection, rows: pa.Table, joined: Iterable[str]) -> DigestedRows:
+class ArrivedRows:
     """Rows of a log (columns of LOG) in the columns ``s, p, o, k, n, time, prev, entry``, and digests of some of them.
 
     ``entry`` is the first instant at which a row takes part; no row is known to come after another of the same triple.
+    ``name`` is its own in the database.
     """
-    entry = pc.max_element_wise(rows["time"], pc.add(rows["seen"], 1))
-    # In SQL a NaN would equal itself and exceed all numbers.
-    number = pc.if_else(pc.is_nan(rows["n"]), None, rows["n"])
-    columns = {name: rows[name] for name in ("s", "p", "o", "k")}
-    columns |= {"n": number, "time": rows["time"], "prev": pa.repeat(BEFORE_ALL, rows.num_rows), "entry": entry}
-    digested = "".join(f", hash({name}) AS {name}" for name in joined)
-    connection.register("arrived", rows)
-    try:
-        digests = connection.execute(f"SELECT hash(s, p, o) AS {_TRIPLE}{digested} FROM arrived").fetchnumpy()
-    finally:
-        connection.unregister("arrived")
-    return DigestedRows(pa.table(columns), {name: np.asarray(of, np.uint64) for name, of in digests.items()})
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, joined: Iterable[str]) -> None:
+        digested = "".join(f", hash({column}) AS {column}" for column in joined)
+        sql = f"SELECT hash(s, p, o) AS {_TRIPLE}{digested} FROM {name}_rows"
+        self._digests = RowStatement(connection, name, sql, {f"{name}_rows": LOG})
+
+    def of(self, rows: pa.Table) -> DigestedRows:
+        """These rows."""
+        entry = pc.max_element_wise(rows["time"], pc.add(rows["seen"], 1))
+        # In SQL a NaN would equal itself and exceed all numbers.
+        number = pc.if_else(pc.is_nan(rows["n"]), None, rows["n"])
+        columns = {name: rows[name] for name in ("s", "p", "o", "k")}
+        columns |= {"n": number, "time": rows["time"], "prev": pa.repeat(BEFORE_ALL, rows.num_rows), "entry": entry}
+        digests = self._digests.execute([rows])
+        return DigestedRows(pa.table(columns), {name: np.asarray(of, np.uint64) for name, of in digests.items()})
+
+    def drop(self) -> None:
+        """Take what it needs out of the database."""
+        self._digests.drop()
 
 
 class TripleMatches:

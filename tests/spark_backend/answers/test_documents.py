@@ -26,7 +26,7 @@ def query(form: Form = Form.SELECT, operator: R2S = R2S.RSTREAM, *graphs: str | 
 
 
 def written(writer: DocumentWriter, instant: int, *solutions: str, triples: tuple[str, ...] = ()) -> tuple[bytes, int]:
-    return writer.write(Answer(instant, list(solutions), list(triples)))
+    return writer.write(Answer(instant, "\n".join(solutions).encode(), list(triples)))
 
 
 A, B = '{"x":{"type":"literal","value":"a"}}', '{"x":{"type":"literal","value":"b é"}}'

@@ -88,6 +88,19 @@ def test_parts_may_come_as_text() -> None:
     assert sum_term(False, 2, None, "3", "0.5", None, 0) == typed("3.5", "decimal")
 
 
+@given(st.integers(-(10**38) + 1, 10**38 - 1), st.integers(1, 10**6))
+def test_decimals_are_summed_exactly_and_averages_cut(units: int, count: int) -> None:
+    """``units``: a sum, in units of 10 to the power of -18."""
+    exact = Decimal((units < 0, tuple(map(int, str(abs(units)))), -18))
+    for average, term in ((False, exact), (True, Fraction(units, count * 10**18))):
+        told = sum_term(average, count, None, None, exact, None)
+        assert told is not None
+        written = told[1:].partition('"')[0]
+        assert Fraction(written) == Fraction(math.trunc(Fraction(term) * 10**18), 10**18)
+        assert written == format(Decimal(written), "f"), "without an exponent"
+        assert "." not in written or not written.endswith("0")
+
+
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2))
 def test_integers_are_ordered_exactly(pair: list[int]) -> None:
     keys = [(order_number(term), order_rest(term)) for term in (typed(str(number), "integer") for number in pair)]

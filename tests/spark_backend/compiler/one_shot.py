@@ -27,6 +27,7 @@ from spark_backend.answers.solutions import instantiate
 from spark_backend.answers.sums import finish_sums
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.compiler.sql.tree.nodes import named
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
@@ -152,7 +153,9 @@ def evaluated(
     if plan.parameters:
         other = tuple(_another(term) for term in plan.parameters)
         together = _rows(plan, [other, plan.parameters], due, windows)
-        assert answers == {instant: together.get((instant, 1), []) for instant in instants}, f"{text}\n{plan.sql}"
+        assert answers == {instant: together.get((instant, 1), []) for instant in instants}, (
+            f"{text}\n{named(plan.sql)}"
+        )
     for table in created:
         made.execute(f"DROP TABLE {table}")
     return plan, answers
@@ -177,9 +180,10 @@ def _rows(
             order=None if left is None else left.order,
             alone=alone,
         )
-        rows = connection().execute(sql).fetchall()
+        rows = connection().sql(sql).to_arrow_table()
     found: dict[tuple[int, int], list[Row]] = {}
-    for instant, member, *row in finish_sums(plan, rows):
+    columns = (column.to_pylist() for column in finish_sums(plan, rows).columns)
+    for instant, member, *row in zip(*columns, strict=True):
         found.setdefault((instant, member), []).append(tuple(row))
     return found
 
@@ -326,10 +330,10 @@ def assert_same_solutions(text: str, content: Content, *, ordered: bool = False,
     wanted = [tuple(map(by_value, row)) for row in expected(oracle or text, content, plan.variables)]
     got = [tuple(map(by_value, row)) for row in answers[INSTANT]]
     if ordered:
-        assert got == wanted, f"{text}\n{plan.sql}"
+        assert got == wanted, f"{text}\n{named(plan.sql)}"
     missing, surplus = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
     difference = (dict(missing), dict(surplus))
-    assert difference == ({}, {}), f"{text}\n  missing {difference[0]}\n  surplus {difference[1]}\n{plan.sql}"
+    assert difference == ({}, {}), f"{text}\n  missing {difference[0]}\n  surplus {difference[1]}\n{named(plan.sql)}"
 
 
 def asked(text: str, content: Content) -> bool:

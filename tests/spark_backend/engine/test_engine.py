@@ -172,7 +172,7 @@ def test_answers_planned_for_a_replaced_query_are_not_told_as_the_new_ones(stepp
     stepped.register("q", EVERY_2)
     old = stepped.running("q")
     stepped.register("q", EVERY_3)
-    stepped.pipeline.receive([(old.registered.key, Answer(2, ['{"s":{}}'], []))])
+    stepped.pipeline.receive([(old.registered.key, Answer(2, b'{"s":{}}'))])
     assert answers(stepped) == {}
 
 
@@ -318,9 +318,9 @@ def test_what_was_planned_but_not_told_before_a_crash_is_told_after_it(
 def test_a_failed_evaluation_is_told_and_the_query_goes_on(stepped: SteppedBackend) -> None:
     stepped.register("q", NEWS)
     key = stepped.running("q").registered.key
-    one, two = '{"s":{"type":"uri","value":"http://ex/one"}}', '{"s":{"type":"uri","value":"http://ex/two"}}'
+    one, two = b'{"s":{"type":"uri","value":"http://ex/one"}}', b'{"s":{"type":"uri","value":"http://ex/two"}}'
     stepped.pipeline.receive(
-        [(key, Answer(2, [one], [])), (key, Answer(4, [], [], "too much")), (key, Answer(6, [one, two], []))]
+        [(key, Answer(2, one)), (key, Answer(4, error="too much")), (key, Answer(6, one + b"\n" + two))]
     )
     assert [type(notice) for notice in stepped.notices] == [Evaluation, Failed, Evaluation]
     assert answers(stepped) == {2: ["one"], 6: ["two"]}  # compared with the last that there was
@@ -339,7 +339,7 @@ def test_after_a_restart_istream_passes_over_a_failed_evaluation_too(
     real = again.pipeline.answers
 
     def failing_at_4(key: str, prepared: str, instants: list[int], budget: Budget) -> Iterator[Answer]:
-        return (Answer(4, [], [], "too much") if a.instant == 4 else a for a in real(key, prepared, instants, budget))
+        return (Answer(4, error="too much") if a.instant == 4 else a for a in real(key, prepared, instants, budget))
 
     monkeypatch.setattr(again.pipeline, "answers", failing_at_4)
     post(again, 7)

@@ -93,3 +93,26 @@ def test_queries_of_one_shape_share_the_table(stepped: SteppedBackend) -> None:
     run(stepped, 1, 3)
     assert len(made(stepped)) == 1
     assert (labels(stepped), labels(stepped, "r")) == ({2: ["one"]}, {2: []})
+
+
+def test_a_query_that_shares_its_shape_sees_what_the_store_has_of_its_own_constant(stepped: SteppedBackend) -> None:
+    for name, room in (("q", "r1"), ("r", "r2")):
+        text = f"PREFIX : <{EX}> SELECT ?label FROM STREAM :s [RANGE 2] {{ ?e :in :{room} . ?e :label ?label }}"
+        stepped.register(name, text)
+
+    def told(t: int, room: str) -> None:
+        stepped.post("s", f'<{EX}e{t}> <{EX}in> <{EX}{room}> ; <{EX}label> "e{t}" .', t)
+
+    told(1, "r1")
+    told(3, "r2")
+    stepped.run()
+    change(stepped, quad("x", "in", "r2"), quad("x", "label", '"x"'))
+    told(5, "r2")
+    told(7, "r1")
+    stepped.run()
+    change(stepped)
+    told(9, "r2")
+    told(11, "r1")
+    stepped.run()
+    assert labels(stepped) == {2: ["e1"], 4: [], 6: [], 8: ["e7"], 10: []}
+    assert labels(stepped, "r") == {2: [], 4: ["e3", "x"], 6: ["e5", "x"], 8: [], 10: ["e9"]}

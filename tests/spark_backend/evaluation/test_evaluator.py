@@ -153,12 +153,12 @@ def test_the_task_gives_an_answer_row_for_each_due_instant(site: Site) -> None:
     evaluate = task.evaluation(site.layout.root, lane=Lane.COMMON, budget=Budget())
     batches = list(task.in_arrow(evaluate, iter([due])))
     rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: (row["key"], row["instant"]))
-    assert [(row["key"], row["instant"], len(row["solutions"].splitlines()), row["error"]) for row in rows] == [
+    assert [(row["key"], row["instant"], len(row["bindings"].splitlines()), row["error"]) for row in rows] == [
         ("one", 10, 1, None),
         ("one", 20, 0, None),
         ("two", 10, 1, None),
     ]
-    assert json.loads(rows[0]["solutions"]) == {
+    assert json.loads(rows[0]["bindings"]) == {
         "s": {"type": "uri", "value": "http://ex/a"},
         "v": {"type": "literal", "value": "1", "datatype": f"{XSD}integer"},
     }

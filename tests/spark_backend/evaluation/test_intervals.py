@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -61,7 +62,7 @@ def both_ways(site: Site, key: str, query: str, window: TimeWindow) -> tuple[str
     return name, site.registry.write_prepared(f"{key}-contents", contents)
 
 
-def told(site: Site, prepared: Sequence[str], instants: Sequence[int]) -> list[tuple[str, int, list[str]]]:
+def told(site: Site, prepared: Sequence[str], instants: Sequence[int]) -> list[tuple[str, int, list[bytes]]]:
     """The answers of queries that are due together, by query and instant."""
     due = [(str(number), name, instants) for number, name in enumerate(prepared)]
     answers = list(site.evaluator.evaluate(due))
@@ -73,9 +74,15 @@ def kept_rows(site: Site) -> int:
     return site.evaluator._tables._intervals.rows
 
 
-Case = tuple[str, list[tuple[list[Element], int]], int, int, bool, int]
+Case = tuple[str, list[tuple[list[Element], int]], int, int, bool, int, list[bool]]
 _cases = st.tuples(
-    _queries, _steps, st.integers(2, 20), st.integers(0, 6), st.booleans(), st.sampled_from([1, 4, 200_000])
+    _queries,
+    _steps,
+    st.integers(2, 20),
+    st.integers(0, 6),
+    st.booleans(),
+    st.sampled_from([1, 4, 200_000]),
+    st.lists(st.booleans(), min_size=1, max_size=3),
 )
 
 
@@ -93,18 +100,26 @@ def test_answers_are_those_over_windows_contents_in_many_cases(case: Case) -> No
 
 
 def check_answers(
-    query: str, steps: list[tuple[list[Element], int]], width: int, lateness: int, several: bool, at_once: int
+    query: str,
+    steps: list[tuple[list[Element], int]],
+    width: int,
+    lateness: int,
+    several: bool,
+    at_once: int,
+    alone: list[bool],
 ) -> None:
-    """Queries of one shape over a log that grows step by step, at the instants that are due then."""
+    """Queries of one shape over a log that grows step by step, at the instants that are due then: both together, or
+    one ``alone``, in turn.
+    """
     with (
         TemporaryDirectory() as directory,
-        patch.object(solution_intervals, "MOST_AT_ONCE", at_once),
         patch.object(solution_intervals, "_FEWEST", at_once % 10),
     ):
         site, window = Site(Path(directory), lateness=lateness), TimeWindow(width, 1, -width)
+        site.evaluator._tables._intervals._at_once = at_once
         first = both_ways(site, "q", query, window)
         second = both_ways(site, "r", query.replace("<http://ex/a>", "<http://ex/b>").replace("> 1", "> 0"), window)
-        due = 0
+        due, turns = 0, cycle(alone)
         for elements, step in steps:
             site.append([(due + time, triples) for time, triples in elements])
             instants = list(range(due + 1, min(due + step, site.evaluator._tables.reader("s").watermark) + 1))
@@ -112,9 +127,8 @@ def check_answers(
                 continue
             due = instants[-1]
             for at in [instants] if several else [[instant] for instant in instants]:
-                (kept, of_contents), (also_kept, also_of_contents) = first, second
-                over_contents = told(site, [of_contents, also_of_contents], at)
-                assert told(site, [kept, also_kept], at) == over_contents
+                kept, over_contents = zip(*([first] if next(turns) else [first, second]), strict=True)
+                assert told(site, kept, at) == told(site, over_contents, at)
         site.close()
 
 
@@ -150,6 +164,60 @@ def test_it_is_kept_from_the_second_evaluation_on_and_forgotten_as_windows_leave
     assert told(site, [kept], [5]) == told(site, [over_contents], [5]), "an instant before all that is kept"
 
 
+def test_of_what_queries_ask_alike_nothing_else_is_kept(site: Site) -> None:
+    query = f"SELECT ?s {{{{ GRAPH <http://ex/w> {{{{ ?s {P} <http://ex/a> ; {Q} ?v FILTER(?v >= {{}}) }}}} }}}}"
+    first, second = (both_ways(site, f"q{least}", query.format(least), TimeWindow(10, 1, -10)) for least in (9, 8))
+    subjects = [f"<http://ex/s{number}>" for number in range(1, 31)]
+    numbers = [f'"{number % 10}"^^<{XSD}integer>' for number in range(1, 31)]
+    triples = [[(s, P, NODES[0]), (s, Q, number)] for s, number in zip(subjects, numbers, strict=True)]
+    site.append(list(enumerate(triples, 1)))
+
+    def rows(queries: Sequence[tuple[str, str]], instants: range) -> int:
+        for instant in instants:
+            kept, over_contents = zip(*queries, strict=True)
+            assert told(site, kept, [instant]) == told(site, over_contents, [instant])
+        return kept_rows(site)
+
+    one_in_ten = 2 * 20 + 2  # matches, and solutions with 9
+    all_of_a_window = 2 * 10 + 10
+    assert rows([first], range(1, 21)) == one_in_ten
+    assert rows([first, second], range(21, 22)) == one_in_ten + all_of_a_window
+    assert rows([second], range(22, 26)) == one_in_ten + all_of_a_window + 4 * 3, (
+        "what is kept for both is gone on with"
+    )
+
+
+ALIKE = (
+    JOIN,
+    f"SELECT ?w {{ GRAPH <http://ex/w> {{ ?s {Q} ?w . ?s {P} ?v }} }}",
+    f"SELECT (COUNT(?a) AS ?n) {{ GRAPH <http://ex/w> {{ ?c {Q} ?b . ?c {P} ?a }} }}",
+    f"SELECT ?v {{ GRAPH <http://ex/w> {{ ?s {P} ?v ; {Q} ?w }} }} GROUP BY ?v",
+)
+"""Queries of four shapes that match the same."""
+
+
+def test_what_shapes_match_alike_is_kept_once(site: Site) -> None:
+    queries = [both_ways(site, f"q{place}", query, TimeWindow(10, 1, -10)) for place, query in enumerate(ALIKE)]
+    kept, over_contents = zip(*queries, strict=True)
+    site.append([(time, pair(time)) for time in range(1, 21)])
+    for instant in range(1, 20):
+        assert told(site, kept, [instant]) == told(site, over_contents, [instant])
+    assert kept_rows(site) == 3 * 19, "two matches and a solution of each second"
+
+
+def test_small_windows_are_worth_it_to_many_shapes(site: Site) -> None:
+    queries = [both_ways(site, f"q{place}", query, TimeWindow(10, 1, -10)) for place, query in enumerate(ALIKE)]
+    kept, over_contents = zip(*queries, strict=True)
+    site.append([(time, pair(time)) for time in range(1, 31)])
+    with patch.object(interval_tables, "_LEAST_COPIED", 70):  # of 20 in a window
+        for instant in range(10, 20):
+            assert told(site, kept[:3], [instant]) == told(site, over_contents[:3], [instant])
+        assert kept_rows(site) == 0
+        for instant in range(20, 30):
+            assert told(site, kept, [instant]) == told(site, over_contents, [instant])
+        assert kept_rows(site) > 0
+
+
 def test_small_windows_are_not_worth_it(site: Site) -> None:
     kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
     site.append([(time, pair(time)) for time in range(1, 21)])
@@ -164,7 +232,7 @@ def test_small_windows_are_not_worth_it(site: Site) -> None:
 def test_what_comes_faster_than_it_is_added_is_not_kept(site: Site) -> None:
     kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
     site.append([(time, pair(time)) for time in range(1, 21)])
-    with patch.object(interval_tables, "MOST_AT_ONCE", 3):
+    with patch.object(site.evaluator._tables._intervals, "_at_once", 3):
         for instant in range(1, 20):
             assert told(site, [kept], [instant]) == told(site, [over_contents], [instant])
         assert kept_rows(site) == 0

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from protocol.windows.spec import TimeWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.evaluation.process import EvaluatorProcess
+from spark_backend.evaluation.process import EvaluatorProcess, ForkedEvaluator
 from spark_backend.evaluation.spill import remove_orphaned_spill
-from spark_backend.evaluation.step import Step, Stopped, evaluate
+from spark_backend.evaluation.step import OutOfMemory, Step, Stopped, evaluate
 from tests.spark_backend.evaluation.evaluated_log import Site
 
 WINDOW = TimeWindow(10, 10, 0)
@@ -30,6 +31,7 @@ REGEX = """SELECT (COUNT(*) AS ?n) { GRAPH <http://ex/w> { ?s <http://ex/p> ?v .
 SORTED = "SELECT * { GRAPH <http://ex/w> { ?a <http://ex/p> ?b . ?c <http://ex/p> ?d } } ORDER BY ?b ?d ?a ?c"
 TOGETHER = "SELECT (GROUP_CONCAT(STR(?a)) AS ?n) { GRAPH <http://ex/w> { ?a ?p ?b . ?c ?p ?d } }"
 MEMORY = 2**27
+COMMON = Budget(seconds=30, memory=MEMORY).common
 
 
 @pytest.fixture
@@ -42,25 +44,34 @@ def site(tmp_path: Path) -> Iterator[Site]:
     made.close()
 
 
-def _process(site: Site, lane: Lane, budget: Budget) -> EvaluatorProcess:
+@contextmanager
+def _forked(site: Site, lane: Lane, budget: Budget) -> Iterator[ForkedEvaluator]:
     def make(spill: Path) -> Evaluator:
         return Evaluator(site.layout.root, budget=budget, spill=spill)
 
-    return EvaluatorProcess(site.layout, lane, budget, make)
+    forked = ForkedEvaluator(site.layout, lane, budget, make)
+    try:
+        yield forked
+    finally:
+        forked.end()
 
 
 @pytest.fixture
 def own(site: Site) -> Iterator[EvaluatorProcess]:
-    process = _process(site, Lane.OWN, Budget(seconds=1.0, memory=MEMORY))
-    yield process
-    process.close()
+    budget = Budget(seconds=1.0, memory=MEMORY)
+    with _forked(site, Lane.OWN, budget) as forked:
+        yield EvaluatorProcess(forked, Lane.OWN, budget)
 
 
 @pytest.fixture
-def common(site: Site) -> Iterator[EvaluatorProcess]:
-    process = _process(site, Lane.COMMON, Budget(seconds=30, memory=MEMORY).common)
-    yield process
-    process.close()
+def in_common(site: Site) -> Iterator[ForkedEvaluator]:
+    with _forked(site, Lane.COMMON, COMMON) as forked:
+        yield forked
+
+
+@pytest.fixture
+def common(in_common: ForkedEvaluator) -> EvaluatorProcess:
+    return EvaluatorProcess(in_common, Lane.COMMON, COMMON)
 
 
 @pytest.mark.parametrize("heavy", [CROSS_JOIN, REGEX, SORTED, TOGETHER])
@@ -76,7 +87,7 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
     assert answers["heavy"].stopped
     assert answers["heavy"].seconds > 0
     assert answers["light"].error is None
-    assert '"4000"' in answers["light"].solutions[0]
+    assert b'"4000"' in answers["light"].solutions[0]
     assert not any(site.layout.spark.glob("spill.*/*")), "what it spilt is gone"
 
 
@@ -91,11 +102,11 @@ def test_in_the_common_lane_what_is_stopped_is_deferred_with_all_that_follows_of
 
 
 def test_in_the_common_lane_an_evaluation_has_its_processor_time_and_no_more(
-    site: Site, common: EvaluatorProcess
+    site: Site, in_common: ForkedEvaluator, common: EvaluatorProcess
 ) -> None:
     step = Step((("heavy", site.prepare("heavy", CROSS_JOIN, WINDOW)),), (10,))
     common._ask(20, "prepare", step)
-    ended, before = _seconds_of_ended_children(), psutil.Process(common._process.pid).cpu_times()
+    ended, before = _seconds_of_ended_children(), psutil.Process(in_common.pid).cpu_times()
     with pytest.raises(Stopped, match=r"after 0\.3 s"):
         common.run(step)
     taken = _seconds_of_ended_children() - ended - before.user - before.system
@@ -119,11 +130,8 @@ def test_one_heavy_query_among_many_of_its_shape_is_found(site: Site, common: Ev
 
 
 def test_a_process_that_ends_by_itself_fails_the_evaluation_it_was_at(
-    site: Site, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Time enough for a busy machine: it is not the budget that ends it.
-    own = _process(site, Lane.OWN, Budget(seconds=60, memory=MEMORY))
-    request.addfinalizer(own.close)
     answers, ends = Evaluator.answers, site.layout.root / "ends"
 
     def ended(self: Evaluator, step: Step) -> list[tuple[str, Answer]]:
@@ -133,13 +141,45 @@ def test_a_process_that_ends_by_itself_fails_the_evaluation_it_was_at(
 
     monkeypatch.setattr(Evaluator, "answers", ended)
     light = site.prepare("light", LIGHT, WINDOW)
-    ends.touch()
-    (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
-    ends.unlink()
-    assert answer.error is not None
-    assert "SIGKILL" in answer.error
-    (again,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
-    assert again.error is None
+    # Time enough for a busy machine: it is not the budget that ends it.
+    budget = Budget(seconds=60, memory=MEMORY)
+    with _forked(site, Lane.OWN, budget) as forked:
+        own = EvaluatorProcess(forked, Lane.OWN, budget)
+        ends.touch()
+        (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
+        ends.unlink()
+        assert answer.error is not None
+        assert "SIGKILL" in answer.error
+        (again,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
+        assert again.error is None
+
+
+def test_an_evaluation_that_has_no_memory_beside_what_is_kept_of_others_is_made_in_a_new_process(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, full = Evaluator.answers, site.layout.root / "full"
+    made: list[Step] = []  # in each process for itself
+
+    def beside_others(self: Evaluator, step: Step) -> list[tuple[str, Answer]]:
+        made.append(step)
+        if len(made) > 1 or full.exists():
+            raise OutOfMemory("it needs more memory than its budget")
+        return answers(self, step)
+
+    monkeypatch.setattr(Evaluator, "answers", beside_others)
+    light = site.prepare("light", LIGHT, WINDOW)
+    budget = Budget(seconds=60, memory=MEMORY)
+    with _forked(site, Lane.OWN, budget) as forked:
+        own = EvaluatorProcess(forked, Lane.OWN, budget)
+        pids = set()
+        for _ in range(3):
+            (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
+            assert answer.error is None
+            pids.add(forked.pid)
+        assert len(pids) == 3
+        full.touch()
+        (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
+        assert answer.error == "it needs more memory than its budget"
 
 
 def test_a_process_ends_with_the_one_that_started_it_and_what_it_spilt_is_found(site: Site) -> None:
@@ -147,10 +187,12 @@ def test_a_process_ends_with_the_one_that_started_it_and_what_it_spilt_is_found(
     reading, writing = os.pipe()
     parent = os.fork()
     if parent == 0:
-        process = _process(site, Lane.OWN, Budget(seconds=60, memory=MEMORY))
-        process.refresh()
-        os.write(writing, str(process._process.pid).encode())
-        list(evaluate(process, [("heavy", heavy, [10])], Lane.OWN))
+        budget = Budget(seconds=60, memory=MEMORY)
+        with _forked(site, Lane.OWN, budget) as forked:
+            process = EvaluatorProcess(forked, Lane.OWN, budget)
+            process.refresh()
+            os.write(writing, str(forked.pid).encode())
+            list(evaluate(process, [("heavy", heavy, [10])], Lane.OWN))
         os._exit(0)
     child = psutil.Process(int(os.read(reading, 20)))
     spilt = site.layout.spill(f"{os.uname().nodename}.{child.pid}")

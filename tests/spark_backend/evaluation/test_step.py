@@ -31,7 +31,7 @@ class Evaluations:
         self.run_sizes.append(step.size)
         if any(key in self._heavy for key, _ in step.members):
             raise Stopped("it was stopped after 0.3 s")
-        return [(key, Answer(instant, [], [])) for key, _ in step.members for instant in step.instants]
+        return [(key, Answer(instant)) for key, _ in step.members for instant in step.instants]
 
 
 @pytest.mark.parametrize(

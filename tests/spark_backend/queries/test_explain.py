@@ -116,8 +116,8 @@ def test_a_replaced_query_begins_anew(stepped: SteppedBackend) -> None:
 
 
 def test_what_failed_last_is_said_and_no_rows_of_it() -> None:
-    went_well = Answer(5000, ["{}", "{}"], [], read=7, seconds=0.0042)
-    failed = Answer(10_000, [], [], "Error: it broke\nin two lines", read=9, seconds=2.5)
+    went_well = Answer(5000, b"{}\n{}", read=7, seconds=0.0042)
+    failed = Answer(10_000, error="Error: it broke\nin two lines", read=9, seconds=2.5)
     measurements = Measurements().with_answer(went_well, 1).with_answer(failed, 0)
     text = explained(Circumstances(measurements=measurements))
     assert section(text, "Evaluations") == [

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -28,7 +29,7 @@ from spark_backend.spark.task import ANSWER_SCHEMA, answer_batch
 
 
 def answer(instant: int, *solutions: str) -> Answer:
-    return Answer(instant, list(solutions), [])
+    return Answer(instant, "\n".join(solutions).encode())
 
 
 class Receiver:
@@ -138,6 +139,7 @@ def test_what_a_cluster_collects_is_of_the_type_that_spark_asks_of_a_source() ->
     """Spark compares them to the letter."""
     types: dict[str, DataType] = {
         "string": StringType(),
+        "binary": BinaryType(),
         "bigint": LongType(),
         "double": DoubleType(),
         "boolean": BooleanType(),

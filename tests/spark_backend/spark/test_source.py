@@ -265,7 +265,7 @@ def test_the_parts_of_a_batch_say_which_they_are_and_a_batch_planned_again_is_an
     assert plans[0][0].batch != plans[1][0].batch
 
 
-def given(part: Part, due: Sequence[Due]) -> Iterator[Due]:
+def given(part: Part, place: int, due: Sequence[Due]) -> Iterator[Due]:
     """Answers what is due with itself."""
     yield from due
 

@@ -152,16 +152,16 @@ class Counting:
 
     def answers(self, prepared: str, instants: Sequence[int], rows: int) -> list[Answer]:
         self.asked.append((prepared, tuple(instants)))
-        return [Answer(instant, [f'{{"of":"{prepared}"}}'], []) for instant in instants]
+        return [Answer(instant, f'{{"of":"{prepared}"}}'.encode()) for instant in instants]
 
 
 def test_small_windows_are_evaluated_together_large_ones_alone_and_all_keep_their_order() -> None:
     def deferred(instant: int, read: int, prepared: str = "one") -> tuple[str, Answer]:
-        return "q", Answer(instant, [], [], site=Site.SPARK, read=read, deferred=prepared)
+        return "q", Answer(instant, site=Site.SPARK, read=read, deferred=prepared)
 
     spark = Counting()
     batch = [
-        deferred(1, 600_000), deferred(2, 300_000), deferred(3, 200_000), ("q", Answer(4, ["here"], [])),
+        deferred(1, 600_000), deferred(2, 300_000), deferred(3, 200_000), ("q", Answer(4, b"here")),
         deferred(5, 9_000_000), deferred(6, 1), deferred(7, 1, "two"),
     ]  # fmt: skip
     answers = list(complete(batch, spark))
@@ -190,9 +190,9 @@ def test_an_answer_tells_its_site_what_was_read_and_how_long_it_took(tmp_path: P
 
 def test_an_answer_passes_from_the_task_to_the_driver_whole() -> None:
     answers = [
-        ("a", Answer(5, ['{"x":1}'], [], None, Site.DUCKDB, 12, 0.25)),
-        ("a", Answer(10, [], [], None, Site.SPARK, 10**10, 0.0, "file")),
-        ("b", Answer(7, [], [], "it failed")),
+        ("a", Answer(5, b'{"x":1}', [], None, Site.DUCKDB, 12, 0.25)),
+        ("a", Answer(10, site=Site.SPARK, read=10**10, deferred="file")),
+        ("b", Answer(7, error="it failed")),
     ]
     passed = read_answers(answer_batch(answers))
     assert passed == answers

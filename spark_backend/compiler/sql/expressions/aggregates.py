@@ -9,34 +9,48 @@ arrival: sums of doubles are taken in ascending order, strings concatenated in t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from protocol.language import algebra as a
-from protocol.terms import XSD, TermKind
+from protocol.terms import TermKind
 from spark_backend.compiler.sql.expressions.order import sort_keys
-from spark_backend.compiler.sql.relation import quote
-from spark_backend.compiler.sql.values import Value, integer_term
-
-_DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE = (
-    f"{kind:d}" for kind in (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.LANGUAGE_STRING)
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import (
+    Call,
+    Cast,
+    Column,
+    In,
+    IsBound,
+    IsNull,
+    SortKey,
+    Struct,
+    Text,
+    call,
+    choice,
+    count_where,
+    equal,
+    every,
 )
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import NO_NUMBER, Value, integer_term, kind_of, of_term
 
-_LITERAL = re.compile(r"'(?:[^']|'')*'")
+_DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE, _STRING = map(
+    kind_of, (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.LANGUAGE_STRING, TermKind.STRING)
+)
 
 
 @dataclass(frozen=True)
 class Argument:
     """An aggregate's argument.
 
-    ``failure`` is the condition under which it is an error of the aggregate, "FALSE" where it never is;
+    ``failure`` is the condition under which it is an error of the aggregate, FALSE where it never is;
     ``once`` a column that is true for one of each set of equal ones (DISTINCT).
     """
 
     value: Value
-    failure: str
-    once: str | None
+    failure: Expression
+    once: Expression | None
 
 
 @dataclass(frozen=True)
@@ -47,122 +61,152 @@ class CompiledAggregate:
     finished from outside of SQL (``spark_backend.answers.sums``).
     """
 
-    raw: Mapping[str, str]
-    term: str
-    kind: str
-    number: str
-    sum_parts: str | None = None
+    raw: Mapping[str, Expression]
+    term: Expression
+    kind: Expression
+    number: Expression
+    sum_parts: Expression | None = None
 
 
-def count_solutions(name: str, distinct: str | None) -> CompiledAggregate:
+def count_solutions(name: str, distinct: Expression | None) -> CompiledAggregate:
     """COUNT(*), given what tells solutions apart where it is COUNT(DISTINCT *)."""
-    return _count({f"{name}_c": f"count(DISTINCT {distinct})" if distinct else "count(*)"}, name, [])
+    counted = call("count", sql.STAR) if distinct is None else Call("count", (distinct,), distinct=True)
+    return _count({f"{name}_c": counted}, name)
 
 
 def compile_aggregate(aggregate: a.Aggregate, argument: Argument, name: str) -> CompiledAggregate:
     """One aggregate of a group; ``name`` is the prefix of its raw columns."""
     value = argument.value
-    errors = {} if argument.failure == "FALSE" else {f"{name}_e": f"count(*) FILTER (WHERE {argument.failure})"}
+    errors = {} if argument.failure == sql.FALSE else {f"{name}_e": count_where(argument.failure)}
     match aggregate.function:
         case "COUNT":
-            counted = f"count({'DISTINCT ' if aggregate.distinct else ''}{value.term})"
-            return _count({f"{name}_c": counted, **errors}, name, list(errors))
+            counted = Call("count", (value.term,), distinct=aggregate.distinct)
+            return _count({f"{name}_c": counted, **errors}, name, *errors)
         case "SUM" | "AVG":
             return _sum(aggregate, argument, name, errors)
         case "MIN" | "MAX":
             return _extreme(aggregate, value, name, errors)
         case "LATEST":  # of timestamps: those that are unbound are left out
-            latest, kind = f"{name}_t", f"(CASE WHEN {name}_t IS NOT NULL THEN {_INTEGER} END)"
-            term = integer_term(f"{latest}::BIGINT")
-            return CompiledAggregate({latest: f"max({value.number})"}, term, kind, latest)
+            latest = Column(f"{name}_t")
+            term = integer_term(Cast(latest, "BIGINT"))
+            return CompiledAggregate(
+                {latest.name: call("max", value.number)}, term, choice((IsBound(latest), _INTEGER)), latest
+            )
         case "SAMPLE":
-            raw = {f"{name}_s": f"min({value.term})"}
-            return CompiledAggregate(raw, f"{name}_s", f"facet_k({name}_s)", f"facet_n({name}_s)")
+            sample = Column(f"{name}_s")
+            found = of_term(sample)
+            return CompiledAggregate({sample.name: call("min", value.term)}, found.term, found.kind, found.number)
         case _:  # GROUP_CONCAT
             return _concatenation(aggregate, argument, name, errors)
 
 
-def _fine(raw: Mapping[str, str], *names: str) -> str:
+def _fine(raw: Mapping[str, Expression], *names: str) -> Expression:
     """That there were no errors (no row at all is no error)."""
-    return " AND ".join(f"COALESCE({name}, 0) = 0" for name in names if name in raw) or "TRUE"
+    return every([equal(_counted(name), sql.number(0)) for name in names if name in raw])
 
 
-def _count(raw: dict[str, str], name: str, errors: list[str]) -> CompiledAggregate:
-    count, fine = f"COALESCE({name}_c, 0)", _fine(raw, *errors)
-    term, kind, number = f"('\"' || {count} || '\"^^<{XSD}integer>')", _INTEGER, f"{count}::DOUBLE"
-    if fine != "TRUE":
-        term, kind, number = (f"(CASE WHEN {fine} THEN {part} END)" for part in (term, kind, number))
+def _counted(name: str) -> Expression:
+    return call("COALESCE", Column(name), sql.number(0))
+
+
+def _where_fine(fine: Expression, *results: Expression) -> tuple[Expression, ...]:
+    """Results, or NULL where there were errors."""
+    return results if fine == sql.TRUE else tuple(choice((fine, result)) for result in results)
+
+
+def _count(raw: Mapping[str, Expression], name: str, *errors: str) -> CompiledAggregate:
+    count = _counted(f"{name}_c")
+    term, kind, number = _where_fine(_fine(raw, *errors), integer_term(count), _INTEGER, Cast(count, "DOUBLE"))
     return CompiledAggregate(raw, term, kind, number)
 
 
-def _sum(aggregate: a.Aggregate, argument: Argument, name: str, errors: dict[str, str]) -> CompiledAggregate:
+def _sum(aggregate: a.Aggregate, argument: Argument, name: str, errors: Mapping[str, Expression]) -> CompiledAggregate:
     kind, number, term = argument.value.kind, argument.value.number, argument.value.term
-    also = "" if argument.once is None else f" AND {argument.once}"
-    every = "" if argument.once is None else f" FILTER (WHERE {argument.once})"
-    whole = f"{kind} = {_INTEGER} AND {number} IS NOT NULL"
+    also = [] if argument.once is None else [argument.once]
+    is_known = IsBound(number)
+    whole = [equal(kind, _INTEGER), is_known]
     # A short decimal is exact in DECIMAL(38, 18), which is also the one-shot engine's decimal.
-    short = f"{kind} = {_DECIMAL} AND {number} IS NOT NULL"
-    double = f"{kind} = {_DOUBLE} AND {number} IS NOT NULL"
-    exact = f"CASE WHEN {short}{also} THEN TRY_CAST(split_part({term}, '\"', 2) AS DECIMAL(38, 18)) END"
-    others = f"{kind} NOT IN ({_INTEGER}, {_DECIMAL}, {_DOUBLE}) OR {number} IS NULL"
+    short = [equal(kind, _DECIMAL), is_known]
+    double = [equal(kind, _DOUBLE), is_known]
+    lexical = call("split_part", term, Text('"'), sql.number(2))
+    exact = sql.Case(((every([*short, *also]), sql.TryCast(lexical, "DECIMAL(38, 18)")),))
+    others = sql.some([In(kind, (_INTEGER, _DECIMAL, _DOUBLE), negated=True), IsNull(number)])
+    rest = every([sql.Parentheses(others), IsBound(term), *also])
     raw = {
         **errors,
-        f"{name}_c": f"count(*){every}",
-        f"{name}_f": f"sum({number} ORDER BY {number}) FILTER (WHERE {double}{also})",
-        f"{name}_i": f"sum(CASE WHEN {whole}{also} THEN TRY_CAST({number} AS BIGINT) END)",
-        f"{name}_d": f"sum({exact})",
-        f"{name}_r": f"list({term}) FILTER (WHERE ({others}) AND {term} IS NOT NULL{also})",
+        f"{name}_c": Call("count", (sql.STAR,), where=argument.once),
+        f"{name}_f": Call("sum", (number,), order=(SortKey(number),), where=every([*double, *also])),
+        f"{name}_i": call("sum", sql.Case(((every([*whole, *also]), sql.TryCast(number, "BIGINT")),))),
+        f"{name}_d": call("sum", exact),
+        f"{name}_r": Call("list", (term,), where=rest),
     }
-    average = "TRUE" if aggregate.function == "AVG" else "FALSE"
-    error_count = f"{name}_e" if errors else "0"
-    parts = {
-        "count": f"{name}_c",
-        "floating": f"{name}_f",
-        "whole": f"{name}_i",
-        "exact": f"{name}_d",
-        "rest": f"{name}_r",
-    }
-    parts["errors"] = error_count
-    struct = ", ".join(f"'{key}': {part}" for key, part in parts.items())
-    call = f"sum_term({average}, {name}_c, {name}_f, {name}_i::VARCHAR, {name}_d::VARCHAR, {name}_r, {error_count})"
-    # What is doubles and nothing else is finished here; only the rest goes through the prelude.
-    doubles = (
-        f"{_fine(raw, *errors)} AND {name}_f IS NOT NULL AND COALESCE({name}_i, {name}_d) IS NULL AND {name}_r IS NULL"
+    count, doubles, integers, decimals, terms = (Column(f"{name}_{part}") for part in "cfidr")
+    error_count = Column(f"{name}_e") if errors else sql.number(0)
+    parts = Struct(
+        {
+            "count": count,
+            "floating": doubles,
+            "whole": integers,
+            "exact": decimals,
+            "rest": terms,
+            "errors": error_count,
+        }
     )
-    result = f"({name}_f / {name}_c)" if aggregate.function == "AVG" else f"{name}_f"
+    average = aggregate.function == "AVG"
+    by_prelude = of_term(
+        call(
+            "sum_term",
+            sql.TRUE if average else sql.FALSE,
+            count,
+            doubles,
+            Cast(integers, "VARCHAR"),
+            Cast(decimals, "VARCHAR"),
+            terms,
+            error_count,
+        )
+    )
+    # What is doubles and nothing else is finished here; only the rest goes through the prelude.
+    only_doubles = every(
+        [
+            _fine(raw, *errors),
+            IsBound(doubles),
+            IsNull(call("COALESCE", integers, decimals)),
+            IsNull(terms),
+        ]
+    )
+    result = sql.Parentheses(sql.infix(doubles, "/", count)) if average else doubles
     return CompiledAggregate(
         raw,
-        f"(CASE WHEN {doubles} THEN number_term({_DOUBLE}, {result}) ELSE {call} END)",
-        f"(CASE WHEN {doubles} THEN {_DOUBLE} ELSE facet_k({call}) END)",
-        f"(CASE WHEN {doubles} THEN nullif({result}, 'NaN'::DOUBLE) ELSE facet_n({call}) END)",
-        f"{{{struct}}}",
+        choice((only_doubles, call("number_term", _DOUBLE, result)), otherwise=by_prelude.term),
+        choice((only_doubles, _DOUBLE), otherwise=by_prelude.kind),
+        choice((only_doubles, call("nullif", result, sql.NAN)), otherwise=by_prelude.number),
+        parts,
     )
 
 
-def _extreme(aggregate: a.Aggregate, value: Value, name: str, errors: dict[str, str]) -> CompiledAggregate:
+def _extreme(aggregate: a.Aggregate, value: Value, name: str, errors: Mapping[str, Expression]) -> CompiledAggregate:
     # min and max of structs compare their fields in order.
-    keys = ", ".join(f"'{field}': {key}" for field, key in zip("cnrs", sort_keys(value), strict=True))
-    order = f"{{{keys}, 't': {value.term}, 'k': {value.kind}, 'v': {value.number}}}"
-    raw = {**errors, f"{name}_m": f"{aggregate.function.lower()}({order}) FILTER (WHERE {value.term} IS NOT NULL)"}
-    fine = _fine(raw, *errors)
-    term, kind, number = (f"{name}_m.{field}" for field in "tkv")
-    if fine != "TRUE":
-        term, kind, number = (f"(CASE WHEN {fine} THEN {part} END)" for part in (term, kind, number))
-    return CompiledAggregate(raw, term, kind, number)
+    keys = dict(zip("cnrs", sort_keys(value), strict=True))
+    order = Struct({**keys, "t": value.term, "k": value.kind, "v": value.number})
+    extreme = Column(f"{name}_m")
+    raw = {**errors, extreme.name: Call(aggregate.function.lower(), (order,), where=IsBound(value.term))}
+    results = (sql.StructField(extreme, field) for field in "tkv")
+    return CompiledAggregate(raw, *_where_fine(_fine(raw, *errors), *results))
 
 
-def _concatenation(aggregate: a.Aggregate, argument: Argument, name: str, errors: dict[str, str]) -> CompiledAggregate:
+def _concatenation(
+    aggregate: a.Aggregate, argument: Argument, name: str, errors: Mapping[str, Expression]
+) -> CompiledAggregate:
     value = argument.value
-    strings = f"{value.kind} IN ({TermKind.STRING:d}, {_LANGUAGE})"
-    every = "" if argument.once is None else f" FILTER (WHERE {argument.once})"
-    order = "" if _LITERAL.fullmatch(value.term) else f" ORDER BY {value.term}"  # DuckDB refuses that of a literal
+    strings = In(value.kind, (_STRING, _LANGUAGE))
+    order = () if isinstance(value.term, Text) else (SortKey(value.term),)  # DuckDB refuses that of a literal
+    joined = (call("lexical", value.term), Text(aggregate.separator))
     raw = {
         **errors,
-        f"{name}_b": f"count(*) FILTER (WHERE NOT ({strings}))",
-        f"{name}_g": f"string_agg(lexical({value.term}), {quote(aggregate.separator)}{order}){every}",
+        f"{name}_b": count_where(sql.Prefix("NOT ", sql.Parentheses(strings))),
+        f"{name}_g": Call("string_agg", joined, order=order, where=argument.once),
     }
     fine = _fine(raw, *errors, f"{name}_b")
     # A simple literal (18.5.1.7), also of strings that have a language in common.
-    term = f"(CASE WHEN {fine} THEN string_term(COALESCE({name}_g, '')) END)"
-    kind = f"(CASE WHEN {fine} THEN {TermKind.STRING:d} END)"
-    return CompiledAggregate(raw, term, kind, "NULL::DOUBLE")
+    text = call("string_term", call("COALESCE", Column(f"{name}_g"), Text("")))
+    return CompiledAggregate(raw, choice((fine, text)), choice((fine, _STRING)), NO_NUMBER)

@@ -11,14 +11,17 @@ from collections.abc import Callable
 
 from protocol.language import algebra as a
 from protocol.terms import TermKind
-from spark_backend.compiler.sql.values import Value
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import IsBound, call, equal, every, infix, some
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import Value, kind_of
 
 _LARGEST = 2**53
-_DOUBLE, _INTEGER = f"{TermKind.DOUBLE:d}", f"{TermKind.INTEGER:d}"
+_DOUBLE, _INTEGER = kind_of(TermKind.DOUBLE), kind_of(TermKind.INTEGER)
 
 
 def arithmetic(
-    expression: a.Expression, value: Callable[[a.Expression], Value], slow: Callable[[str], Value]
+    expression: a.Expression, value: Callable[[a.Expression], Value], slow: Callable[[Expression], Value]
 ) -> Value | None:
     """The value of a tree of + - * /, or None where its leaves are not all variables and numbers.
 
@@ -30,24 +33,24 @@ def arithmetic(
     ):
         return None
     operands = [value(leaf) for leaf in leaves]
-    numbers = " AND ".join(f"{operand.kind} <= {_DOUBLE} AND {operand.number} IS NOT NULL" for operand in operands)
-    doubles = " AND ".join(dict.fromkeys(_double_conditions(expression, value)))
-    result = _sql(expression, value, "DOUBLE")
-    cases = [(f"{numbers} AND {doubles}", _DOUBLE, result)]
+    numbers = [part for one in operands for part in (infix(one.kind, "<=", _DOUBLE), IsBound(one.number))]
+    doubles = list(dict.fromkeys(_double_conditions(expression, value)))
+    cases = [(every([*numbers, *doubles]), _DOUBLE, _compiled(expression, value, "DOUBLE"))]
     if "/" not in _signs(expression) and len(leaves) <= 2:
         # HUGEINT holds any product of two factors below 2**53; deeper trees are left to the prelude.
-        integers = " AND ".join(f"{operand.kind} = {_INTEGER} AND {operand.number} IS NOT NULL" for operand in operands)
-        whole = _sql(expression, value, "HUGEINT")
-        cases.append((f"{integers} AND abs({whole}) <= {_LARGEST}", _INTEGER, f"({whole})::DOUBLE"))
-    fallback = slow(" OR ".join(f"({condition})" for condition, _, _ in cases))
-    kind = " ".join(f"WHEN {condition} THEN {kind}" for condition, kind, _ in cases)
+        integers = [part for one in operands for part in (equal(one.kind, _INTEGER), IsBound(one.number))]
+        whole = _compiled(expression, value, "HUGEINT")
+        small = infix(call("abs", whole), "<=", sql.number(_LARGEST))
+        cases.append((every([*integers, small]), _INTEGER, sql.Cast(sql.Parentheses(whole), "DOUBLE")))
+    fallback = slow(some([sql.Parentheses(condition) for condition, _, _ in cases]))
+    kinds = [(condition, kind) for condition, kind, _ in cases]
     # A NaN has a term, and no number (see Value).
-    number = " ".join(f"WHEN {condition} THEN nullif({number}, 'NaN'::DOUBLE)" for condition, _, number in cases)
-    term = " ".join(f"WHEN {condition} THEN number_term({kind}, {number})" for condition, kind, number in cases)
+    numbers_of = [(condition, call("nullif", number, sql.NAN)) for condition, _, number in cases]
+    terms = [(condition, call("number_term", kind, number)) for condition, kind, number in cases]
     return Value(
-        f"(CASE {term} ELSE {fallback.term} END)",
-        f"(CASE {kind} ELSE {fallback.kind} END)",
-        f"(CASE {number} ELSE {fallback.number} END)",
+        sql.choice(*terms, otherwise=fallback.term),
+        sql.choice(*kinds, otherwise=fallback.kind),
+        sql.choice(*numbers_of, otherwise=fallback.number),
     )
 
 
@@ -63,24 +66,23 @@ def _signs(expression: a.Expression) -> set[str]:
     return set()
 
 
-def _double_conditions(expression: a.Expression, value: Callable[[a.Expression], Value]) -> list[str]:
+def _double_conditions(expression: a.Expression, value: Callable[[a.Expression], Value]) -> list[Expression]:
     """Conditions under which every operation of the tree has a double operand (and so is done in doubles)."""
     if not isinstance(expression, a.Call):
-        return [f"{value(expression).kind} = {_DOUBLE}"]
+        return [equal(value(expression).kind, _DOUBLE)]
     inner = [argument for argument in expression.arguments if isinstance(argument, a.Call)]
     if inner:  # an operation on a double result is an operation in doubles
         return [condition for argument in inner for condition in _double_conditions(argument, value)]
-    kinds = [f"{value(argument).kind} = {_DOUBLE}" for argument in expression.arguments]
-    return [f"({' OR '.join(kinds)})"]
+    return [sql.Parentheses(some([equal(value(argument).kind, _DOUBLE) for argument in expression.arguments]))]
 
 
-def _sql(expression: a.Expression, value: Callable[[a.Expression], Value], kind: str) -> str:
+def _compiled(expression: a.Expression, value: Callable[[a.Expression], Value], type: str) -> Expression:
     if not isinstance(expression, a.Call):
         number = value(expression).number
         # SQL may compute what a condition beside it excludes: an infinity is no HUGEINT.
-        return number if kind == "DOUBLE" else f"TRY_CAST({number} AS {kind})"
-    operands = [_sql(argument, value, kind) for argument in expression.arguments]
+        return number if type == "DOUBLE" else sql.TryCast(number, type)
+    operands = [_compiled(argument, value, type) for argument in expression.arguments]
     if len(operands) == 1:
-        return f"({expression.name}{operands[0]})"
+        return sql.Parentheses(sql.Prefix(expression.name, operands[0]))
     left, right = operands
-    return f"({left} {expression.name} {right})"
+    return sql.Parentheses(infix(left, expression.name, right))

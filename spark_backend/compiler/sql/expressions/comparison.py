@@ -11,107 +11,126 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from protocol.terms import TermKind
-from spark_backend.compiler.sql.values import Value
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import (
+    Case,
+    In,
+    Inside,
+    IsBound,
+    Parentheses,
+    call,
+    equal,
+    every,
+    infix,
+)
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import Value, kind_of
 
 ORDERINGS = frozenset({"<", ">", "<=", ">="})
 _NUMERIC = TermKind.DOUBLE  # kinds up to this one are numeric
 _KNOWN = TermKind.LANGUAGE_STRING  # literals up to this kind have a datatype that SPARQL knows
-_FLOAT, _DOUBLE = f"{TermKind.FLOAT:d}", f"{TermKind.DOUBLE:d}"
+_FLOAT, _IRI, _STRING = kind_of(TermKind.FLOAT), kind_of(TermKind.IRI), kind_of(TermKind.STRING)
+_STRINGS = (_STRING, kind_of(TermKind.LANGUAGE_STRING))
+_TIME_LINES = (kind_of(TermKind.DATE_TIME_ZONED), kind_of(TermKind.DATE_TIME_LOCAL))
+_WITHOUT_ORDER = (_IRI, kind_of(TermKind.BLANK_NODE))
 
 
-def equality(left: Value, right: Value, slow: Callable[[], str]) -> str:
+def equality(left: Value, right: Value, slow: Callable[[], Expression]) -> Expression:
     """RDFterm-equal and the numeric, string, boolean and dateTime equalities; NULL for a type error."""
     for one, other in ((left, right), (right, left)):
         if one.constant_kind is not None and one.constant_kind >= TermKind.IRI:
-            return f"(({other.term}) = {one.term})"
+            return Parentheses(equal(Parentheses(other.term), one.term))
         if one.constant_kind == TermKind.STRING:
             return string_equality(other, [one], slow)
-    strings = f"({TermKind.STRING:d}, {TermKind.LANGUAGE_STRING:d})"
-    return (
-        f"CASE WHEN {_both_numeric(left, right)} THEN {left.number} = {right.number} "
-        f"WHEN {left.term} = {right.term} AND ({left.number} IS NOT NULL OR {left.kind} > {_NUMERIC:d}) THEN TRUE "
-        f"WHEN {left.kind} >= {TermKind.IRI:d} OR {right.kind} >= {TermKind.IRI:d} THEN {left.term} = {right.term} "
-        f"WHEN ({left.kind} IN {strings} AND {_is_known(right)}) "
-        f"OR ({right.kind} IN {strings} AND {_is_known(left)}) THEN FALSE "
-        f"WHEN {_same_time_line(left, right)} THEN {left.number} = {right.number} "
-        f"ELSE {_guard((left, right), slow)} END"
+    same_term, same_number = equal(left.term, right.term), equal(left.number, right.number)
+    has_value = sql.some([IsBound(left.number), infix(left.kind, ">", kind_of(_NUMERIC))])
+    no_literal = sql.some([infix(left.kind, ">=", _IRI), infix(right.kind, ">=", _IRI)])
+    other_kinds = sql.some(
+        [
+            Parentheses(every([In(left.kind, _STRINGS), _is_known(right)])),
+            Parentheses(every([In(right.kind, _STRINGS), _is_known(left)])),
+        ]
+    )
+    return Case(
+        (
+            (_both_numeric(left, right), same_number),
+            (every([same_term, Parentheses(has_value)]), sql.TRUE),
+            (no_literal, same_term),
+            (other_kinds, sql.FALSE),
+            (_same_time_line(left, right), same_number),
+        ),
+        _guard((left, right), slow),
     )
 
 
-def string_equality(value: Value, strings: Sequence[Value], slow: Callable[[], str]) -> str:
+def string_equality(value: Value, strings: Sequence[Value], slow: Callable[[], Expression]) -> Expression:
     """Whether a value equals one of some constant simple literals: the same term does, other known kinds do not."""
-    listed = ", ".join(string.term for string in strings)
-    return (
-        f"CASE WHEN {value.term} IN ({listed}) THEN TRUE "
-        f"WHEN {_is_known(value)} OR {value.kind} >= {TermKind.IRI:d} THEN FALSE "
-        f"ELSE {_guard((value,), slow)} END"
-    )
+    differs = sql.some([_is_known(value), infix(value.kind, ">=", _IRI)])
+    one_of = In(value.term, tuple(string.term for string in strings))
+    return Case(((one_of, sql.TRUE), (differs, sql.FALSE)), _guard((value,), slow))
 
 
-def ordering(operator: str, left: Value, right: Value, slow: Callable[[], str]) -> str:
+def ordering(operator: str, left: Value, right: Value, slow: Callable[[], Expression]) -> Expression:
     """``<`` and its kin over numbers, strings and dateTimes; NULL for anything else."""
-    cases = [f"WHEN {_both_numeric(left, right)} THEN {left.number} {operator} {right.number}"]
+    by_number = infix(left.number, operator, right.number)
+    cases: list[tuple[Expression, Expression]] = [(_both_numeric(left, right), by_number)]
     for one, other in ((left, right), (right, left)):
         if one.constant_kind is None:
             continue
         if one.constant_kind <= _NUMERIC:  # a number against anything that is none is a type error
-            cases.append(f"WHEN {other.kind} > {_NUMERIC:d} THEN NULL")
-            return f"CASE {' '.join(cases)} ELSE {_guard((other,), slow)} END"
+            no_number = infix(other.kind, ">", kind_of(_NUMERIC))
+            return Case((*cases, (no_number, sql.NULL)), _guard((other,), slow))
         if one.constant_kind == TermKind.STRING and "\\" not in (one.constant or ""):
             # Code points decide; without escapes they are those between the quotes.
-            plain = f"{other.kind} = {TermKind.STRING:d} AND NOT contains({other.term}, '\\')"
-            operands = (_content(left), _content(right))
-            cases = [f"WHEN {plain} THEN {operands[0]} {operator} {operands[1]}"]
-    no_order = f"({TermKind.IRI:d}, {TermKind.BLANK_NODE:d})"
-    alike = "TRUE" if operator in ("<=", ">=") else "FALSE"
-    nothing = f"CASE WHEN {left.term} = {right.term} THEN {alike} END"
-    cases.append(f"WHEN {left.kind} IN {no_order} OR {right.kind} IN {no_order} THEN {nothing}")
-    zoned = f"({TermKind.DATE_TIME_ZONED:d}, {TermKind.DATE_TIME_LOCAL:d})"
-    cases.append(
-        f"WHEN {left.kind} IN {zoned} AND {_same_time_line(left, right)} THEN {left.number} {operator} {right.number}"
-    )
-    return f"CASE {' '.join(cases)} ELSE {_guard((left, right), slow)} END"
+            escaped = call("contains", other.term, sql.Text("\\"))
+            plain = every([equal(other.kind, _STRING), sql.Prefix("NOT ", escaped)])
+            cases = [(plain, infix(Inside(left.term), operator, Inside(right.term)))]
+    alike = sql.TRUE if operator in ("<=", ">=") else sql.FALSE
+    unordered = sql.some([In(left.kind, _WITHOUT_ORDER), In(right.kind, _WITHOUT_ORDER)])
+    cases.append((unordered, Case(((equal(left.term, right.term), alike),))))
+    cases.append((every([In(left.kind, _TIME_LINES), _same_time_line(left, right)]), by_number))
+    return Case(tuple(cases), _guard((left, right), slow))
 
 
-def _is_known(value: Value) -> str:
+def _is_known(value: Value) -> Expression:
     """That it is a literal whose value is known; integers too long for the one-shot engine are not."""
-    return f"{value.kind} <= {_KNOWN:d} AND ({value.number} IS NOT NULL OR {value.kind} > {_NUMERIC:d})"
+    has_value = sql.some([IsBound(value.number), infix(value.kind, ">", kind_of(_NUMERIC))])
+    return every([infix(value.kind, "<=", kind_of(_KNOWN)), Parentheses(has_value)])
 
 
-def _content(value: Value) -> str:
-    return f"({value.term})[2:-2]"
-
-
-def _both_numeric(left: Value, right: Value) -> str:
+def _both_numeric(left: Value, right: Value) -> Expression:
     """That both numbers are known, and compare as doubles do: a float with a decimal or integer compares as floats."""
-    conditions = []
+    conditions: list[Expression] = []
     for value in (left, right):
         if not value.is_number:
-            conditions.append(f"{value.kind} <= {_NUMERIC:d} AND {value.number} IS NOT NULL")
+            conditions += [infix(value.kind, "<=", kind_of(_NUMERIC)), IsBound(value.number)]
     for one, other in ((left, right), (right, left)):
         if one.constant_kind is None:
             continue
         if one.constant_kind < TermKind.FLOAT:
-            conditions.append(f"{other.kind} <> {_FLOAT}")
+            conditions.append(infix(other.kind, "<>", _FLOAT))
             break
         if one.constant_kind == TermKind.FLOAT:
-            conditions.append(f"{other.kind} >= {_FLOAT}")
+            conditions.append(infix(other.kind, ">=", _FLOAT))
             break
         if one.constant_kind == TermKind.DOUBLE:
             break
     else:
-        neither = f"({left.kind} <> {_FLOAT} AND {right.kind} <> {_FLOAT})"
-        conditions.append(f"({neither} OR ({left.kind} >= {_FLOAT} AND {right.kind} >= {_FLOAT}))")
-    return " AND ".join(conditions) or "TRUE"
+        neither, both = (
+            Parentheses(every([infix(left.kind, sign, _FLOAT), infix(right.kind, sign, _FLOAT)]))
+            for sign in ("<>", ">=")
+        )
+        conditions.append(Parentheses(sql.some([neither, both])))
+    return every(conditions)
 
 
-def _same_time_line(left: Value, right: Value) -> str:
+def _same_time_line(left: Value, right: Value) -> Expression:
     """That both are booleans, both dateTimes with a zone, or both without, and known to the millisecond."""
-    kinds = f"{left.kind} BETWEEN {TermKind.BOOLEAN:d} AND {TermKind.DATE_TIME_LOCAL:d} AND {left.kind} = {right.kind}"
-    return f"{kinds} AND {left.number} IS NOT NULL AND {right.number} IS NOT NULL"
+    ordered = sql.Between(left.kind, kind_of(TermKind.BOOLEAN), kind_of(TermKind.DATE_TIME_LOCAL))
+    return every([ordered, equal(left.kind, right.kind), IsBound(left.number), IsBound(right.number)])
 
 
-def _guard(operands: Sequence[Value], slow: Callable[[], str]) -> str:
+def _guard(operands: Sequence[Value], slow: Callable[[], Expression]) -> Expression:
     """The prelude's answer, not asked for where an operand is unbound: that is an error already."""
-    bound = " AND ".join(f"{value.term} IS NOT NULL" for value in operands if value.constant is None) or "TRUE"
-    return f"CASE WHEN {bound} THEN {slow()} END"
+    bound = every([IsBound(value.term) for value in operands if value.constant is None])
+    return Case(((bound, slow()),))

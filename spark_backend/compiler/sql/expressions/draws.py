@@ -14,13 +14,14 @@ from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.sql.relation import Names, Relation
-from spark_backend.compiler.sql.values import Value
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Cast, Infix, Parentheses, SortKey, Text, call, choice
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import NO_NUMBER, Value, kind_of
 
 _DRAWN = a.DRAWING | {BNODE_OF}
-_IRI, _BLANK, _STRING, _DOUBLE = (
-    f"{kind:d}" for kind in (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.DOUBLE)
-)
-_DIGITS = r"'^(.{8})(.{4}).(.{3}).(.{3})(.{12})$', '\1-\2-4\3-a\4-\5'"
+_IRI, _BLANK, _STRING, _DOUBLE = map(kind_of, (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.DOUBLE))
+_DIGITS = Text("^(.{8})(.{4}).(.{3}).(.{3})(.{12})$"), Text(r"\1-\2-4\3-a\4-\5")
 """Of a digest, those of a UUID of version 4 (RFC 9562): its version and its variant are given."""
 
 
@@ -29,40 +30,53 @@ def is_drawn(expression: a.Expression) -> bool:
     return isinstance(expression, a.Call) and expression.name in _DRAWN
 
 
-def draw(call: a.Call, value: Callable[[a.Expression], Value]) -> Value:
+def draw(drawn: a.Call, value: Callable[[a.Expression], Value]) -> Value:
     """The term that a call draws, given the value of each of its arguments: the solution's, and its place or label."""
-    solution, of = map(value, call.arguments)
-    digest = f"md5({solution.term} || {of.term})"
-    match call.name:
+    solution, of = map(value, drawn.arguments)
+    drawn_from = Infix("||", (solution.term, of.term))
+    digest = call("md5", drawn_from)
+    match drawn.name:
         case "RAND":  # a double has 53 bits
-            number = f"((md5_number_lower({solution.term} || {of.term}) >> 11)::DOUBLE / 9007199254740992)"
-            return Value(f"number_term({_DOUBLE}, {number})", _DOUBLE, number)
+            bits = Parentheses(sql.infix(call("md5_number_lower", drawn_from), ">>", sql.number(11)))
+            number = Parentheses(sql.infix(Cast(bits, "DOUBLE"), "/", sql.number(2**53)))
+            return Value(call("number_term", _DOUBLE, number), _DOUBLE, number)
         case "UUID":
-            return Value(f"('<urn:uuid:' || regexp_replace({digest}, {_DIGITS}) || '>')", _IRI, "NULL::DOUBLE")
+            return Value(_written("<urn:uuid:", _uuid(digest), ">"), _IRI, NO_NUMBER)
         case "STRUUID":
-            return Value(f"('\"' || regexp_replace({digest}, {_DIGITS}) || '\"')", _STRING, "NULL::DOUBLE")
+            return Value(_written('"', _uuid(digest), '"'), _STRING, NO_NUMBER)
         case "BNODE":
-            return Value(f"('_:d' || {digest})", _BLANK, "NULL::DOUBLE")
+            return Value(Parentheses(Infix("||", (Text("_:d"), digest))), _BLANK, NO_NUMBER)
         case _:  # of a simple literal or xsd:string, an error otherwise
-            string = f"{of.kind} = {_STRING}"
-            term, kind = f"(CASE WHEN {string} THEN '_:d' || {digest} END)", f"(CASE WHEN {string} THEN {_BLANK} END)"
-            return Value(term, kind, "NULL::DOUBLE")
+            string = sql.equal(of.kind, _STRING)
+            return Value(choice((string, Infix("||", (Text("_:d"), digest)))), choice((string, _BLANK)), NO_NUMBER)
+
+
+def _uuid(digest: Expression) -> Expression:
+    return call("regexp_replace", digest, *_DIGITS)
+
+
+def _written(before: str, text: Expression, after: str) -> Expression:
+    return Parentheses(Infix("||", (Text(before), text, Text(after))))
 
 
 def with_draws(
-    relation: Relation, variable: a.Variable, identity: str, partition: Sequence[str], keys: Sequence[str], names: Names
+    relation: Relation,
+    variable: a.Variable,
+    identity: Expression,
+    partition: Sequence[str],
+    keys: Sequence[str],
+    names: Names,
 ) -> Relation:
     """An open relation and, in the variable, a string for each solution that no other of the query and instant has.
 
-    ``partition`` are the keys of an evaluation, ``keys`` further ones; ``identity`` is the query's, in SQL.
+    ``partition`` are the keys of an evaluation, ``keys`` further ones; ``identity`` is the query's.
     """
     variables = sorted(relation.variables, key=lambda variable: variable.name)  # however they were joined
     terms = [names.column(v) for v in variables if v not in relation.parts]
-    by = ", ".join(f"{relation.columns[name]} NULLS FIRST" for name in (*keys, *terms))
-    evaluation = ", ".join(relation.columns[key] for key in partition)
-    place = f"row_number() OVER (PARTITION BY {evaluation}{f' ORDER BY {by}' if by else ''})"
-    seed = f"('\"' || md5({identity} || ' ' || {relation.columns['instant']} || ' ' || {place}) || '\"')"
-    parts = (seed, f"{_STRING}::UTINYINT", "NULL::DOUBLE")
+    by = tuple(SortKey(relation.columns[name], "NULLS FIRST") for name in (*keys, *terms))
+    place = sql.RowNumber(tuple(relation.columns[key] for key in partition), by)
+    named = Infix("||", (identity, Text(" "), relation.columns["instant"], Text(" "), place))
+    parts = (_written('"', call("md5", named), '"'), Cast(_STRING, "UTINYINT"), NO_NUMBER)
     return replace(
         relation,
         columns={**relation.columns, **dict(zip(names.columns(variable), parts, strict=False))},

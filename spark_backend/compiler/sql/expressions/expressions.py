@@ -20,7 +20,37 @@ from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
 from spark_backend.compiler.sql.expressions.comparison import ORDERINGS, equality, ordering, string_equality
 from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
 from spark_backend.compiler.sql.relation import Names, Relation
-from spark_backend.compiler.sql.values import FALSE, TRUE, UNBOUND, Value, constant, of_term, of_truth
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import (
+    Call,
+    Case,
+    Cast,
+    In,
+    IsBound,
+    IsNull,
+    Parentheses,
+    Text,
+    call,
+    choice,
+    equal,
+    every,
+    extreme,
+    infix,
+    is_choice,
+    some,
+)
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import (
+    FALSE,
+    NO_NUMBER,
+    TRUE,
+    UNBOUND,
+    Value,
+    constant,
+    kind_of,
+    of_term,
+    of_truth,
+)
 
 NOW_VARIABLE = a.Variable("__now__")
 """Stands for NOW() in what is handed to the prelude: the evaluation instant (docs/language.md, "Time in queries")."""
@@ -80,59 +110,60 @@ _Asked = tuple[a.Expression, bool]
 class ExpressionCompiler:
     """Compiles expressions over one relation.
 
-    ``bindings`` gives the Value of each variable in scope. ``columns`` names the columns, if there are
-    any, that already hold the result of a prelude call (see ``compute``); ``calls`` records all calls.
+    ``bindings`` gives the Value of each variable in scope. ``known`` are the results of prelude calls that
+    columns hold already, if there are any (see ``compute``); ``calls`` records all other calls.
     """
 
     bindings: Mapping[a.Variable, Value]
     prelude: Prelude
-    instant: str
-    columns: Mapping[_Asked, str] = field(default_factory=dict)
+    instant: Expression
+    known: Mapping[_Asked, Value] = field(default_factory=dict)
     parameters: Mapping[a.Parameter, Value] = field(default_factory=dict)
-    calls: dict[_Asked, str] = field(default_factory=dict)
+    calls: dict[_Asked, Expression] = field(default_factory=dict)
 
     def value(self, expression: a.Expression) -> Value:
         """The expression's value; NULL where it is unbound or an error."""
         value = self._native(expression)
-        if value is None or (value.constant is None and len(value.term) > _READABLE):
+        if value is None or (value.constant is None and value.term.length > _READABLE):
             return self._slow(expression)
         return value
 
-    def truth(self, expression: a.Expression) -> str:
+    def truth(self, expression: a.Expression) -> Expression:
         """The effective boolean value (17.2.2) as a SQL BOOLEAN, NULL for an error."""
         if isinstance(expression, a.Call) and expression.name in ("&&", "||", "!"):
             truths = [self.truth(operand) for operand in _operands(expression, expression.name)]
             if expression.name == "!":
-                return f"(NOT {truths[0]})"
-            return f"({(' AND ' if expression.name == '&&' else ' OR ').join(truths)})"
+                return sql.negated(truths[0])
+            return Parentheses(every(truths) if expression.name == "&&" else some(truths))
         if isinstance(expression, a.Call) and expression.name == "IF" and len(expression.arguments) == 3:
             # Not by the term that IF gives: DuckDB 2.0 fails to plan what is asked of a choice among constants.
             condition, yes, no = map(self.truth, expression.arguments)
-            return f"(CASE {condition} WHEN TRUE THEN {yes} WHEN FALSE THEN {no} END)"
+            return choice((sql.TRUE, yes), (sql.FALSE, no), subject=condition)
         if isinstance(expression, a.Call) and expression.name == "COALESCE" and expression.arguments:
             whens = []
             for argument in expression.arguments:
                 value = self.value(argument)
                 # Each argument is written twice, and what is long already must not double at every level of a nest.
-                choice = value.term.startswith("(CASE") and len(value.term) <= _SHORT
-                truth = self.truth(argument) if choice else self._truth_of(argument, value)
-                whens.append(f"WHEN {value.term} IS NOT NULL THEN {truth}")
-            return f"(CASE {' '.join(whens)} END)"
+                chosen = is_choice(value.term) and value.term.length <= _SHORT
+                truth = self.truth(argument) if chosen else self._truth_of(argument, value)
+                whens.append((IsBound(value.term), truth))
+            return choice(*whens)
         return self._truth_of(expression, self.value(expression))
 
-    def _truth_of(self, expression: a.Expression, value: Value) -> str:
+    def _truth_of(self, expression: a.Expression, value: Value) -> Expression:
         """The effective boolean value of an expression's value."""
         if value.truth is not None:
-            return f"({value.truth})"
+            return Parentheses(value.truth)
         if isinstance(expression, a.Call) and expression.name in _BOOLEAN_FUNCTIONS:
-            return f"({value.term} = '{TRUE}')"
-        numeric = f"{value.kind} <= {TermKind.BOOLEAN:d} AND {value.number} IS NOT NULL"
+            return Parentheses(equal(value.term, Text(TRUE)))
+        numeric = every([infix(value.kind, "<=", kind_of(TermKind.BOOLEAN)), IsBound(value.number)])
         double_negation = a.Call("!", (a.Call("!", (expression,)),))
-        return (
-            f"(CASE WHEN {value.term} IS NULL THEN NULL WHEN {numeric} THEN {value.number} <> 0 "
-            f"WHEN {value.kind} = {TermKind.STRING:d} THEN {value.term} <> '\"\"' "
-            f"WHEN {value.kind} >= {TermKind.LANGUAGE_STRING:d} THEN NULL "
-            f"ELSE {self._slow_truth(double_negation)} END)"
+        return choice(
+            (IsNull(value.term), sql.NULL),
+            (numeric, infix(value.number, "<>", sql.number(0))),
+            (equal(value.kind, kind_of(TermKind.STRING)), infix(value.term, "<>", Text('""'))),
+            (infix(value.kind, ">=", kind_of(TermKind.LANGUAGE_STRING)), sql.NULL),
+            otherwise=self._slow_truth(double_negation),
         )
 
     def _native(self, expression: a.Expression) -> Value | None:
@@ -145,27 +176,27 @@ class ExpressionCompiler:
             case a.Parameter():
                 return self.parameters[expression]
             case a.Call("NOW", ()):
-                return Value(self._now, f"{TermKind.DATE_TIME_ZONED:d}", f"({self.instant})::DOUBLE")
+                return Value(self._now, _DATE_TIME, Cast(Parentheses(self.instant), "DOUBLE"))
             case a.Call("TIMESTAMP", times):
                 return self._latest(times)
             case a.Call(name, times) if name in a.INTERVAL:
                 return self._of_interval(name, times)
             case a.Call("<" | "=" as sign, (a.Call(one) as left, a.Call(other) as right)) if {one, other} <= _BOUNDS:
-                return of_truth(f"({self.value(left).number} {sign} {self.value(right).number})")
+                return of_truth(Parentheses(infix(self.value(left).number, sign, self.value(right).number)))
             case a.Call() if is_drawn(expression):
                 return draw(expression, self.value)
             case a.Call("BOUND", (variable,)):
-                return of_truth(f"({self.value(variable).term} IS NOT NULL)")
+                return of_truth(Parentheses(IsBound(self.value(variable).term)))
             case a.Call("SAMETERM", (left, right)):
-                return of_truth(f"({self.value(left).term} = {self.value(right).term})")
+                return of_truth(Parentheses(equal(self.value(left).term, self.value(right).term)))
             case a.Call("!" | "&&" | "||"):
                 return of_truth(self.truth(expression))
             case a.Call("IN" | "NOT IN" as name, (subject, *members)) if members:
                 return of_truth(self._membership(name, subject, members))
             case a.Call("=" | "!=" as name, (left, right)):
-                equal = a.Call("=", (left, right))
-                truth = equality(self.value(left), self.value(right), lambda: self._slow_truth(equal))
-                return of_truth(truth if name == "=" else f"(NOT {truth})")
+                same = a.Call("=", (left, right))
+                truth = equality(self.value(left), self.value(right), lambda: self._slow_truth(same))
+                return of_truth(truth if name == "=" else sql.negated(truth))
             case a.Call(name, (left, right)) if name in ORDERINGS:
                 return of_truth(
                     ordering(name, self.value(left), self.value(right), lambda: self._slow_truth(expression))
@@ -176,10 +207,13 @@ class ExpressionCompiler:
                 return self._coalesce(arguments)
             case a.Call("ISNUMERIC", (argument,)):
                 value = self.value(argument)
-                numeric = f"{value.kind} <= {TermKind.DOUBLE:d}"
+                numeric = infix(value.kind, "<=", kind_of(TermKind.DOUBLE))
                 return of_truth(
-                    f"(CASE WHEN {numeric} AND {value.number} IS NOT NULL THEN TRUE WHEN {numeric} "
-                    f"THEN {self._slow_truth(expression)} WHEN {value.term} IS NOT NULL THEN FALSE END)"
+                    choice(
+                        (every([numeric, IsBound(value.number)]), sql.TRUE),
+                        (numeric, self._slow_truth(expression)),
+                        (IsBound(value.term), sql.FALSE),
+                    )
                 )
             case a.Call(name, (argument,)) if name in ACCESSORS:
                 return ACCESSORS[name](self.value(argument))
@@ -189,38 +223,31 @@ class ExpressionCompiler:
 
     def _latest(self, times: Sequence[a.Expression]) -> Value:
         """The greatest of hidden variables (``timestamps``), those that are unbound left out, as an xsd:dateTime."""
-        numbers = []
+        numbers: list[Expression] = []
         for time in times:
             match time:
                 case a.Call("TIME_IF", (condition, hidden)):
-                    numbers.append(f"(CASE WHEN {self.truth(condition)} THEN {self.value(hidden).number} END)")
+                    numbers.append(choice((self.truth(condition), self.value(hidden).number)))
                 case _:
                     numbers.append(self.value(time).number)
-        if not numbers:
-            return UNBOUND
-        latest = _extreme("greatest", numbers)
-        kind = f"(CASE WHEN {latest} IS NOT NULL THEN {TermKind.DATE_TIME_ZONED:d} END)"
-        return Value(f"instant_term(({latest})::BIGINT)", kind, f"({latest})")
+        return _instant(extreme("greatest", numbers)) if numbers else UNBOUND
 
     def _of_interval(self, name: str, times: Sequence[a.Expression]) -> Value:
         """What is asked of the interval of a match, given the times of its occurrences; those that are unbound are of
         what did not match.
         """
         numbers = [self.value(time).number for time in times]
-        start, end = (_extreme(of, numbers) for of in ("least", "greatest"))
+        start, end = (extreme(of, numbers) for of in ("least", "greatest"))
         if name == a.DURATION:
-            term = f"duration_term(({end} - {start})::BIGINT)"
-            kind = f"(CASE WHEN {end} IS NOT NULL THEN {TermKind.OTHER_LITERAL:d} END)"
-            return Value(term, kind, "NULL::DOUBLE")
-        bound = start if name == a.START_TIME else end
-        kind = f"(CASE WHEN {bound} IS NOT NULL THEN {TermKind.DATE_TIME_ZONED:d} END)"
-        return Value(f"instant_term(({bound})::BIGINT)", kind, f"({bound})")
+            term = call("duration_term", Cast(Parentheses(infix(end, "-", start)), "BIGINT"))
+            return Value(term, choice((IsBound(end), kind_of(TermKind.OTHER_LITERAL))), NO_NUMBER)
+        return _instant(start if name == a.START_TIME else end)
 
     @property
-    def _now(self) -> str:
-        return f"instant_term({self.instant})"
+    def _now(self) -> Expression:
+        return call("instant_term", self.instant)
 
-    def _membership(self, name: str, subject: a.Expression, members: list[a.Expression]) -> str:
+    def _membership(self, name: str, subject: a.Expression, members: list[a.Expression]) -> Expression:
         """IN is a disjunction of ``=`` (17.4.1.9), NOT IN its negation."""
         value = self.value(subject)
         constants = [constant(member.text) for member in members if isinstance(member, a.Constant)]
@@ -228,20 +255,20 @@ class ExpressionCompiler:
         strings = [one for one in constants if one.constant_kind == TermKind.STRING]
         together = {one.constant for one in (*iris, *strings)}
         rest = [member for member in members if not (isinstance(member, a.Constant) and member.text in together)]
-        equal = [self.truth(a.Call("=", (subject, member))) for member in rest]
+        same = [self.truth(a.Call("=", (subject, member))) for member in rest]
         if iris:
-            equal.append(f"({value.term} IN ({', '.join(one.term for one in iris)}))")
+            same.append(Parentheses(In(value.term, tuple(one.term for one in iris))))
         if strings:
             terms = tuple(a.Constant(one.constant or "") for one in strings)
-            equal.append(string_equality(value, strings, lambda: self._slow_truth(a.Call("IN", (subject, *terms)))))
-        disjunction = f"({' OR '.join(equal)})"
-        return f"(NOT {disjunction})" if name == "NOT IN" else disjunction
+            same.append(string_equality(value, strings, lambda: self._slow_truth(a.Call("IN", (subject, *terms)))))
+        disjunction = Parentheses(some(same))
+        return sql.negated(disjunction) if name == "NOT IN" else disjunction
 
     def _choice(self, condition: a.Expression, yes: a.Expression, no: a.Expression) -> Value:
         truth, first, second = self.truth(condition), self.value(yes), self.value(no)
 
-        def either(one: str, other: str) -> str:
-            return f"(CASE {truth} WHEN TRUE THEN {one} WHEN FALSE THEN {other} END)"
+        def either(one: Expression, other: Expression) -> Expression:
+            return choice((sql.TRUE, one), (sql.FALSE, other), subject=truth)
 
         return Value(
             either(first.term, second.term), either(first.kind, second.kind), either(first.number, second.number)
@@ -251,22 +278,22 @@ class ExpressionCompiler:
         values = [self.value(argument) for argument in arguments]
         if not values:
             return UNBOUND
-        kinds = " ".join(f"WHEN {value.term} IS NOT NULL THEN {value.kind}" for value in values)
-        numbers = " ".join(f"WHEN {value.term} IS NOT NULL THEN {value.number}" for value in values)
-        terms = ", ".join(value.term for value in values)
-        return Value(f"COALESCE({terms})", f"(CASE {kinds} END)", f"(CASE {numbers} END)")
+        bound = [IsBound(value.term) for value in values]
+        kinds = choice(*zip(bound, (value.kind for value in values), strict=True))
+        numbers = choice(*zip(bound, (value.number for value in values), strict=True))
+        return Value(call("COALESCE", *(value.term for value in values)), kinds, numbers)
 
-    def _call(self, expression: a.Expression) -> str:
+    def _call(self, expression: a.Expression) -> Call:
         """A call of the prelude; what it must see as it was written is computed before, and NOW() is given."""
-        taken: dict[a.Variable, str] = {}
+        taken: dict[a.Variable, Expression] = {}
         expression = self._abstract(expression, taken)
         variables = tuple(sorted(a.expression_variables(expression), key=lambda variable: variable.name))
         arguments = [taken.get(variable) or (self.bindings.get(variable) or UNBOUND).term for variable in variables]
         if not variables:  # a constant: DuckDB wants at least one argument to vary over
-            arguments.append("''")
-        return f"{self.prelude.function(expression, variables)}({', '.join(arguments)})"
+            arguments.append(Text(""))
+        return Call(self.prelude.function(expression, variables), tuple(arguments))
 
-    def _abstract(self, expression: a.Expression, taken: dict[a.Variable, str]) -> a.Expression:
+    def _abstract(self, expression: a.Expression, taken: dict[a.Variable, Expression]) -> a.Expression:
         match expression:
             case a.Call("NOW", ()):
                 taken[NOW_VARIABLE] = self._now
@@ -285,25 +312,28 @@ class ExpressionCompiler:
                 return a.Call(name, tuple(self._abstract(argument, taken) for argument in arguments))
         return expression
 
-    def _slow(self, expression: a.Expression, unless: str | None = None) -> Value:
-        call = self._call(expression)
+    def _slow(self, expression: a.Expression, unless: Expression | None = None) -> Value:
+        asked: Expression = self._call(expression)
         if unless is not None:
-            call = f"(CASE WHEN {unless} THEN NULL ELSE {call} END)"
+            asked = Parentheses(Case(((unless, sql.NULL),), asked))
         key = expression, unless is None
-        if key in self.columns:
-            name = self.columns[key]
-            return Value(name, f"{name}_k", f"{name}_n")
-        self.calls[key] = call
-        return of_term(call)
+        if key in self.known:
+            return self.known[key]
+        self.calls[key] = asked
+        return of_term(asked)
 
-    def _slow_truth(self, expression: a.Expression) -> str:
+    def _slow_truth(self, expression: a.Expression) -> Expression:
         """The truth of a boolean expression by the prelude, in line: only where nothing native decides."""
-        return f"(CASE {self._call(expression)} WHEN '{TRUE}' THEN TRUE WHEN '{FALSE}' THEN FALSE END)"
+        return choice((Text(TRUE), sql.TRUE), (Text(FALSE), sql.FALSE), subject=self._call(expression))
 
 
-def _extreme(function: str, numbers: Sequence[str]) -> str:
-    """The least or the greatest of some numbers in SQL, those that are NULL left out."""
-    return numbers[0] if len(numbers) == 1 else f"{function}({', '.join(numbers)})"
+_DATE_TIME = kind_of(TermKind.DATE_TIME_ZONED)
+
+
+def _instant(number: Expression) -> Value:
+    """An xsd:dateTime of so many milliseconds; unbound where that is NULL."""
+    within = Parentheses(number)
+    return Value(call("instant_term", Cast(within, "BIGINT")), choice((IsBound(number), _DATE_TIME)), within)
 
 
 def selects_a_term(expression: a.Expression) -> bool:
@@ -333,10 +363,10 @@ def compute(
     relation: Relation,
     names: Names,
     prelude: Prelude,
-    texts: Callable[[ExpressionCompiler], Sequence[str]],
+    write: Callable[[ExpressionCompiler], Sequence[Expression]],
     parameters: Iterable[a.Parameter] = (),
-) -> tuple[Relation, Sequence[str]]:
-    """An open relation and expressions over it in SQL, as ``texts`` writes them given a compiler.
+) -> tuple[Relation, Sequence[Expression]]:
+    """An open relation and expressions over it in SQL, as ``write`` makes them given a compiler.
 
     The relation has a column for each of the ``parameters``, and one for the number of each (``parameter_columns``).
 
@@ -347,28 +377,36 @@ def compute(
     compiler = ExpressionCompiler(
         bindings(relation, names), prelude, relation.columns["instant"], parameters=_values(relation, parameters)
     )
-    written = texts(compiler)
-    everything = " ".join(written)
-    repeated = {key: call for key, call in compiler.calls.items() if everything.count(call) > 1}
+    found = write(compiler)
+    if not compiler.calls:
+        return relation, found
+    facets_of = {key: of_term(asked) for key, asked in compiler.calls.items()}
+    wanted = [part for value in facets_of.values() for part in (value.term, value.kind, value.number)]
+    times = sql.occurrences(found, wanted)
+    repeated = {key: asked for key, asked in compiler.calls.items() if times[asked] > 1}
     if not repeated:
-        return relation, written
+        return relation, found
     hidden = {key: names.fresh("x") for key in repeated}
-    calls = {hidden[key]: call for key, call in repeated.items()}
+    calls = {hidden[key]: asked for key, asked in repeated.items()}
     relation = replace(relation, columns={**relation.columns, **calls}).within(names.fresh("q"))
-    facets = {}
+    facets: dict[str, Expression] = {}
     for key, name in hidden.items():
-        for function, suffix in (("facet_k", "_k"), ("facet_n", "_n")):
-            if f"{function}({repeated[key]})" in everything:
-                facets[name + suffix] = f"{function}({relation.columns[name]})"
+        value, again = facets_of[key], of_term(relation.columns[name])
+        facets |= {f"{name}_k": again.kind} if times[value.kind] else {}
+        facets |= {f"{name}_n": again.number} if times[value.number] else {}
     if facets:
         relation = replace(relation, columns={**relation.columns, **facets}).within(names.fresh("q"))
-    columns = {key: relation.columns[name] for key, name in hidden.items()}
-    kept = {name: sql for name, sql in relation.columns.items() if name not in (*hidden.values(), *facets)}
+    known = {}
+    for key, name in hidden.items():
+        value = of_term(relation.columns[name])
+        kind, number = (relation.columns.get(f"{name}_k", value.kind), relation.columns.get(f"{name}_n", value.number))
+        known[key] = Value(value.term, kind, number)
+    kept = {name: column for name, column in relation.columns.items() if name not in (*hidden.values(), *facets)}
     relation = replace(relation, columns=kept)
     compiler = ExpressionCompiler(
-        bindings(relation, names), prelude, relation.columns["instant"], columns, _values(relation, parameters)
+        bindings(relation, names), prelude, relation.columns["instant"], known, _values(relation, parameters)
     )
-    return relation, texts(compiler)
+    return relation, write(compiler)
 
 
 def parameter_columns(parameter: a.Parameter) -> tuple[str, str]:
@@ -380,7 +418,7 @@ def _values(relation: Relation, parameters: Iterable[a.Parameter]) -> dict[a.Par
     found = {}
     for parameter in parameters:
         term, number = (relation.columns[column] for column in parameter_columns(parameter))
-        found[parameter] = Value(term, f"{parameter.kind}", number, parameter_kind=parameter.kind)
+        found[parameter] = Value(term, sql.number(parameter.kind), number, parameter_kind=parameter.kind)
     return found
 
 
@@ -393,8 +431,8 @@ def bindings(relation: Relation, names: Names) -> dict[a.Variable, Value]:
     }
 
 
-def value_of(variable: a.Variable, columns: Sequence[str]) -> Value:
+def value_of(variable: a.Variable, columns: Sequence[Expression]) -> Value:
     """The Value of a variable, given its columns in SQL."""
     if is_mark(variable):
-        return of_truth(f"({columns[0]} = '{TRUE}')")
+        return of_truth(Parentheses(equal(columns[0], Text(TRUE))))
     return of_term(columns[0]) if len(columns) == 1 else Value(columns[0], columns[1], columns[2])

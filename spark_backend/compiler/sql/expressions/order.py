@@ -6,55 +6,52 @@ Where the standard leaves the order open, terms decide it, so that it is the sam
 
 from __future__ import annotations
 
-import re
-
 from protocol.terms import TermKind
-from spark_backend.compiler.sql.values import Value
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import In, Inside, IsNull, Text, call, choice, equal, every, infix
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import Value, kind_of
 
-_STRINGS = f"({TermKind.STRING:d}, {TermKind.LANGUAGE_STRING:d})"
-_VALUED = f"{TermKind.DATE_TIME_LOCAL:d}"
+_STRING, _IRI = kind_of(TermKind.STRING), kind_of(TermKind.IRI)
+_STRINGS = (_STRING, kind_of(TermKind.LANGUAGE_STRING))
+_TIMES = (kind_of(TermKind.DATE_TIME_ZONED), kind_of(TermKind.DATE_TIME_LOCAL))
+_VALUED = kind_of(TermKind.DATE_TIME_LOCAL)
 """Literals up to this kind are ordered by a number."""
-_DIRECTION = re.compile(r"( (ASC|DESC))?( NULLS (FIRST|LAST))?\Z")
 
 
-def sort_key(order: str) -> str:
-    """What a sort key of ORDER BY sorts by."""
-    return _DIRECTION.sub("", order)
-
-
-def direction(order: str) -> str:
-    """The direction of a sort key of ORDER BY, and where NULL comes; "" if neither is written."""
-    found = _DIRECTION.search(order)
-    return "" if found is None else found[0].strip()
-
-
-def sort_keys(value: Value) -> tuple[str, str, str, str]:
+def sort_keys(value: Value) -> tuple[Expression, Expression, Expression, Expression]:
     """A class, a number, what the number leaves over, a text: compared one after the other."""
-    if value.kind == f"{TermKind.INTEGER:d}":  # a count
+    if value.kind == kind_of(TermKind.INTEGER):  # a count
         return value.number, value.number, value.number, value.number
-    inexact = f"{value.number} IS NULL AND {value.kind} <= {_VALUED}"
+    inexact = every([IsNull(value.number), infix(value.kind, "<=", _VALUED)])
     return (
         _class(value),
-        f"(CASE WHEN {inexact} THEN order_number({value.term}) ELSE {value.number} END)",
-        f"(CASE WHEN {inexact} THEN order_rest({value.term}) ELSE 0 END)",
+        choice((inexact, call("order_number", value.term)), otherwise=value.number),
+        choice((inexact, call("order_rest", value.term)), otherwise=sql.number(0)),
         _text(value),
     )
 
 
-def _class(value: Value) -> str:
-    return (
-        f"(CASE WHEN {value.kind} <= {TermKind.DOUBLE:d} THEN 3 WHEN {value.kind} = {TermKind.IRI:d} THEN 2 "
-        f"WHEN {value.kind} IN {_STRINGS} THEN 4 WHEN {value.kind} = {TermKind.BLANK_NODE:d} THEN 1 "
-        f"WHEN {value.kind} IN ({TermKind.DATE_TIME_ZONED:d}, {TermKind.DATE_TIME_LOCAL:d}) THEN 5 "
-        f"WHEN {value.kind} = {TermKind.BOOLEAN:d} THEN 6 WHEN {value.term} IS NULL THEN 0 ELSE 7 END)"
+def _class(value: Value) -> Expression:
+    return choice(
+        (infix(value.kind, "<=", kind_of(TermKind.DOUBLE)), sql.number(3)),
+        (equal(value.kind, _IRI), sql.number(2)),
+        (In(value.kind, _STRINGS), sql.number(4)),
+        (equal(value.kind, kind_of(TermKind.BLANK_NODE)), sql.number(1)),
+        (In(value.kind, _TIMES), sql.number(5)),
+        (equal(value.kind, kind_of(TermKind.BOOLEAN)), sql.number(6)),
+        (IsNull(value.term), sql.number(0)),
+        otherwise=sql.number(7),
     )
 
 
-def _text(value: Value) -> str:
+def _text(value: Value) -> Expression:
     """Code points of IRIs and strings; for what has no other order, the term."""
-    return (
+    plain = sql.Prefix("NOT ", call("contains", value.term, Text("\\")))
+    return choice(
         # Without its brackets: the closing one is greater than a digit.
-        f"(CASE WHEN {value.kind} = {TermKind.IRI:d} THEN ({value.term})[2:-2] "
-        f"WHEN {value.kind} = {TermKind.STRING:d} AND NOT contains({value.term}, '\\') THEN ({value.term})[2:-2] "
-        f"WHEN {value.kind} IN {_STRINGS} THEN lexical({value.term}) ELSE {value.term} END)"
+        (equal(value.kind, _IRI), Inside(value.term)),
+        (every([equal(value.kind, _STRING), plain]), Inside(value.term)),
+        (In(value.kind, _STRINGS), call("lexical", value.term)),
+        otherwise=value.term,
     )

@@ -7,7 +7,9 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from spark_backend.compiler.sql.expressions.expressions import Prelude
 from spark_backend.compiler.sql.patterns.grouping import group
-from spark_backend.compiler.sql.relation import Names, Relation
+from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
+from spark_backend.compiler.sql.tree.expressions import Column, infix
+from spark_backend.compiler.sql.tree.statements import Subselect, Table, TableName, common
 
 
 def aggregate_groups(
@@ -18,27 +20,26 @@ def aggregate_groups(
     Solutions in which the same keys are unbound are a group, as in GROUP BY.
     """
     table, one, each = names.fresh("w"), names.fresh("q"), names.fresh("q")
-    members = Relation(
-        {name: f"{one}.{name}" for name in relation.columns}, (f"{table} {one}",), relation.variables, relation.certain
-    )
+    of_one = columns_of_table(one, relation.columns)
+    members = Relation(of_one, (Table(TableName(table), one),), relation.variables, relation.certain)
     grouping = a.Group(pattern.pattern, pattern.keys, (pattern.aggregate,))
     groups = group(grouping, members, unit, names, prelude, frozenset()).within(names.fresh("q"))
-    on = [f"{groups.columns[key]} = {each}.{key}" for key in unit.columns]
+    on = [infix(groups.columns[key], "=", Column(key, each)) for key in unit.columns]
     for key in pattern.keys:
         if key in relation.variables:
             name = names.column(key)
             same = "=" if key in relation.certain else "IS NOT DISTINCT FROM"
-            on.append(f"{groups.columns[name]} {same} {each}.{name}")
+            on.append(infix(groups.columns[name], same, Column(name, each)))
     result = pattern.aggregate.result
-    columns = {name: f"{each}.{name}" for name in relation.columns}
+    columns = columns_of_table(each, relation.columns)
     columns |= {name: groups.columns[name] for name in names.columns(result)}
-    joined = Relation(columns, (f"{table} {each}", *groups.tables), conditions=tuple(on))
+    joined = Relation(columns, (Table(TableName(table), each), *groups.tables), conditions=tuple(on))
     alias = names.fresh("q")
     # Once, for the solutions and for their groups: what is materialised is not matched twice.
-    sql = f"(WITH {table} AS MATERIALIZED ({replace(relation, order=()).sql}) {joined.sql}) {alias}"
+    statement = common(table, replace(relation, order=()).select, joined.select)
     return Relation(
-        {name: f"{alias}.{name}" for name in columns},
-        (sql,),
+        columns_of_table(alias, columns),
+        (Table(Subselect(statement), alias),),
         (*relation.variables, result),
         relation.certain | (groups.certain & {result}),
         ranked=relation.ranked,

@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.sql.relation import Names, Relation
+from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
+from spark_backend.compiler.sql.tree.expressions import STAR, Column, equal
+from spark_backend.compiler.sql.tree.statements import (
+    CommonTable,
+    Compound,
+    Select,
+    Statement,
+    Subselect,
+    Table,
+    TableName,
+    With,
+    unnamed,
+)
 
 BEGIN, END = "x", "n"
 """Columns of the nodes that a path begins and ends at; ``x_k``, ``x_n``, ``n_k``, ``n_n`` are their facets."""
@@ -55,27 +67,33 @@ def paths_from(
         carried = [name for name in given if name not in (*begin, *end)]
         carried += [name for name in begin if name in given]
 
-    def longer(of: str) -> str:
-        going = [*(f"{of}.{name}" for name in carried), *(f"{single}.{name}" for name in end)]
-        on = [*(f"{single}.{key} = {of}.{key}" for key in keys), f"{single}.{BEGIN} = {of}.{END}"]
-        return f"SELECT {', '.join(going)} FROM {of}, {single} WHERE {' AND '.join(on)}"
+    def longer(of: str) -> Select:
+        going = [*(Column(name, of) for name in carried), *(Column(name, single) for name in end)]
+        on = [*(equal(Column(key, single), Column(key, of)) for key in keys)]
+        on.append(equal(Column(BEGIN, single), Column(END, of)))
+        return Select(unnamed(*going), (Table(TableName(of)), Table(TableName(single))), tuple(on))
 
-    listed = [*carried, *end]
-    common = [f"{single} AS MATERIALIZED ({edges.sql})"]
-    one_step = f"SELECT {', '.join(listed)} FROM {single}"
+    listed = (*carried, *end)
+
+    def all_of(table: str) -> Select:
+        return Select(unnamed(*map(Column, listed)), (Table(TableName(table)),))
+
+    tables = [CommonTable(single, edges.select)]
+    shortest: list[Statement]
     if starts is None:
-        shortest = [one_step]
+        shortest = [all_of(single)]
     else:
         first = names.fresh("s")
-        common.append(f"{first} AS MATERIALIZED ({replace(starts.relation, distinct=True).sql})")
-        shortest = [f"SELECT {', '.join(listed)} FROM {first}"] if pattern.zero else []
+        tables.append(CommonTable(first, replace(starts.relation, distinct=True).select))
+        shortest = [all_of(first)] if pattern.zero else []
         if not pattern.zero or not pattern.many:
-            shortest.append(one_step if starts.everywhere else longer(first))
+            shortest.append(all_of(single) if starts.everywhere else longer(first))
     if pattern.many:
-        assert len(shortest) == 1
-        common.append(f"{paths}({', '.join(listed)}) AS ({shortest[0]} UNION {longer(paths)})")
-        body = f"SELECT * FROM {paths}"
+        (begun,) = shortest
+        closure = Compound("UNION", (begun, longer(paths)))
+        tables.append(CommonTable(paths, closure, listed, materialised=False))
+        body: Statement = Select(unnamed(STAR), (Table(TableName(paths)),))
     else:
-        body = " UNION ".join(shortest)
-    table = f"(WITH RECURSIVE {', '.join(common)} {body}) {alias}"
-    return Relation({name: f"{alias}.{name}" for name in listed}, (table,))
+        body = Compound("UNION", tuple(shortest))
+    statement = With(tuple(tables), body, recursive=True)
+    return Relation(columns_of_table(alias, listed), (Table(Subselect(statement), alias),))

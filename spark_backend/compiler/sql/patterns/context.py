@@ -10,7 +10,10 @@ from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, compute, parameter_columns
 from spark_backend.compiler.sql.patterns.outer import Outer
-from spark_backend.compiler.sql.relation import MEMBER, Names, Relation
+from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, columns_of_table
+from spark_backend.compiler.sql.tree.expressions import Column, equal
+from spark_backend.compiler.sql.tree.placeholders import Members, Parameter
+from spark_backend.compiler.sql.tree.statements import Subselect, Table
 
 
 @dataclass(frozen=True)
@@ -59,23 +62,23 @@ class Context:
         """An open relation with the key MEMBER, and the alias of the members' table in it."""
         relation = self.names.open(relation)
         key = relation.columns.get(MEMBER)
-        known = None if key is None else key.partition(".")[0]
-        if known is not None and f"{self.dataset.members} {known}" in relation.tables:
-            return relation, known
+        if isinstance(key, Column) and key.table is not None and Table(Members(), key.table) in relation.tables:
+            return relation, key.table
         alias = self.names.fresh("m")
         columns, conditions = dict(relation.columns), relation.conditions
         if key is None:
-            columns[MEMBER] = f"{alias}.{MEMBER}"
+            columns[MEMBER] = Column(MEMBER, alias)
         else:
-            conditions = (*conditions, f"{alias}.{MEMBER} = {key}")
-        tables = (*relation.tables, f"{self.dataset.members} {alias}")
+            conditions = (*conditions, equal(Column(MEMBER, alias), key))
+        tables = (*relation.tables, Table(Members(), alias))
         return replace(relation, columns=columns, tables=tables, conditions=conditions), alias
 
     def unit(self, scope: PatternScope) -> Relation:
         """One empty solution for each key."""
         alias = self.names.fresh("u")
-        table = self.dataset.instants if scope.graph.column is None else f"({self.dataset.graph_names(scope.graph)})"
-        unit = Relation({key: f"{alias}.{key}" for key in scope.leaf.keys}, (f"{table} {alias}",))
+        named = scope.graph.column is not None
+        table = Subselect(self.dataset.graph_names(scope.graph)) if named else self.dataset.instants
+        unit = Relation(columns_of_table(alias, scope.leaf.keys), (Table(table, alias),))
         if scope.outer is None:
             return unit
         return scope.outer.seeing(()).with_solutions(unit, self.names).within(self.names.fresh("q"))
@@ -97,10 +100,11 @@ class Context:
         read = [column for parameter in parameters for column in parameter_columns(parameter)]
         if read:
             relation, members = self.members(relation)
-            given = {column: f"{members}.{self.dataset.parameter(column)}" for column in read}
+            both = [Parameter(members, one.number, numeric) for one in parameters for numeric in (False, True)]
+            given = {parameter.column: parameter for parameter in both}
             relation = replace(relation, columns={**relation.columns, **given})
         relation, (truth,) = compute(
             relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)], parameters
         )
-        kept = {column: sql for column, sql in relation.columns.items() if column not in read}
+        kept = {name: column for name, column in relation.columns.items() if name not in read}
         return replace(relation, columns=kept).where(truth)

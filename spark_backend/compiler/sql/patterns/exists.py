@@ -8,9 +8,21 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import joins_alike
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
-from spark_backend.compiler.sql.patterns.joins import minus, semi_join
+from spark_backend.compiler.sql.patterns.joins import beside, minus, semi_join
 from spark_backend.compiler.sql.patterns.outer import Outer
-from spark_backend.compiler.sql.relation import Relation, facet_type
+from spark_backend.compiler.sql.relation import Relation, columns_of_table, facet_type
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column, RowNumber
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.statements import (
+    InStatement,
+    Select,
+    Subselect,
+    Table,
+    TableName,
+    common,
+    unnamed,
+)
 from spark_backend.compiler.sql.values import columns_of, of_truth
 
 
@@ -41,7 +53,7 @@ def _keep_existing(
         one, other = context.alike(relation, context.compile(exists, scope))
         return semi_join(one, other, scope.keys, context.names, exist=exist)
     relation, found = _ask(context, relation, exists, scope)
-    return relation.where(found if exist else f"NOT {found}")
+    return relation.where(found if exist else sql.Prefix("NOT ", found))
 
 
 def mark_existence(
@@ -49,7 +61,7 @@ def mark_existence(
 ) -> Relation:
     relation, found = _ask(context, context.seeing(relation, a.mentioned_variables(exists), scope), exists, scope)
     columns = dict(zip(context.names.columns(variable), columns_of(of_truth(found)), strict=False))
-    columns = {name: f"({column})::{facet_type(name)}" for name, column in columns.items()}
+    columns = {name: sql.Cast(sql.Parentheses(column), facet_type(name)) for name, column in columns.items()}
     return replace(
         relation,
         columns={**relation.columns, **columns},
@@ -58,7 +70,7 @@ def mark_existence(
     ).within(context.names.fresh("q"))
 
 
-def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: PatternScope) -> tuple[Relation, str]:
+def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: PatternScope) -> tuple[Relation, Expression]:
     """A relation, and whether the pattern has a solution with the terms of each of its solutions (18.6)."""
     names = context.names
     if any(isinstance(node, a.Parameter) for node in a.nodes(exists)):
@@ -68,19 +80,19 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Pattern
     shared = tuple(variable for variable in relation.variables if variable in a.mentioned_variables(exists))
     columns = (*relation.keys(scope.keys), row)
     outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
-    numbered = replace(relation, columns={**relation.columns, row: "row_number() OVER ()"})
+    numbered = replace(relation, columns={**relation.columns, row: RowNumber()})
     if joins_alike(exists, frozenset(relation.variables)):
         inner = outer.with_solutions(context.compile(exists, scope), names)
     else:
         inner = context.compile(exists, PatternScope(scope.graph, (*scope.keys, row), outer))
     inner = inner.within(names.fresh("q"))
     found = replace(inner, columns={row: inner.columns[row]})
-    listed = ", ".join(f"{table}.{name}" for name in relation.columns)
+    listed = unnamed(*columns_of_table(table, relation.columns).values())
     flag, alias = names.fresh("f"), names.fresh("q")
-    asked = f"SELECT {listed}, {table}.{row} IN ({found.sql}) AS {flag} FROM {table}"
-    sql = f"(WITH {table} AS MATERIALIZED ({numbered.sql}) {asked}) {alias}"
-    told = {name: f"{alias}.{name}" for name in relation.columns}
-    return replace(relation, columns=told, tables=(sql,)), f"{alias}.{flag}"
+    asked = (*listed, (flag, InStatement(Column(row, table), found.select)))
+    statement = common(table, numbered.select, Select(asked, (Table(TableName(table)),)))
+    told = columns_of_table(alias, relation.columns)
+    return replace(relation, columns=told, tables=(Table(Subselect(statement), alias),)), Column(flag, alias)
 
 
 def left_join_asking(context: Context, pattern: a.LeftJoin, scope: PatternScope) -> Relation:
@@ -105,13 +117,13 @@ def left_join_asking(context: Context, pattern: a.LeftJoin, scope: PatternScope)
     for variable in variables:
         for name in names.columns(variable):
             one, other = first.columns.get(name), passed.columns[name]
-            columns[name] = other if one is None else f"COALESCE({one}, {other})"
-    table_sql = f"{first.tables[0]} LEFT JOIN {passed.tables[0]} ON {passed.columns[row]} = {first.columns[row]}"
-    numbered = replace(left, columns={**left.columns, row: "row_number() OVER ()"}).sql
-    joined = Relation(columns, (table_sql,), variables, left.certain)
+            columns[name] = other if one is None else sql.call("COALESCE", one, other)
+    merges = beside(first, "LEFT", passed, [sql.equal(passed.columns[row], first.columns[row])])
+    numbered = replace(left, columns={**left.columns, row: RowNumber()})
+    joined = Relation(columns, (merges,), variables, left.certain)
     alias = names.fresh("q")
-    told = {name: f"{alias}.{name}" for name in columns}
-    return replace(joined, columns=told, tables=(f"(WITH {table} AS MATERIALIZED ({numbered}) {joined.sql}) {alias}",))
+    statement = common(table, numbered.select, joined.select)
+    return replace(joined, columns=columns_of_table(alias, columns), tables=(Table(Subselect(statement), alias),))
 
 
 def minus_in_scope(context: Context, left: Relation, right: Relation, scope: PatternScope) -> Relation:
@@ -127,12 +139,12 @@ def minus_in_scope(context: Context, left: Relation, right: Relation, scope: Pat
     # Which of them are bound differs from row to row of the solutions outside.
     left, rows = names.open(left), names.fresh("o")
     outside = {variable: names.fresh("b") for variable in perhaps}
-    bound = {column: f"{rows}.{names.column(variable)}" for variable, column in outside.items()}
+    bound = {column: Column(names.column(variable), rows) for variable, column in outside.items()}
     told = replace(
         left,
         columns={**left.columns, **bound},
-        tables=(*left.tables, f"{outer.table} {rows}"),
-        conditions=(*left.conditions, f"{rows}.{outer.row} = {left.columns[outer.row]}"),
+        tables=(*left.tables, Table(TableName(outer.table), rows)),
+        conditions=(*left.conditions, sql.equal(Column(outer.row, rows), left.columns[outer.row])),
         order=(),
     )
     result = minus(told, right, scope.keys, names, always, outside)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,12 +13,14 @@ from spark_backend.compiler.sql.expressions.aggregates import (
     count_solutions,
 )
 from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute, selects_a_term
+from spark_backend.compiler.sql.patterns.joins import beside
 from spark_backend.compiler.sql.relation import Names, Relation, unbound_column
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column
+from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value
 
 _ANY = a.Variable("")
-_RAW = re.compile(r"\ba\d+_[a-z]\b")
-"""A raw column's name (see ``CompiledAggregate``), by the prefix given to it here."""
 
 
 def group(
@@ -47,7 +48,7 @@ def group(
             once = relation.columns.get(flags.get(number, ""))
             known[same] = _compile(aggregate, operand, once, names.fresh("a"), relation, names)
         compiled.append(known[same])
-    raw = {name: sql for one in compiled for name, sql in one.raw.items()}
+    raw = {name: column for one in compiled for name, column in one.raw.items()}
     results = _results(pattern, compiled, names, partial)
     keys_bound = {column: relation.columns[column] for column in by}
     unbound = {
@@ -58,19 +59,20 @@ def group(
         columns={},
         variables=(),
         certain=frozenset(),
-        tail=f" GROUP BY {', '.join(keys_bound.values())}",
+        group=tuple(keys_bound.values()),
         closed=True,
     )
-    if pattern.keys is not None and all(" ".join(results.values()).count(name) == 1 for name in raw):
-        columns = {name: _RAW.sub(lambda match: raw[match[0]], sql) for name, sql in results.items()}
+    read = sql.occurrences(results.values(), [Column(name) for name in raw])
+    if pattern.keys is not None and all(read[Column(name)] == 1 for name in raw):
+        columns = {name: sql.substituted(column, raw) for name, column in results.items()}
         found = replace(grouped, columns={**keys_bound, **unbound, **columns})
     else:
         grouped = replace(grouped, columns={**keys_bound, **raw}).within(names.fresh("q"))
         above = {column: grouped.columns[column] for column in by}
         found = replace(grouped, columns={**above, **unbound, **results})
         if pattern.keys is None:  # the implicit group is there even when there is nothing in it (18.2.4.1)
-            on = " AND ".join(f"{unit.columns[key]} = {grouped.columns[key]}" for key in scope_keys)
-            table = f"{unit.tables[0]} LEFT JOIN {grouped.tables[0]} ON {on}"
+            on = [sql.equal(unit.columns[key], grouped.columns[key]) for key in scope_keys]
+            table = beside(unit, "LEFT", grouped, on)
             found = replace(unit, columns={**unit.columns, **results}, tables=(table,), optional=True)
     counts = frozenset(one.result for one in pattern.aggregates if one.function == "COUNT" and one.argument is None)
     return replace(
@@ -83,19 +85,19 @@ def group(
 
 def _results(
     pattern: a.Group, compiled: Sequence[CompiledAggregate], names: Names, partial: frozenset[a.Variable]
-) -> dict[str, str]:
+) -> dict[str, Expression]:
     """The columns of the aggregates' results, over the raw ones."""
-    columns: dict[str, str] = {}
+    columns: dict[str, Expression] = {}
     for aggregate, one in zip(pattern.aggregates, compiled, strict=True):
         if aggregate.result in partial and one.sum_parts is not None:
             columns[names.column(aggregate.result)] = one.sum_parts
         else:
-            parts = (one.term, f"{one.kind}::UTINYINT", one.number)
+            parts = (one.term, sql.Cast(one.kind, "UTINYINT"), one.number)
             columns |= dict(zip(names.columns(aggregate.result), parts, strict=False))
     return columns
 
 
-_Operand = tuple[Value, str]
+_Operand = tuple[Value, Expression]
 """An aggregate's argument, and the condition under which it is an error of the aggregate."""
 
 
@@ -106,21 +108,21 @@ def _arguments(
     prelude: Prelude,
     certain: frozenset[a.Variable],
 ) -> tuple[Relation, list[_Operand | None]]:
-    def texts(compiler: ExpressionCompiler) -> list[str]:
-        found: list[str] = []
+    def parts(compiler: ExpressionCompiler) -> list[Expression]:
+        found: list[Expression] = []
         for aggregate in aggregates:
             expression = aggregate.argument
             if expression is None:
-                found += ["", "", "", ""]
+                found += [sql.NULL] * 4
                 continue
             value = compiler.value(expression)
             never = isinstance(expression, a.Constant) or expression in certain
             left_out = aggregate.function == "COUNT" and selects_a_term(expression)
-            failure = "FALSE" if never or left_out else f"{value.term} IS NULL"
+            failure = sql.FALSE if never or left_out else sql.IsNull(value.term)
             found += [value.term, value.kind, value.number, failure]
         return found
 
-    relation, written = compute(relation, names, prelude, texts)
+    relation, written = compute(relation, names, prelude, parts)
     operands: list[_Operand | None] = []
     for place, aggregate in enumerate(aggregates):
         term, kind, number, failure = written[4 * place : 4 * place + 4]
@@ -142,7 +144,8 @@ def _flag(
     for number, (aggregate, operand) in enumerate(zip(aggregates, operands, strict=True)):
         if operand is not None and aggregate.distinct and aggregate.function in ("SUM", "AVG", "GROUP_CONCAT"):
             name = flags[number] = names.fresh("d")
-            columns[name] = f"(row_number() OVER (PARTITION BY {', '.join([*partition, operand[0].term])}) = 1)"
+            place = sql.RowNumber((*partition, operand[0].term))
+            columns[name] = sql.Parentheses(sql.equal(place, sql.number(1)))
     if not flags:
         return relation, {}
     flagged = Relation(
@@ -152,10 +155,15 @@ def _flag(
 
 
 def _compile(
-    aggregate: a.Aggregate, operand: _Operand | None, once: str | None, name: str, relation: Relation, names: Names
+    aggregate: a.Aggregate,
+    operand: _Operand | None,
+    once: Expression | None,
+    name: str,
+    relation: Relation,
+    names: Names,
 ) -> CompiledAggregate:
     if operand is None:
         visible = [v for v in relation.variables if not v.name.startswith("_:")]
-        solution = ", ".join(relation.columns[names.column(variable)] for variable in visible) or "TRUE"
-        return count_solutions(name, f"row({solution})" if aggregate.distinct else None)
+        solution = [relation.columns[names.column(variable)] for variable in visible] or [sql.TRUE]
+        return count_solutions(name, sql.call("row", *solution) if aggregate.distinct else None)
     return compile_aggregate(aggregate, Argument(*operand, once), name)

@@ -8,8 +8,11 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from protocol.terms import facets
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
-from spark_backend.compiler.sql.relation import Relation, quote, unbound_column
-from spark_backend.compiler.sql.values import number_sql
+from spark_backend.compiler.sql.relation import Relation, columns_of_table, unbound_column
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.statements import InlineRows, Table
+from spark_backend.compiler.sql.values import number_of
 
 
 def compile_values(
@@ -20,25 +23,26 @@ def compile_values(
     if not variables or not rows:
         columns = {**unit.columns, **{name: unbound_column(name) for name in names}}
         if len(rows) > 1:  # rows without a variable are empty solutions, each one counts
-            unit = replace(unit, tables=(*unit.tables, f"range({len(rows)}) {context.names.fresh('w')}"))
-        return replace(unit, columns=columns, variables=variables, conditions=() if rows else ("FALSE",))
-    lines = ", ".join(f"({', '.join(_cells(context, variables, row))})" for row in rows)
+            counted = Table(sql.call("range", sql.number(len(rows))), context.names.fresh("w"))
+            unit = replace(unit, tables=(*unit.tables, counted))
+        return replace(unit, columns=columns, variables=variables, conditions=() if rows else (sql.FALSE,))
+    lines = InlineRows(tuple(tuple(_cells(context, variables, row)) for row in rows))
     alias = context.names.fresh("w")
     certain = frozenset(
         variable for place, variable in enumerate(variables) if all(row[place] is not None for row in rows)
     )
     return Relation(
-        {**unit.columns, **{name: f"{alias}.{name}" for name in names}},
-        (*unit.tables, f"(VALUES {lines}) {alias}({', '.join(names)})"),
+        {**unit.columns, **columns_of_table(alias, names)},
+        (*unit.tables, Table(lines, alias, tuple(names))),
         variables,
         certain,
     )
 
 
-def _cells(context: Context, variables: Sequence[a.Variable], row: Sequence[str | None]) -> Iterable[str]:
+def _cells(context: Context, variables: Sequence[a.Variable], row: Sequence[str | None]) -> Iterable[Expression]:
     for variable, term in zip(variables, row, strict=True):
-        yield "NULL::VARCHAR" if term is None else quote(term)
+        yield sql.null("VARCHAR") if term is None else sql.Text(term)
         if variable in context.names.faceted:
             kind, number = (None, None) if term is None else facets(term)
-            yield "NULL::UTINYINT" if kind is None else f"{int(kind)}::UTINYINT"
-            yield number_sql(number)
+            yield sql.Cast(sql.NULL if kind is None else sql.number(kind), "UTINYINT")
+            yield number_of(number)

@@ -1,38 +1,56 @@
 """Monotone patterns in SQL: their solutions once for all instants, each with the interval in which it holds.
 
+A part is the same for all queries that match the same, whatever they call their variables, in whatever order they
+write their triple patterns, and whichever of the variables they go on to read: so it has all of them, by number.
 The tables that a part reads are made where it is evaluated (``evaluation.contents.solution_intervals``), and so is the
 table of its solutions, which the rest of the query reads as it reads a window's contents: the rows of each instant.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjuncts
 from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource
-from spark_backend.compiler.sql.interval_part import IntervalPart
+from spark_backend.compiler.sql.interval_part import IntervalPart, Narrowing
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.triples import match_triples
-from spark_backend.compiler.sql.relation import Names, Relation
+from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column
+from spark_backend.compiler.sql.tree.placeholders import MatchRows, SolutionRows
+from spark_backend.compiler.sql.tree.statements import Table
+
+_ANY_INSTANT = sql.Cast(sql.number(0), "BIGINT")
 
 
 def compile_monotone(context: Context, pattern: a.Monotone, scope: PatternScope) -> Relation:
     """The solutions at each instant, from the table of all."""
-    names = Names(context.names.faceted)
     variables, conditions, triples = _taken_apart(pattern.pattern)
-    part = _part(context, scope.graph, variables, conditions, triples, names)
+    triples = sorted(triples, key=lambda triple: [_constant(part) for part in _terms(triple)])
+    bound = dict.fromkeys(variable for triple in triples for variable in triple.variables)
+    numbered = {variable: a.Variable(str(number)) for number, variable in enumerate(bound)}
+    names = Names(frozenset(numbered[variable] for variable in context.names.faceted if variable in numbered))
+    part = _part(
+        context,
+        scope.graph,
+        list(numbered.values()),
+        sorted((_renamed(condition, numbered) for condition in conditions), key=repr),
+        [_with_variables(triple, numbered) for triple in triples],
+        names,
+        [_renamed(condition, numbered) for condition in pattern.narrowing],
+    )
     alias = context.names.fresh("i")
     columns = {
-        ours: f"{alias}.{theirs}"
+        ours: Column(theirs, alias)
         for variable in variables
-        for ours, theirs in zip(context.names.columns(variable), names.columns(variable), strict=True)
+        for ours, theirs in zip(context.names.columns(variable), names.columns(numbered[variable]), strict=True)
     }
     relation = Relation(
-        {"instant": f"{alias}.instant", **columns},
-        (f"{context.dataset.interval_part(part)} {alias}",),
+        {"instant": Column("instant", alias), **columns},
+        (Table(context.dataset.interval_part(part), alias),),
         variables,
         frozenset(variables),
     )
@@ -55,6 +73,21 @@ def _taken_apart(
     raise AssertionError(f"not monotone: {pattern!r}")
 
 
+def _with_variables(triple: a.TriplePattern, names: Mapping[a.Variable, a.Variable]) -> a.TriplePattern:
+    places = zip(("subject", "predicate", "object"), _terms(triple), strict=True)
+    return replace(triple, **{name: names[part] for name, part in places if isinstance(part, a.Variable)})
+
+
+def _renamed(expression: a.Expression, names: Mapping[a.Variable, a.Variable]) -> a.Expression:
+    """The expression over other variables; there is no EXISTS in it any more."""
+    match expression:
+        case a.Variable():
+            return names[expression]
+        case a.Call(_, arguments):
+            return replace(expression, arguments=tuple(_renamed(argument, names) for argument in arguments))
+    return expression
+
+
 def _part(
     context: Context,
     graph: ActiveGraph,
@@ -62,30 +95,47 @@ def _part(
     conditions: Sequence[a.Expression],
     triples: Sequence[a.TriplePattern],
     names: Names,
+    narrowing: Sequence[a.Expression],
 ) -> IntervalPart:
-    mark = hashlib.sha256(repr((variables, conditions, triples)).encode()).hexdigest()[:16]
-    matches = _Matches(context.dataset.query, lambda _: False, mark, at_all_instants=True, triples=tuple(triples))
+    matches = _Matches(context.dataset.query, lambda _: False, at_all_instants=True, triples=tuple(triples))
     inside = Context(matches, names, context.prelude, context.operators)
     relation = match_triples(inside, triples, PatternScope())
-    previous, first, entry = (
-        call if len(triples) == 1 else f"{function}({call})"
-        for function, call in (
-            (function, ", ".join(f"{alias}.{column}" for alias in matches.aliases))
-            for function, column in (("greatest", "prev"), ("least", "time"), ("greatest", "entry"))
+    interval = {
+        name: sql.extreme(function, [Column(column, alias) for alias in matches.aliases])
+        for name, function, column in (
+            ("prev", "greatest", "prev"),
+            ("first", "least", "time"),
+            ("entry", "greatest", "entry"),
         )
-    )
-    interval = {"prev": previous, "first": first, "entry": entry}
+    }
     # Solutions that never hold: one triple had left when another began to count.
-    lasting = replace(relation, columns={**relation.columns, **interval}).where(f"{previous} < {first}")
+    lasting = replace(relation, columns={**relation.columns, **interval})
+    lasting = lasting.where(sql.infix(interval["prev"], "<", interval["first"]))
     for condition in conditions:
         lasting = inside.filter(lasting, condition)
     listed = names.all_columns(variables)
-    sql = replace(lasting, columns={name: lasting.columns[name] for name in (*listed, *interval)}).sql
-    patterns = tuple(
-        tuple(part.text if isinstance(part, a.Constant) else None for part in _terms(triple)) for triple in triples
-    )
+    columns = (*listed, *interval)
+    sql_of_part = replace(lasting, columns={name: lasting.columns[name] for name in columns}).select.written
+    patterns = tuple(tuple(_constant(part) or None for part in _terms(triple)) for triple in triples)
     window = context.dataset.only_window(graph)
-    return IntervalPart(window, patterns, tuple(_links(triples)), sql, mark, tuple(listed))  # type: ignore[arg-type]
+    narrowings = tuple(_narrowing(inside, variables, columns, condition) for condition in narrowing)
+    return IntervalPart(window, patterns, tuple(_links(triples)), sql_of_part, tuple(listed), narrowings)  # type: ignore[arg-type]
+
+
+def _narrowing(
+    context: Context, variables: Sequence[a.Variable], columns: Sequence[str], condition: a.Expression
+) -> Narrowing:
+    """The rows of a part, which has these columns, of which a condition is true."""
+    solutions = Relation(
+        {"instant": _ANY_INSTANT, **columns_of_table("x", columns)},
+        (Table(SolutionRows(), "x"),),
+        tuple(variables),
+        frozenset(variables),
+    )
+    found = context.filter(solutions, condition)
+    numbers = tuple(sorted(parameter.number for parameter in a.expression_parameters(condition)))
+    kept = {name: found.columns[name] for name in columns}
+    return Narrowing(replace(found, columns=kept).select.written, numbers)
 
 
 def _links(triples: Sequence[a.TriplePattern]) -> Iterator[tuple[int, str, int, str]]:
@@ -96,6 +146,11 @@ def _links(triples: Sequence[a.TriplePattern]) -> Iterator[tuple[int, str, int, 
                 for theirs, one in zip("spo", _terms(triples[other]), strict=True):
                     if isinstance(part, a.Variable) and part == one:
                         yield other, theirs, place, column
+
+
+def _constant(part: a.Expression) -> str:
+    """A term of a triple pattern, an empty text where it is a variable."""
+    return part.text if isinstance(part, a.Constant) else ""
 
 
 def _terms(triple: a.TriplePattern) -> tuple[a.Expression, a.Expression, a.Expression]:
@@ -111,4 +166,5 @@ class _Matches(QueryDataset):
 
     def source(self, triple: a.TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
         self.aliases.append(alias)
-        return TripleSource(f"part_{self.triples.index(triple)}_{self.mark} {alias}", (), {"instant": "0::BIGINT"})
+        matches = Table(MatchRows(self.triples.index(triple)), alias)
+        return TripleSource(matches, (), {"instant": _ANY_INSTANT})

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from protocol.language.algebra import Variable
-from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, unbound_column
+from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, columns_of_table, unbound_column
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.statements import Compound, FromItem, Joined, Subselect, Table
 
 MOST_TABLES = 16
 """Tables that are joined in one SELECT: planning time grows with the cube of their number."""
 
-Condition = Callable[[Mapping[str, str]], str]
-"""A condition on merged solutions, given what each column of theirs is in SQL."""
+Condition = Callable[[Columns], Expression]
+"""A condition on merged solutions, given what each column of theirs is."""
 
 
 def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
@@ -41,8 +44,8 @@ def left_join(
     columns = _merge(left, right, keys, names)
     on = _compatibility(left, right, keys, names)
     if condition is not None:
-        on.append(f"({condition(columns)})")
-    table = f"{left.tables[0]} LEFT JOIN {right.tables[0]} ON {' AND '.join(on)}"
+        on.append(sql.Parentheses(condition(columns)))
+    table = beside(left, "LEFT", right, on)
     return Relation(columns, (table,), _variables(left, right), left.certain, optional=True)
 
 
@@ -71,19 +74,26 @@ def minus(
         together = []
         for variable in shared:
             column = names.column(variable)
-            bound = f"{left.columns[column]} IS NOT NULL AND {right.columns[column]} IS NOT NULL"
+            bound: list[Expression] = [sql.IsBound(left.columns[column]), sql.IsBound(right.columns[column])]
             if variable in substituted_if:
-                bound += f" AND {left.columns[substituted_if[variable]]} IS NULL"
-            together.append(f"({bound})")
-        on.append(f"({' OR '.join(together)})")
-    return replace(left, tables=(f"{left.tables[0]} ANTI JOIN {right.tables[0]} ON {' AND '.join(on)}",))
+                bound.append(sql.IsNull(left.columns[substituted_if[variable]]))
+            together.append(sql.Parentheses(sql.every(bound)))
+        on.append(sql.Parentheses(sql.some(together)))
+    return replace(left, tables=(beside(left, "ANTI", right, on),))
 
 
 def semi_join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names, *, exist: bool) -> Relation:
     """The solutions of l that some solution of r is compatible with; unless ``exist``, an anti join: that none is."""
     left, right = left.within(names.fresh("q")), right.within(names.fresh("q"))
-    on = " AND ".join(_compatibility(left, right, keys, names))
-    return replace(left, tables=(f"{left.tables[0]} {'SEMI' if exist else 'ANTI'} JOIN {right.tables[0]} ON {on}",))
+    kind = "SEMI" if exist else "ANTI"
+    return replace(left, tables=(beside(left, kind, right, _compatibility(left, right, keys, names)),))
+
+
+def beside(left: Relation, kind: str, right: Relation, on: Sequence[Expression]) -> Joined:
+    """The one table of each of two relations, joined."""
+    (of_left,), (of_right,) = left.tables, right.tables
+    assert isinstance(of_right, Table)
+    return Joined(of_left, kind, of_right, tuple(on))
 
 
 def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation:
@@ -117,11 +127,11 @@ def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relatio
         if part.distinct:
             part = part.within(names.fresh("q"))
         columns = {column: part.columns.get(column, unbound_column(column)) for column in listed}
-        selects.append(replace(part, columns=columns, ranked=False, order=()).sql)
+        selects.append(replace(part, columns=columns, ranked=False, order=()).select)
     alias = names.fresh("q")
     return Relation(
-        {column: f"{alias}.{column}" for column in listed},
-        (f"({' UNION ALL '.join(selects)}) {alias}",),
+        columns_of_table(alias, listed),
+        (Table(Subselect(Compound("UNION ALL", tuple(selects))), alias),),
         variables,
         frozenset.intersection(*(part.certain for part in parts)),
     )
@@ -134,7 +144,7 @@ def _with_one_optional(left: Relation, right: Relation, names: Names) -> tuple[R
     return left, right
 
 
-def _tables(left: Relation, right: Relation) -> tuple[str, ...]:
+def _tables(left: Relation, right: Relation) -> tuple[FromItem, ...]:
     """The tables of both, that with a LEFT JOIN first.
 
     From 2.0.0 on DuckDB's optimizer ``join_order`` has LEFT JOINs in its join graph, and may join a table that is
@@ -144,23 +154,23 @@ def _tables(left: Relation, right: Relation) -> tuple[str, ...]:
     return (*right.tables, *left.tables) if right.optional else (*left.tables, *right.tables)
 
 
-def _compatibility(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[str]:
+def _compatibility(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> list[Expression]:
     """Conditions under which solutions are compatible (18.3); plain equality where both are bound."""
     shared = keys if MEMBER not in left.columns else right.keys(keys)
-    conditions = [f"{right.columns[key]} = {left.columns[key]}" for key in shared]
+    conditions: list[Expression] = [sql.equal(right.columns[key], left.columns[key]) for key in shared]
     for variable in left.variables:
         if variable not in right.variables:
             continue
         one, other = left.columns[names.column(variable)], right.columns[names.column(variable)]
-        condition = f"{other} = {one}"
-        for side, relation in ((one, left), (other, right)):
-            if variable not in relation.certain:
-                condition += f" OR {side} IS NULL"
-        conditions.append(f"({condition})" if " OR " in condition else condition)
+        same = sql.equal(other, one)
+        unbound = [
+            sql.IsNull(side) for side, relation in ((one, left), (other, right)) if variable not in relation.certain
+        ]
+        conditions.append(sql.Parentheses(sql.some([same, *unbound])) if unbound else same)
     return conditions
 
 
-def _merge(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
+def _merge(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> dict[str, Expression]:
     """The columns of merge(l, r): where a variable may be unbound on one side, the other's."""
     columns = {key: left.columns[key] for key in keys}
     if MEMBER in left.columns or MEMBER in right.columns:
@@ -172,7 +182,7 @@ def _merge(left: Relation, right: Relation, keys: tuple[str, ...], names: Names)
             elif variable not in left.variables:
                 columns[column] = right.columns[column]
             else:  # compatible terms are the same term, with the same facets
-                columns[column] = f"COALESCE({left.columns[column]}, {right.columns[column]})"
+                columns[column] = sql.call("COALESCE", left.columns[column], right.columns[column])
     return columns
 
 

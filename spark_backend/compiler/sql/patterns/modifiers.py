@@ -8,8 +8,12 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.timestamps import is_time
 from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute
-from spark_backend.compiler.sql.expressions.order import direction, sort_key, sort_keys
+from spark_backend.compiler.sql.expressions.order import sort_keys
 from spark_backend.compiler.sql.relation import RANK, Names, Relation, unbound_column
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column, SortKey
+from spark_backend.compiler.sql.tree.nodes import Expression, separated
+from spark_backend.compiler.sql.tree.placeholders import Alone
 from spark_backend.compiler.sql.values import integer_term
 
 
@@ -18,16 +22,18 @@ def order_by(
 ) -> Relation:
     """The solutions in order. What the conditions leave open is decided by the terms."""
 
-    def texts(compiler: ExpressionCompiler) -> list[str]:
-        return [
-            f"{key} {'DESC NULLS LAST' if condition.descending else 'ASC NULLS FIRST'}"
-            for condition in conditions
-            for key in dict.fromkeys(sort_keys(compiler.value(condition.expression)))
-        ]
+    def keys_of(compiler: ExpressionCompiler) -> list[Expression]:
+        return [key for condition in conditions for key in sort_keys(compiler.value(condition.expression))]
 
-    relation, order = compute(relation, names, prelude, texts)
-    ordered_by = {key.removesuffix(" ASC NULLS FIRST") for key in order}
-    rest = [key for key in _by_terms(relation, names) if key.removesuffix(" NULLS FIRST") not in ordered_by]
+    relation, found = compute(relation, names, prelude, keys_of)
+    count = len(found) // len(conditions)
+    order = [
+        SortKey(key, "DESC NULLS LAST" if condition.descending else "ASC NULLS FIRST")
+        for place, condition in enumerate(conditions)
+        for key in dict.fromkeys(found[count * place : count * (place + 1)])
+    ]
+    ordered_by = {one.key for one in order if one.direction == "ASC NULLS FIRST"}
+    rest = [one for one in _by_terms(relation, names) if one.key not in ordered_by]
     return replace(relation, order=tuple(dict.fromkeys((*order, *rest))))
 
 
@@ -36,20 +42,20 @@ def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Se
     if relation.order:
         relation = _rank(relation, relation.order, keys, names)
     if not relation.ranked and not latest:
-        if relation.distinct or relation.tail:
+        if relation.distinct or relation.group or relation.first:
             relation = relation.within(names.fresh("q"))
         return replace(relation, distinct=True, closed=True)
     inner = names.open(relation)
     by = [*inner.keys(keys), *names.all_columns(variable for variable in inner.variables if variable not in latest)]
     columns = {name: inner.columns[name] for name in by}
-    grouped = ", ".join(columns.values())
+    group = tuple(columns.values())
     if relation.ranked:
-        columns[RANK] = f"min({inner.columns[RANK]})"
+        columns[RANK] = sql.call("min", inner.columns[RANK])
     for term, kind, number in map(names.columns, latest):
-        columns[term] = integer_term(f"max({inner.columns[number]})::BIGINT")
-        columns |= {name: f"max({inner.columns[name]})" for name in (kind, number)}
+        columns[term] = integer_term(sql.Cast(sql.call("max", inner.columns[number]), "BIGINT"))
+        columns |= {name: sql.call("max", inner.columns[name]) for name in (kind, number)}
     certain = inner.certain.difference(latest)
-    return replace(inner, columns=columns, certain=certain, tail=f" GROUP BY {grouped}", closed=True)
+    return replace(inner, columns=columns, certain=certain, group=group, closed=True)
 
 
 def project(relation: Relation, variables: Sequence[a.Variable], keys: tuple[str, ...], names: Names) -> Relation:
@@ -70,7 +76,7 @@ def cut(
     limit: int | None,
     keys: tuple[str, ...],
     names: Names,
-    alone: Callable[[str], str],
+    alone: Callable[..., Alone | None],
 ) -> Relation:
     """OFFSET and LIMIT. Any solutions would do without ORDER BY; the first by their terms do at every replay.
 
@@ -78,59 +84,59 @@ def cut(
     """
     if not relation.order:
         relation = names.open(relation)
-    by_rank = [relation.columns[RANK]] if relation.ranked else None
-    order: Sequence[str] = relation.order or by_rank or _by_terms(relation, names)
+    by_rank = [SortKey(relation.columns[RANK])] if relation.ranked else None
+    order: Sequence[SortKey] = relation.order or by_rank or _by_terms(relation, names)
     if limit is not None and keys == ("instant",):
         relation, order = _first(relation, order, offset + limit, keys, names, alone)
     ranked = _rank(relation, order, keys, names).within(names.fresh("q"))
-    conditions = [f"{ranked.columns[RANK]} > {offset}"] if offset else []
+    rank = ranked.columns[RANK]
+    conditions = [sql.infix(rank, ">", sql.number(offset))] if offset else []
     if limit is not None:
-        conditions.append(f"{ranked.columns[RANK]} <= {offset + limit}")
+        conditions.append(sql.infix(rank, "<=", sql.number(offset + limit)))
     return ranked.where(*conditions)
 
 
 def _first(
     relation: Relation,
-    order: Sequence[str],
+    order: Sequence[SortKey],
     count: int,
     keys: tuple[str, ...],
     names: Names,
-    alone: Callable[[str], str],
-) -> tuple[Relation, Sequence[str]]:
+    alone: Callable[..., Alone | None],
+) -> tuple[Relation, Sequence[SortKey]]:
     """The first so many solutions, where there is one sequence only; and their sort keys.
 
     Of a large window these are found in one pass, where numbering all solutions sorts them.
     """
     sorted_by = {names.fresh("k"): key for key in order}
-    clause = ", ".join(f"{name} {direction(key)}" for name, key in sorted_by.items())
-    tail = alone(f"ORDER BY {clause} LIMIT {count}") if order else ""
-    if not tail:
+    by = [SortKey(Column(name), one.direction) for name, one in sorted_by.items()]
+    first = alone(" ORDER BY ", *separated(", ", by), f" LIMIT {count}") if order else None
+    if first is None:
         return relation, order
-    columns = _columns(relation, keys, names) | {name: sort_key(key) for name, key in sorted_by.items()}
+    columns = _columns(relation, keys, names) | {name: one.key for name, one in sorted_by.items()}
     alias = names.fresh("q")
-    found = replace(relation, columns=columns, tail=relation.tail + tail, closed=True, ranked=False, order=())
-    return found.within(alias), [f"{alias}.{name} {direction(key)}" for name, key in sorted_by.items()]
+    found = replace(relation, columns=columns, first=first, closed=True, ranked=False, order=())
+    return found.within(alias), [SortKey(Column(name, alias), one.direction) for name, one in sorted_by.items()]
 
 
-def _columns(relation: Relation, keys: tuple[str, ...], names: Names) -> dict[str, str]:
+def _columns(relation: Relation, keys: tuple[str, ...], names: Names) -> dict[str, Expression]:
     """The columns of keys and variables; a sum in parts has no facets."""
     listed = [*relation.keys(keys), *names.all_columns(relation.variables)]
     return {name: relation.columns[name] for name in listed if name in relation.columns}
 
 
-def _by_terms(relation: Relation, names: Names) -> list[str]:
+def _by_terms(relation: Relation, names: Names) -> list[SortKey]:
     """The relation's variables that the query can name, in the order of their names, and times that they tell.
 
     Partial sums are left out: they are of a group whose keys are among the variables, and tell it from others.
     """
     named = [v for v in relation.variables if not v.name.startswith("_:") and v not in relation.parts]
     variables = [*sorted(named, key=lambda v: v.name), *filter(is_time, relation.variables)]
-    return [f"{relation.columns[names.column(variable)]} NULLS FIRST" for variable in variables]
+    return [SortKey(relation.columns[names.column(variable)], "NULLS FIRST") for variable in variables]
 
 
-def _rank(relation: Relation, order: Sequence[str], keys: tuple[str, ...], names: Names) -> Relation:
-    by = f" ORDER BY {', '.join(order)}" if order else ""
-    partition = ", ".join(relation.columns[key] for key in relation.keys(keys))
+def _rank(relation: Relation, order: Sequence[SortKey], keys: tuple[str, ...], names: Names) -> Relation:
     columns = _columns(relation, keys, names)
-    columns[RANK] = f"row_number() OVER (PARTITION BY {partition}{by})"
+    partition = tuple(relation.columns[key] for key in relation.keys(keys))
+    columns[RANK] = sql.RowNumber(partition, tuple(order))
     return replace(relation, columns=columns, ranked=True, closed=True, order=())

@@ -10,6 +10,7 @@ from spark_backend.compiler.sql.dataset import ActiveGraph
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join
 from spark_backend.compiler.sql.relation import Relation
+from spark_backend.compiler.sql.tree import expressions as sql
 
 
 def compile_graph(
@@ -27,7 +28,7 @@ def compile_graph(
     ranging = PatternScope(ActiveGraph(column=column, windows_only=windows_only), (*keys, column), scope.outer)
     unit = context.unit(ranging)
     target = context.names.column(name)
-    facet_columns = {f"{target}_k": f"{TermKind.IRI:d}::UTINYINT", f"{target}_n": "NULL::DOUBLE"}
+    facet_columns = {f"{target}_k": sql.Cast(sql.number(TermKind.IRI), "UTINYINT"), f"{target}_n": sql.null("DOUBLE")}
     named = replace(
         unit,
         columns={
@@ -60,14 +61,14 @@ def compile_graph(
 
 def _if_there(context: Context, relation: Relation, name: a.Constant, inner: a.Pattern) -> Relation:
     """Nothing is in a graph that the dataset does not have (18.6), not even the solution of the empty pattern."""
-    there = "TRUE" if a.needs_a_triple(inner) else context.dataset.has_graph(name.text[1:-1])
-    return relation if there == "TRUE" else context.names.open(relation).where(there)
+    there = sql.TRUE if a.needs_a_triple(inner) else context.dataset.has_graph(name.text[1:-1])
+    return relation if there == sql.TRUE else context.names.open(relation).where(there)
 
 
 def _for_each_key(context: Context, relation: Relation, scope: PatternScope) -> Relation:
     relation, unit = context.names.open(relation), context.unit(scope)
     columns = {**{k: v for k, v in relation.columns.items() if k != "instant"}, **unit.columns}
-    condition = f"{relation.columns['instant']} = {unit.columns['instant']}"
+    condition = sql.equal(relation.columns["instant"], unit.columns["instant"])
     return replace(
         relation,
         columns=columns,

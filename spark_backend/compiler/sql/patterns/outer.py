@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from protocol.language.algebra import Variable
 from spark_backend.compiler.sql.patterns.joins import join_across_keys
-from spark_backend.compiler.sql.relation import Names, Relation
+from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
+from spark_backend.compiler.sql.tree.statements import Table, TableName
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,8 @@ class Outer:
         """The keys and the visible variables."""
         alias = names.fresh("o")
         listed = [*self.columns, *names.all_columns(self.variables)]
-        return Relation(
-            {name: f"{alias}.{name}" for name in listed}, (f"{self.table} {alias}",), self.variables, self.certain
-        )
+        table = Table(TableName(self.table), alias)
+        return Relation(columns_of_table(alias, listed), (table,), self.variables, self.certain)
 
     def with_solutions(self, relation: Relation, names: Names) -> Relation:
         """What is matched inside, for each of the solutions."""

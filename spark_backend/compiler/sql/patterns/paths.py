@@ -7,11 +7,14 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.sql.dataset import ActiveGraph
-from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.closures import BEGIN, END, Starts, node_columns, paths_from
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join
-from spark_backend.compiler.sql.relation import Relation, facet_type, quote
+from spark_backend.compiler.sql.relation import Relation, columns_of_table, facet_type
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.placeholders import Parameter
+from spark_backend.compiler.sql.tree.statements import Subselect, Table, TableName, common
 from spark_backend.compiler.sql.values import columns_of, constant
 
 
@@ -38,15 +41,33 @@ def follow_path(context: Context, pattern: a.PathJoin, scope: PatternScope) -> R
     assert isinstance(closure, a.Closure)
     inner = context.compile(pattern.pattern, scope)
     table, alias = names.fresh("w"), names.fresh("q")
-    columns = {name: f"{table}.{name}" for name in inner.columns}
-    left = Relation(columns, (table,), inner.variables, inner.certain)
+    columns = columns_of_table(table, inner.columns)
+    left = Relation(columns, (Table(TableName(table)),), inner.variables, inner.certain)
+    if _has_node(pattern.pattern, pattern.start, path.name if isinstance(path, a.Graph) else None):
+        closure = replace(closure, nodes=None)
     starts = _nodes_of(context, left, pattern.start, closure, within)
     backwards = closure.subject != pattern.start
     right = _follow(context, closure, within, starts, frozenset(closure.variables), backwards=backwards)
     joined = join(left, right, scope.keys, names)
-    told = {name: f"{alias}.{name}" for name in joined.columns}
-    sql = f"(WITH {table} AS MATERIALIZED ({inner.sql}) {joined.sql}) {alias}"
-    return Relation(told, (sql,), joined.variables, joined.certain)
+    told = columns_of_table(alias, joined.columns)
+    found = Subselect(common(table, inner.select, joined.select))
+    return Relation(told, (Table(found, alias),), joined.variables, joined.certain)
+
+
+def _has_node(pattern: a.Pattern, node: a.Variable, graph: a.Constant | a.Variable | None) -> bool:
+    """Whether a pattern binds a variable to nodes of a graph alone; of the one it is matched in where none is named."""
+    match pattern:
+        case a.BGP(triples):
+            return graph is None and any(node in (triple.subject, triple.object) for triple in triples)
+        case a.Graph(name, inner):
+            return name == graph and _has_node(inner, node, None)
+        case a.Join(left, right):
+            return _has_node(left, node, graph) or _has_node(right, node, graph)
+        case a.Project(inner, variables) if node in variables:
+            return _has_node(inner, node, graph)
+        case a.PathJoin(inner) | a.Filter(inner) | a.Distinct(inner):
+            return _has_node(inner, node, graph)
+    return False
 
 
 def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.Closure, scope: PatternScope) -> Starts:
@@ -60,8 +81,8 @@ def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.C
     if path.nodes is not None:
         nodes = context.compile(path.nodes, scope.leaf).within(names.fresh("q"))
         tables = (*tables, *nodes.tables)
-        conditions = (*conditions, f"{nodes.columns[names.column(path.source)]} = {node[0]}")
-        conditions = (*conditions, *(f"{nodes.columns[key]} = {relation.columns[key]}" for key in keys))
+        conditions = (*conditions, sql.equal(nodes.columns[names.column(path.source)], node[0]))
+        conditions = (*conditions, *(sql.equal(nodes.columns[key], relation.columns[key]) for key in keys))
     return Starts(Relation(columns, tables, conditions=conditions), everywhere=False)
 
 
@@ -80,12 +101,12 @@ def _follow(
     step = context.compile(pattern.step, scope.leaf)
     found = paths_from(starts, pattern, step, scope.leaf.keys, names, backwards=backwards)
     if isinstance(end, a.Constant):
-        found = found.where(f"{found.columns[END]} = {quote(end.text)}")
+        found = found.where(sql.equal(found.columns[END], sql.Text(end.text)))
     elif isinstance(end, a.Parameter):
         found, members = context.members(found)
-        found = found.where(f"{found.columns[END]} = {members}.{context.dataset.parameter(parameter_columns(end)[0])}")
+        found = found.where(sql.equal(found.columns[END], Parameter(members, end.number)))
     elif end == start and start in free:
-        found = found.where(f"{found.columns[BEGIN]} = {found.columns[END]}")
+        found = found.where(sql.equal(found.columns[BEGIN], found.columns[END]))
     ends = {
         part: node
         for part, node in ((start, BEGIN), (end, END))
@@ -122,10 +143,10 @@ def _starts(
     return Starts(replace(outer, columns={**kept, **dict(zip(ends, values, strict=False))}))
 
 
-def _with_facets(columns: Sequence[str]) -> list[str]:
+def _with_facets(columns: Sequence[Expression]) -> list[Expression]:
     """A term's columns, its facets made where they are not at hand: a path's other nodes may need theirs."""
     term, *known = columns
-    return [term, *(known or (f"facet_k({term})", f"facet_n({term})"))]
+    return [term, *(known or (sql.call("facet_k", term), sql.call("facet_n", term)))]
 
 
 def _constant_node(
@@ -135,9 +156,10 @@ def _constant_node(
     relation = context.unit(scope)
     if isinstance(node, a.Parameter):
         relation, members = context.members(relation)
-        term, number = (f"{members}.{context.dataset.parameter(column)}" for column in parameter_columns(node))
-        value = [term, str(node.kind), number]
+        value = [Parameter(members, node.number), sql.number(node.kind), Parameter(members, node.number, numeric=True)]
     else:
         value = columns_of(constant(node.text))
-    typed = {name: f"({part})::{facet_type(name)}" for name, part in zip(columns, value, strict=False)}
+    typed = {
+        name: sql.Cast(sql.Parentheses(part), facet_type(name)) for name, part in zip(columns, value, strict=False)
+    }
     return replace(relation, columns={**relation.columns, **typed})

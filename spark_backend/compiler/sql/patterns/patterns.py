@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
@@ -14,7 +14,6 @@ from spark_backend.compiler.sql.expressions.expressions import (
     ExpressionCompiler,
     Prelude,
     compute,
-    parameter_columns,
     value_of,
 )
 from spark_backend.compiler.sql.patterns import modifiers
@@ -34,7 +33,10 @@ from spark_backend.compiler.sql.patterns.named_graphs import compile_graph
 from spark_backend.compiler.sql.patterns.paths import compile_path, follow_path
 from spark_backend.compiler.sql.patterns.static_tables import compile_join, compile_static
 from spark_backend.compiler.sql.patterns.triples import match_triples
-from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, facet_type, unbound_column
+from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, facet_type, unbound_column
+from spark_backend.compiler.sql.tree.expressions import Cast, Parentheses
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.placeholders import Parameter
 from spark_backend.compiler.sql.values import columns_of
 
 
@@ -87,7 +89,7 @@ def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relat
         case a.Draw(inner, variable, identity):
             assert identity is not None, "lifted"
             relation, members = context.members(context.compile(inner, scope))
-            drawn_from = f"{members}.{context.dataset.parameter(parameter_columns(identity)[0])}"
+            drawn_from = Parameter(members, identity.number)
             return with_draws(relation, variable, drawn_from, ("instant", MEMBER), keys[1:], names)
         case a.Extend(inner, variable, expression):
             extended = context.seeing(context.compile(inner, scope), a.expression_variables(expression), scope)
@@ -123,7 +125,7 @@ def _condition(context: Context, condition: a.Expression | None, left: Relation,
         return None
     variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
 
-    def truth(columns: Mapping[str, str]) -> str:
+    def truth(columns: Columns) -> Expression:
         found = {
             variable: value_of(variable, [columns[name] for name in context.names.columns(variable)])
             for variable in variables
@@ -137,7 +139,7 @@ def _extend(context: Context, relation: Relation, variable: a.Variable, expressi
     names = context.names.columns(variable)
     if isinstance(expression, a.Variable) and not relation.distinct:
         sources: Sequence[str] = context.names.columns(expression)
-        written: Sequence[str] = [
+        written: Sequence[Expression] = [
             relation.columns.get(source, unbound_column(name)) for source, name in zip(sources, names, strict=False)
         ]
         certain = expression in relation.certain
@@ -150,9 +152,9 @@ def _extend(context: Context, relation: Relation, variable: a.Variable, expressi
             context.prelude,
             lambda compiler: columns_of(compiler.value(expression))[: len(names)],
         )
-        written = [f"({part})::{facet_type(name)}" for part, name in zip(written, names, strict=True)]
+        written = [Cast(Parentheses(part), facet_type(name)) for part, name in zip(written, names, strict=True)]
         certain = isinstance(expression, a.Constant)
-    kept = {name: sql for name, sql in relation.columns.items() if name not in names}
+    kept = {name: column for name, column in relation.columns.items() if name not in names}
     return replace(
         relation,
         columns={**kept, **dict(zip(names, written, strict=True))},

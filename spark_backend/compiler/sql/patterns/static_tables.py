@@ -8,7 +8,9 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join, join_across_keys
-from spark_backend.compiler.sql.relation import Relation
+from spark_backend.compiler.sql.relation import Relation, columns_of_table
+from spark_backend.compiler.sql.tree.expressions import TRUE
+from spark_backend.compiler.sql.tree.statements import Table
 
 
 def compile_static(context: Context, pattern: a.Static, scope: PatternScope) -> Relation:
@@ -40,8 +42,8 @@ def _table(context: Context, pattern: a.Static, scope: PatternScope) -> Relation
     if found.distinct:
         found = found.within(names.fresh("q"))
     listed = names.all_columns(found.variables)
-    columns = {name: found.columns[name] for name in listed} or {"there": "TRUE"}
+    columns = {name: found.columns[name] for name in listed} or {"there": TRUE}
     bound = {variable: names.column(variable) for variable in found.variables if variable in found.certain}
-    table = context.dataset.static_join(pattern, replace(found, columns=columns).sql, bound)
+    table = context.dataset.static_join(pattern, replace(found, columns=columns).select, bound)
     alias = names.fresh("j")
-    return Relation({name: f"{alias}.{name}" for name in listed}, (f"{table} {alias}",), found.variables, found.certain)
+    return Relation(columns_of_table(alias, listed), (Table(table, alias),), found.variables, found.certain)

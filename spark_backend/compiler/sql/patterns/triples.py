@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.new_matches import Followers
-from spark_backend.compiler.sql.expressions.expressions import parameter_columns
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join, union
 from spark_backend.compiler.sql.relation import MEMBER, Relation
-from spark_backend.compiler.sql.values import integer_term
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.placeholders import Members, Parameter
+from spark_backend.compiler.sql.tree.statements import FromItem, Table
+from spark_backend.compiler.sql.values import NO_NUMBER, integer_term, kind_of
 
 
 def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope) -> Relation:
@@ -40,12 +44,12 @@ def _match_together(
     context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope, *, newest: int | None = None
 ) -> Relation:
     """The triple patterns as one SELECT. ``newest`` is matched by what is new, those behind it by the old."""
-    keys: dict[str, str] = {}
-    tables: list[str] = []
-    conditions: list[str] = []
-    places: dict[a.Variable, str] = {}
+    keys: dict[str, Expression] = {}
+    tables: list[FromItem] = []
+    conditions: list[Expression] = []
+    places: dict[a.Variable, Expression] = {}
     objects: dict[a.Variable, str] = {}
-    times: dict[a.Variable, str] = {}
+    times: dict[a.Variable, Expression] = {}
     members = context.names.fresh("m")
     for number, triple in enumerate(triples):
         alias = context.names.fresh("t")
@@ -59,16 +63,16 @@ def _match_together(
             times[triple.time] = source.time
         for key, place in source.keys.items():
             if keys.setdefault(key, place) != place:
-                conditions.append(f"{place} = {keys[key]}")
+                conditions.append(sql.equal(place, keys[key]))
         for column, part in (("s", triple.subject), ("p", triple.predicate), ("o", triple.object)):
-            place = f"{alias}.{column}"
+            place = Column(column, alias)
             if isinstance(part, a.Parameter):
-                keys[MEMBER] = f"{members}.{MEMBER}"
-                conditions.append(f"{place} = {members}.{context.dataset.parameter(parameter_columns(part)[0])}")
+                keys[MEMBER] = Column(MEMBER, members)
+                conditions.append(sql.equal(place, Parameter(members, part.number)))
             if not isinstance(part, a.Variable):
                 continue
             if part in places:
-                conditions.append(f"{place} = {places[part]}")
+                conditions.append(sql.equal(place, places[part]))
             else:
                 places[part] = place
             if column == "o":
@@ -77,11 +81,11 @@ def _match_together(
         return context.unit(scope)
     if "instant" not in keys:  # all of it is static, and there at every instant
         alias = context.names.fresh("u")
-        keys["instant"] = f"{alias}.instant"
-        tables.append(f"{context.dataset.instants} {alias}")
+        keys["instant"] = Column("instant", alias)
+        tables.append(Table(context.dataset.instants, alias))
     listed = scope.keys
     if MEMBER in keys:
-        tables.append(f"{context.dataset.members} {members}")
+        tables.append(Table(Members(), members))
         listed = (*listed, MEMBER)
     return Relation(
         {**{key: keys[key] for key in listed}, **_columns(context, places, objects), **_times(context, times)},
@@ -92,19 +96,24 @@ def _match_together(
     )
 
 
-def _age(triples: Sequence[a.TriplePattern], newest: int, number: int, alias: str, followers: Followers) -> list[str]:
+def _age(
+    triples: Sequence[a.TriplePattern], newest: int, number: int, alias: str, followers: Followers
+) -> list[Expression]:
     """What is asked of the entry of an occurrence, where that of ``newest`` is the last one that is new."""
+    before = Column("before", alias)
     if number > newest:
-        return [f"{alias}.entry <= {alias}.before"]
+        return [sql.infix(Column("entry", alias), "<=", before)]
     time = triples[number].time
     later = frozenset() if time is None else followers.get(time, frozenset())
     if number == newest and any(triple.time in later for triple in triples[newest + 1 :]):
         # What is to follow it is old: then it came late. Where nothing did, nothing more is looked at.
-        return [f"{alias}.t < {alias}.before"]
+        return [sql.infix(Column("t", alias), "<", before)]
     return []
 
 
-def _columns(context: Context, places: dict[a.Variable, str], objects: dict[a.Variable, str]) -> dict[str, str]:
+def _columns(
+    context: Context, places: Mapping[a.Variable, Expression], objects: Mapping[a.Variable, str]
+) -> dict[str, Expression]:
     columns = {}
     for variable, place in places.items():
         name = context.names.column(variable)
@@ -112,20 +121,20 @@ def _columns(context: Context, places: dict[a.Variable, str], objects: dict[a.Va
         if variable not in context.names.faceted:
             continue
         if variable in objects:
-            columns[f"{name}_k"], columns[f"{name}_n"] = f"{objects[variable]}.k", f"{objects[variable]}.n"
+            columns |= {f"{name}_{facet}": Column(facet, objects[variable]) for facet in ("k", "n")}
         else:  # subjects, predicates: an IRI or a blank node
-            iri, blank = f"{TermKind.IRI:d}", f"{TermKind.BLANK_NODE:d}"
-            columns[f"{name}_k"] = f"(CASE WHEN {place}[1] = '<' THEN {iri} ELSE {blank} END)::UTINYINT"
-            columns[f"{name}_n"] = "NULL::DOUBLE"
+            bracketed = sql.equal(sql.Character(place, 1), sql.Text("<"))
+            kind = sql.choice((bracketed, kind_of(TermKind.IRI)), otherwise=kind_of(TermKind.BLANK_NODE))
+            columns |= {f"{name}_k": sql.Cast(kind, "UTINYINT"), f"{name}_n": NO_NUMBER}
     return columns
 
 
-def _times(context: Context, times: Mapping[a.Variable, str]) -> dict[str, str]:
+def _times(context: Context, times: Mapping[a.Variable, Expression]) -> dict[str, Expression]:
     """Hidden variables for the times of triples (``timestamps``): xsd:integer, unbound where a triple has none."""
-    columns: dict[str, str] = {}
+    columns: dict[str, Expression] = {}
     for variable, time in times.items():
-        kind = f"(CASE WHEN {time} IS NOT NULL THEN {TermKind.INTEGER:d} END)::UTINYINT"
-        parts = (integer_term(time), kind, f"({time})::DOUBLE")
+        kind = sql.Cast(sql.choice((sql.IsBound(time), kind_of(TermKind.INTEGER))), "UTINYINT")
+        parts = (integer_term(time), kind, sql.Cast(sql.Parentheses(time), "DOUBLE"))
         columns |= dict(zip(context.names.columns(variable), parts, strict=False))
     return columns
 

@@ -18,9 +18,11 @@ from spark_backend.compiler.passes.normalise import normalise
 from spark_backend.compiler.passes.order_joins import order_joins
 from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
+from spark_backend.compiler.passes.split_products import split_products
 from spark_backend.compiler.passes.split_static import split_static
 from spark_backend.compiler.plan import compile_query
 from spark_backend.compiler.sql.dataset import QueryDataset
+from spark_backend.compiler.sql.tree.nodes import named
 from spark_backend.compiler.statistics import Occurrences, Statistics
 from tests.spark_backend.compiler.one_shot import Content, continuous
 
@@ -151,6 +153,80 @@ def test_filters_stay_where_pushing_them_would_mean_something_else(written: str)
     assert after(f"SELECT * {written}", push_filters) == after(f"SELECT * {written}")
 
 
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("FILTER EXISTS {?s :q ?x . ?v :r ?y . ?x :a ?z}", "FILTER(EXISTS {?v :r ?y} && EXISTS {?s :q ?x . ?x :a ?z})"),
+        ("FILTER NOT EXISTS {?s :q ?x . ?v :r ?y}", "FILTER(!(EXISTS {?s :q ?x} && EXISTS {?v :r ?y}))"),
+        ("MINUS {?s :q ?x . ?v :r ?y}", "FILTER(!(EXISTS {?s :q ?x} && EXISTS {?v :r ?y}))"),
+        (
+            "FILTER EXISTS {?s :q ?x . ?v :r ?y FILTER(?x > 1) FILTER(?v > 2)}",
+            "FILTER(EXISTS {?s :q ?x FILTER(?x > 1)} && EXISTS {?v :r ?y FILTER(?v > 2)})",
+        ),
+        (
+            "FILTER EXISTS {GRAPH :w {?s :q ?x . ?v :r ?y}}",
+            "FILTER(EXISTS {GRAPH :w {?s :q ?x}} && EXISTS {GRAPH :w {?v :r ?y}})",
+        ),
+    ],
+)
+def test_what_meets_only_outside_of_exists_is_asked_by_itself(written: str, same_as: str) -> None:
+    def shape(pattern: a.Pattern) -> str:
+        """With the variables that tell of EXISTS in order of their names."""
+        made = sorted({node.variable.name for node in a.nodes(pattern) if isinstance(node, a.MarkJoin)})
+        text = repr(pattern)
+        for number, name in enumerate(made):
+            text = text.replace(f"'{name}'", f"'{number}'")
+        return text
+
+    pattern = after(f"SELECT * {{?s :p ?v {written}}}", normalise, split_products)
+    assert shape(pattern) == shape(after(f"SELECT * {{?s :p ?v {same_as}}}", normalise))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{?s :p ?v FILTER EXISTS {?s :q ?x . ?v :r ?x}}",
+        "{?s :p ?v FILTER EXISTS {?s :q ?x . ?v :r ?y FILTER(?x != ?y)}}",
+        "{?s :p ?v OPTIONAL {?v :r ?w} FILTER EXISTS {?s :q ?x . ?w :r ?y . ?w :q ?z . ?z :p ?x}}",
+        "{?s :p ?v OPTIONAL {?v :r ?w} MINUS {?s :q ?x . ?w :r ?y}}",
+        "{?s :p ?v MINUS {?x :q ?w . ?d :r ?l}}",
+        "{?s :p ?v FILTER EXISTS {SELECT * {?s :q ?x . ?v :r ?y} LIMIT 1}}",
+        "{?s :p ?v BIND(EXISTS {?s :q ?x . ?v :r ?y} AS ?d)}",
+    ],
+)
+def test_what_is_joined_inside_of_exists_or_may_not_be_bound_outside_stays_together(written: str) -> None:
+    assert after(f"SELECT * {written}", normalise, split_products) == after(f"SELECT * {written}", normalise)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        (
+            "{SELECT DISTINCT ?x ?y {?s :q ?x . ?v :r ?y}}",
+            "{SELECT DISTINCT ?x {?s :q ?x}} {SELECT DISTINCT ?y {?v :r ?y}}",
+        ),
+        ("{SELECT ?s ?x ?y {?s :q ?x . ?v :r ?y}}", "{SELECT ?s ?x {?s :q ?x}} {SELECT ?y {?v :r ?y}}"),
+        ("{SELECT ?x {?s :q ?x . ?v :r ?y FILTER(?y > ?x)}}", "{SELECT ?x {?s :q ?x . ?v :r ?y FILTER(?y > ?x)}}"),
+        ("{SELECT ?x {?s :q ?x . ?v :r ?y} LIMIT 1}", "{SELECT ?x {?s :q ?x . ?v :r ?y} LIMIT 1}"),
+    ],
+)
+def test_a_sub_select_of_what_nothing_joins_is_several(written: str, same_as: str) -> None:
+    pattern = after(f"SELECT * {{?s :p ?v {written}}}", normalise, split_products)
+    assert pattern == after(f"SELECT * {{?s :p ?v {same_as}}}", normalise)
+
+
+@pytest.mark.parametrize(("asked", "negated"), [("EXISTS", False), ("NOT EXISTS", True)])
+def test_what_exists_for_all_solutions_alike_is_asked_once(asked: str, negated: bool) -> None:
+    pattern = after(
+        f"SELECT * {{?s :p ?v FILTER(?v > 1 && {asked} {{?x :q ?w}})}}", normalise, push_filters, split_products
+    )
+    assert isinstance(pattern, a.Join)
+    told = a.Variable("_:exists1")
+    exists = a.MarkJoin(a.BGP(()), told, matched(triple(X, "q", W)))
+    assert pattern.left == a.Filter(exists, a.Call("!", (told,)) if negated else told)
+    assert pattern.right == after("SELECT * {?s :p ?v FILTER(?v > 1)}")
+
+
 def test_static_patterns_that_are_joined_are_one_part() -> None:
     pattern = after("SELECT * {?s :in ?r GRAPH :w {?s :p ?v} ?r :label ?l}", normalise, split_static)
     window = a.Graph(a.Constant("<http://ex/w>"), matched(triple(S, "p", V)))
@@ -183,6 +259,24 @@ def test_a_path_is_followed_from_what_is_joined_with_it() -> None:
     pattern = after("SELECT * {?y :q+ ?z . ?x :p ?y}", normalise, order_joins)
     assert isinstance(pattern, a.PathJoin)
     assert (pattern.pattern, pattern.start) == (matched(triple(X, "p", Y)), Y)
+
+
+def test_a_path_waits_for_all_that_is_joined_with_what_it_begins_at() -> None:
+    pattern = after("SELECT * {?y :q+ ?z GRAPH :g {?x :p ?y} ?x :r ?v}", normalise, order_joins)
+    assert isinstance(pattern, a.PathJoin)
+    assert a.in_scope(pattern.pattern) == {X, Y, V}
+
+
+def test_a_path_of_another_graph_waits_for_what_is_outside_of_it_too() -> None:
+    pattern = after("SELECT * {?x :p ?y GRAPH :g {?y :q+ ?z . ?y :r ?v}}", normalise, order_joins)
+    assert isinstance(pattern, a.PathJoin)
+    assert a.in_scope(pattern.pattern) == {X, Y, V}
+
+
+def test_a_path_begins_at_what_is_connected_with_its_start_alone() -> None:
+    pattern = after("SELECT * {?x :p ?y . ?y :q+ ?z . ?z :r ?v}", normalise, order_joins)
+    path = after("SELECT * {?x :p ?y . ?y :q+ ?z}", normalise, order_joins)
+    assert pattern == a.Join(path, matched(triple(a.Variable("z"), "r", V)))
 
 
 def test_a_path_is_followed_backwards_from_its_end() -> None:
@@ -248,5 +342,6 @@ def test_what_counts_solutions_apart_is_kept() -> None:
 def test_terms_have_no_facets_beside_them_where_nobody_reads_their_values() -> None:
     content = Content({None: ""})
     text = "SELECT ?s {?s :p ?v BIND(?v + 1 AS ?x) FILTER(?v = ?v || 1 = 1)}"
-    with_passes, without = (compile_query(continuous(text, content), passes=passes).sql for passes in (PASSES, ()))
+    plans = (compile_query(continuous(text, content), passes=passes) for passes in (PASSES, ()))
+    with_passes, without = (named(plan.sql) for plan in plans)
     assert ("_k" in with_passes, "_k" in without) == (False, True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.compiler.sql.tree.nodes import named
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, Row, continuous, evaluated
 
 VARIANTS: dict[str, tuple[Pass, ...]] = {
@@ -20,7 +21,7 @@ def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[R
     known = set()
     for name, passes in VARIANTS.items():
         plan = compile_query(continuous(text, content), passes=passes)
-        statement = tuple(sql.replace(plan.mark, "") for sql in (plan.sql, *plan.static_joins))
+        statement = (plan.sql, plan.static_joins)
         if statement not in known:
             known.add(statement)
             plan, rows = evaluated(text, content, passes=passes)
@@ -31,4 +32,8 @@ def assert_passes_keep(text: str, content: Content) -> None:
     """The same rows in the same order, whichever passes are applied."""
     (_, plan, expected), *others = answers(text, content)
     for name, other, rows in others:
-        assert rows == expected, f"{text}\n{name}\n{plan.sql}\n{plan.static_joins}\n{other.sql}\n{other.static_joins}"
+        assert rows == expected, f"{text}\n{name}\n{_told(plan)}\n{_told(other)}"
+
+
+def _told(plan: Plan) -> str:
+    return "\n".join([named(plan.sql), *plan.static_joins])

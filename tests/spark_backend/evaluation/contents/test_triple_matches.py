@@ -17,7 +17,7 @@ from protocol.windows.spec import TimeWindow
 from spark_backend.compiler.sql.interval_part import TriplePlace
 from spark_backend.evaluation.contents.digests import Digests
 from spark_backend.evaluation.contents.rows import contents
-from spark_backend.evaluation.contents.triple_matches import TripleMatches, arrived
+from spark_backend.evaluation.contents.triple_matches import ArrivedRows, TripleMatches
 from spark_backend.log.reader import LogReader
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 
@@ -39,6 +39,7 @@ def test_each_triple_of_a_windows_content_is_there_by_one_row(
         site = Site(Path(directory), lateness=lateness)
         reader = LogReader(site.layout.streams / "s")
         joined = ["o"] if pattern[2] is None else []
+        arrived = ArrivedRows(connection, "arrived", joined)
         matches, upto = TripleMatches(pattern, joined), 0
         rows: list[dict[str, Any]] = []
         for batch in batches:
@@ -47,7 +48,7 @@ def test_each_triple_of_a_windows_content_is_there_by_one_row(
             if reader.watermark <= upto:
                 continue
             before, upto = upto, data.draw(st.integers(upto + 1, reader.watermark))
-            matches.add(connection, arrived(connection, reader.entered(before, upto), joined))
+            matches.add(connection, arrived.of(reader.entered(before, upto)))
             rows += [] if matches.new is None else matches.new.rows.to_pylist()
             for instant in range(1, upto + 1):
                 width = data.draw(st.integers(1, 25))
@@ -75,9 +76,10 @@ def test_old_matches_are_found_by_a_term_as_long_as_they_are_not_forgotten() -> 
         site.append([(time, [(f"<http://ex/{time}>", A, ONE)]) for time in range(1, 101)])
         reader = LogReader(site.layout.streams / "s")
         matches = TripleMatches((None, A, ONE), ["s"])
+        arrived = ArrivedRows(connection, "arrived", ["s"])
         for time in range(99):
-            matches.add(connection, arrived(connection, reader.entered(time, time + 1), ["s"]))
-        matches.add(connection, arrived(connection, reader.entered(99, 99), ["s"]))
+            matches.add(connection, arrived.of(reader.entered(time, time + 1)))
+        matches.add(connection, arrived.of(reader.entered(99, 99)))
         assert matches.count == 99
         wanted = connection.execute("SELECT hash('<http://ex/40>') AS h").fetchnumpy()["h"]
         assert matches.near("s", wanted + np.uint64(1)) is None

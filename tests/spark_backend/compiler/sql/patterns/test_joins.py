@@ -6,7 +6,7 @@ The oracle is section 18.5 of SPARQL 1.1 Query, by comparing every solution with
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -25,7 +25,11 @@ from spark_backend.compiler.sql.patterns.joins import (
     semi_join,
     union,
 )
-from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, quote
+from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, facet_type
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Cast, Column, RowNumber, Text
+from spark_backend.compiler.sql.tree.nodes import Expression, named
+from spark_backend.compiler.sql.tree.statements import InlineRows, Select, Subselect, Table
 
 X, Y, Z = VARIABLES = Variable("x"), Variable("y"), Variable("z")
 TERMS = ('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', "<http://ex/a>", '"a"')
@@ -73,40 +77,35 @@ def faceted(request: pytest.FixtureRequest) -> frozenset[Variable]:
 def relation_of(side: Side, names: Names) -> Relation:
     alias, columns = names.fresh("t"), [*side.keys, *names.all_columns(side.variables)]
     rows = [
-        (*map(str, key), *(cell for variable in side.variables for cell in cells(names, variable, mapping)))
+        (*map(sql.number, key), *(cell for variable in side.variables for cell in cells(names, variable, mapping)))
         for key, mapping in side.solutions
     ]
-    nothing = ("0", *("NULL",) * (len(columns) - 1))
-    values = ", ".join(f"({', '.join(row)})" for row in rows or [nothing])
-    typed = [column if column in side.keys else f"{alias}.{column}::{_type(column)}" for column in columns]
+    nothing = (sql.number(0), *(sql.NULL,) * (len(columns) - 1))
+    placed = {name: Column(name, alias) for name in columns}
     return Relation(
-        {name: sql if sql != name else f"{alias}.{name}" for name, sql in zip(columns, typed, strict=True)},
-        (f"(VALUES {values}) {alias}({', '.join(columns)})",),
+        {name: column if name in side.keys else Cast(column, facet_type(name)) for name, column in placed.items()},
+        (Table(InlineRows(tuple(rows or [nothing])), alias, tuple(columns)),),
         side.variables,
         side.certain,
-        () if rows else ("FALSE",),
+        () if rows else (sql.FALSE,),
     )
 
 
-def _type(column: str) -> str:
-    return "UTINYINT" if column.endswith("_k") else "DOUBLE" if column.endswith("_n") else "VARCHAR"
-
-
-def cells(names: Names, variable: Variable, mapping: Mapped) -> Iterator[str]:
+def cells(names: Names, variable: Variable, mapping: Mapped) -> Iterator[Expression]:
     """A variable's columns in a row."""
     term = mapping.get(variable)
-    yield "NULL" if term is None else quote(term)
+    yield sql.NULL if term is None else Text(term)
     if variable in names.faceted:
         kind, number = (None, None) if term is None else facets(term)
-        yield "NULL" if kind is None else str(int(kind))
-        yield "NULL" if number is None else str(number)
+        yield sql.NULL if kind is None else sql.number(kind)
+        yield sql.NULL if number is None else sql.Constant(str(number))
 
 
 def solutions_of(
     connection: duckdb.DuckDBPyConnection, relation: Relation, names: Names, keys: Sequence[str] = KEYS
 ) -> Counter[object]:
     """The solutions that DuckDB gives, each with how often it is there; a term's facets are checked on the way."""
-    cursor = connection.execute(relation.sql)
+    cursor = connection.execute(named(relation.select.written))
     columns = [column[0] for column in cursor.description]
     found: Counter[object] = Counter()
     for row in cursor.fetchall():
@@ -161,8 +160,8 @@ def test_a_left_join_has_the_merges_that_pass_and_the_solutions_without_any(
 ) -> None:
     names = Names(faceted)
 
-    def passes(columns: Mapping[str, str]) -> str:
-        return f"{columns[names.column(Z)]} = {quote(term or '')}"
+    def passes(columns: Columns) -> Expression:
+        return sql.equal(columns[names.column(Z)], Text(term or ""))
 
     relation = left_join(
         relation_of(left, names), relation_of(right, names), None if term is None else passes, KEYS, names
@@ -204,15 +203,16 @@ def test_minus_knows_row_by_row_what_stands_for_a_term(
 ) -> None:
     names = Names(frozenset())
     rows = there[: len(left.solutions)]
-    values = ", ".join("(TRUE)" if known else "(NULL::BOOLEAN)" for known in rows) or "(NULL::BOOLEAN)"
+    unknown = sql.null("BOOLEAN")
+    values = InlineRows(tuple((sql.TRUE if known else unknown,) for known in rows) or ((unknown,),))
     plain = relation_of(left, names)
-    beside = f"(SELECT b, row_number() OVER () AS place FROM (VALUES {values}) v(b)) o"
-    numbered = replace(plain, columns={**plain.columns, "place": "row_number() OVER ()"}).within("n")
+    placed = Select((("b", Column("b")), ("place", RowNumber())), (Table(values, "v", ("b",)),))
+    numbered = replace(plain, columns={**plain.columns, "place": RowNumber()}).within("n")
     told_of = replace(
         numbered,
-        columns={**{name: numbered.columns[name] for name in plain.columns}, "b": "o.b"},
-        tables=(*numbered.tables, beside),
-        conditions=("n.place = o.place",),
+        columns={**{name: numbered.columns[name] for name in plain.columns}, "b": Column("b", "o")},
+        tables=(*numbered.tables, Table(Subselect(placed), "o")),
+        conditions=(sql.equal(Column("place", "n"), Column("place", "o")),),
     )
     relation = minus(told_of, relation_of(right, names), KEYS, names, frozenset(), {Y: "b"})
     expected = [

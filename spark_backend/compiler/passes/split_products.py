@@ -1,0 +1,161 @@
+"""Patterns that nothing joins where they are written, apart: there all pairs of their matches would be made.
+
+``FILTER EXISTS { ?a :by ?x . ?b :of ?y }`` of solutions that bind ?x and ?y: nothing inside joins the two patterns.
+With terms in place of ?x and ?y (SPARQL 1.1 Query section 18.6, substitute) both have a solution where each has one.
+MINUS is EXISTS that is not true, where both sides bind all variables that they share, and share some. What shares none
+is true of all solutions or of none: it is asked once, beside them, so that where it is not true nothing is joined. And
+a sub-select of two such patterns is the join of two sub-selects, each of which is joined with what is outside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from protocol.language import algebra as a
+from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
+from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands
+from spark_backend.compiler.passes.normalise import normal_join
+from spark_backend.compiler.passes.traversal import bottom_up
+
+_MOST_OPERANDS = 64
+"""Of what is split: there may be a SELECT for each of them."""
+
+
+def split_products(query: a.Query, _: object) -> a.Query:
+    return replace(query, pattern=bottom_up(query.pattern, _Splitter(query).pattern))
+
+
+class _Splitter:
+    def __init__(self, query: a.Query) -> None:
+        self._times = Counter(node for node in a.nodes(query.pattern) if isinstance(node, a.Variable))
+        self._made = 0
+
+    def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
+        if isinstance(pattern, a.Join) and not inside:
+            return join_of(part for operand in (pattern.left, pattern.right) for part in _sub_selects(operand))
+        pattern = self._split(pattern, inside)
+        return pattern if inside else _beside(pattern)
+
+    def _split(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
+        match pattern:
+            case a.Filter(a.MarkJoin(left, variable, exists), condition) if self._is_read_there(variable, condition):
+                parts = _parts(exists, certainly_bound(left))
+                if len(parts) > 1:
+                    marked, asked = self._marked(left, parts)
+                    return a.Filter(marked, _with(condition, variable, asked))
+            # Inside of EXISTS, what stands for a term is not shared.
+            case a.Minus(left, right) if not inside and _is_not_to_exist(left, right):
+                parts = _parts(right, certainly_bound(left))
+                if len(parts) > 1:
+                    marked, asked = self._marked(left, parts)
+                    return a.Filter(marked, a.Call("!", (asked,)))
+        return pattern
+
+    def _is_read_there(self, variable: a.Variable, condition: a.Expression) -> bool:
+        """Whether nothing but the condition reads what a MarkJoin tells."""
+        return self._times[variable] == 1 + sum(node == variable for node in a.nodes(condition))
+
+    def _marked(self, pattern: a.Pattern, parts: Sequence[a.Pattern]) -> tuple[a.Pattern, a.Expression]:
+        """The pattern with what is asked of it, and whether all of it is true."""
+        asked: list[a.Expression] = []
+        for part in parts:
+            self._made += 1
+            variable = a.Variable(f"_:exists_part{self._made}")
+            pattern = a.MarkJoin(pattern, variable, part)
+            asked.append(variable)
+        return pattern, a.balanced("&&", asked)
+
+
+def _beside(pattern: a.Pattern) -> a.Pattern:
+    """The pattern under a filter joined with what this asks of all of its solutions alike."""
+    if not isinstance(pattern, a.Filter):
+        return pattern
+    inner, conditions = pattern.pattern, conjuncts(pattern.condition)
+    asked: list[a.Pattern] = []
+    kept: list[a.MarkJoin] = []
+    while isinstance(inner, a.MarkJoin):
+        of = [condition for condition in conditions if inner.variable in a.mentioned_variables(condition)]
+        alike = not a.in_scope(inner.pattern) & a.mentioned_variables(inner.exists)
+        if alike and of in ([inner.variable], [a.Call("!", (inner.variable,))]):
+            asked.append(a.Filter(replace(inner, pattern=a.BGP(())), of[0]))
+            conditions = [condition for condition in conditions if condition not in of]
+        else:
+            kept.append(inner)
+        inner = inner.pattern
+    if not asked:
+        return pattern
+    for one in reversed(kept):
+        inner = replace(one, pattern=inner)
+    return join_of([*asked, filter_of(inner, conditions)])
+
+
+def _sub_selects(pattern: a.Pattern) -> list[a.Pattern]:
+    """The sub-selects whose join a sub-select is; the pattern itself where it is another."""
+    match pattern:
+        case a.Distinct(a.Project(inner, variables), ()) | a.Project(inner, variables):
+            parts = _parts(inner, frozenset())
+            if len(parts) > 1:
+                shown = [tuple(one for one in variables if one in a.in_scope(part)) for part in parts]
+                selects: list[a.Pattern] = [a.Project(part, seen) for part, seen in zip(parts, shown, strict=True)]
+                return [a.Distinct(one) for one in selects] if isinstance(pattern, a.Distinct) else selects
+    return [pattern]
+
+
+def _with(expression: a.Expression, variable: a.Variable, by: a.Expression) -> a.Expression:
+    """The expression with another in place of a variable."""
+    if expression == variable:
+        return by
+    if isinstance(expression, a.Call):
+        return replace(expression, arguments=tuple(_with(one, variable, by) for one in expression.arguments))
+    return expression
+
+
+def _is_not_to_exist(left: a.Pattern, right: a.Pattern) -> bool:
+    """Whether Minus(l, r) keeps the solutions of l of which EXISTS of r is not true."""
+    seen = a.in_scope(left)
+    shared = seen & a.in_scope(right)
+    bound = certainly_bound(left) & certainly_bound(right)
+    return bool(shared) and shared <= bound and joins_alike(right, seen)
+
+
+def _parts(pattern: a.Pattern, given: frozenset[a.Variable]) -> list[a.Pattern]:
+    """The pattern in parts that share no variables but those that are given; one is the pattern itself."""
+    conditions: list[a.Expression] = []
+    joined = pattern
+    while isinstance(joined, a.Filter):
+        conditions += conjuncts(joined.condition)
+        joined = joined.pattern
+    operands = list(_smallest(joined))
+    if len(operands) > _MOST_OPERANDS:
+        return [pattern]
+    groups: list[tuple[frozenset[a.Variable], set[int]]] = []
+    for place, one in enumerate((*operands, *conditions)):
+        variables = a.mentioned_variables(one) - given
+        met = [group for group in groups if group[0] & variables]
+        if place >= len(operands) and not met:  # a condition on what is given alone goes with any
+            met = groups[:1]
+        groups = [group for group in groups if group not in met]
+        groups.append((variables.union(*(theirs for theirs, _ in met)), {place}.union(*(places for _, places in met))))
+    if len(groups) < 2:
+        return [pattern]
+    return [
+        filter_of(
+            normal_join([one for place, one in enumerate(operands) if place in places], True),
+            [one for place, one in enumerate(conditions, len(operands)) if place in places],
+        )
+        for _, places in groups
+    ]
+
+
+def _smallest(pattern: a.Pattern) -> Iterator[a.Pattern]:
+    """What a pattern joins: its triple patterns one by one."""
+    for operand in join_operands(pattern):
+        match operand:
+            case a.BGP(triples) if triples:
+                yield from (a.BGP((triple,)) for triple in triples)
+            case a.Graph(a.Constant(), inner):
+                yield from (replace(operand, pattern=one) for one in _smallest(inner))
+            case _:
+                yield operand

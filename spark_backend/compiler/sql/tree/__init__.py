@@ -1,0 +1,1 @@
+"""SQL as a tree: expressions, statements over tables, and placeholders for what is known when a plan is evaluated."""

@@ -1,0 +1,70 @@
+"""The order in which a statement joins what its sources are narrowed to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.evaluation.statement import statement
+from tests.spark_backend.compiler.one_shot import Content, continuous
+
+_CONTENT = Content({None: ""}, {None: "", "http://ex/g": ""})
+
+
+def _plan(pattern: str) -> Plan:
+    return compile_query(continuous(f"SELECT * {{{pattern}}}", _CONTENT))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("?s :p ?v . ?v :q ?w", True),
+        ("?s :p ?v GRAPH :g {?v :q ?w} ?w :r ?x", True),
+        ("?s :p ?v GRAPH :g {?v :q ?w . ?w :r ?x . ?y :r ?x} ?w :r ?z", True),
+        ("?s :p ?v OPTIONAL {?v :q ?w}", True),
+        ("?s :p ?v . ?v :t+ ?w", False),
+    ],
+)
+def test_whether_a_statement_joins_nothing_but_sources_in_a_given_order(pattern: str, expected: bool) -> None:
+    assert _plan(pattern).in_order is expected
+
+
+def test_sources_are_joined_in_the_order_that_is_given_wherever_instants_are_among_them() -> None:
+    plan = _plan("?s :p ?v GRAPH :g {?v :q ?w} ?w :r ?x")
+    tables = [f"left{number}" for number in range(len(plan.sources))]
+    for order in ([2, 0, 1], [0, 1, 2], [1, 2, 0]):
+        sql = statement(
+            plan,
+            [plan.parameters],
+            instants="due",
+            windows=["content"],
+            members_table=lambda sql: f"({sql})",
+            sources=tables,
+            order=lambda some, links, order=order: [one for one in order if one in some],  # type: ignore[misc]
+        )
+        assert [int(number) for number in re.findall(r"left(\d)", sql)] == order
+
+
+def test_links_are_what_conditions_join_and_not_what_follows_from_several() -> None:
+    plan = _plan("?a :p ?v . ?b :q ?v . ?c :r ?v . ?d :s ?w")
+    asked = []
+
+    def order(some: Sequence[int], links: Collection[tuple[int, int]]) -> Sequence[int]:
+        asked.append((sorted(some), len(links), {number for link in links for number in link}))
+        return some
+
+    tables = [f"left{number}" for number in range(len(plan.sources))]
+    statement(
+        plan,
+        [plan.parameters],
+        instants="due",
+        windows=["content"],
+        members_table=lambda sql: f"({sql})",
+        sources=tables,
+        order=order,
+    )
+    alone = next(number for number, source in enumerate(plan.sources) if not source.narrowed_by)
+    assert asked == [([0, 1, 2, 3], 2, {0, 1, 2, 3} - {alone})]
