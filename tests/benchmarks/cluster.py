@@ -209,7 +209,7 @@ def _answers() -> list[Figure]:
 
 def _answering(batches: Iterator[Any]) -> Iterator[Any]:
     """For each row a thousand answers of a hundred solutions."""
-    solutions = [f'{{"k":{{"type":"uri","value":"http://example.org/k{n}"}}}}' for n in range(100)]
+    solutions = "\n".join(f'{{"k":{{"type":"uri","value":"http://example.org/k{n}"}}}}' for n in range(100)).encode()
     for batch in batches:
         for number in batch["id"].to_pylist():
             yield answer_batch(

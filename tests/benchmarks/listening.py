@@ -137,3 +137,18 @@ def listening(client: Client, queries: Sequence[str], *, since: str | None = Non
         with contextlib.suppress(RuntimeError):  # it has ended by itself
             loop.call_soon_threadsafe(task.cancel)
         thread.join(10)
+
+
+def answers_to(
+    post: Callable[[], None], client: Client, queries: Sequence[str], wanted: int, patience: float
+) -> tuple[float, list[Arrival]]:
+    """Seconds from the beginning of ``post`` to the last of so many answers to these queries, and the answers.
+
+    Raises RuntimeError if they do not come within ``patience`` seconds.
+    """
+    with listening(client, queries) as results:
+        began = time.perf_counter()
+        post()
+        if not results.wait_for(lambda all_: len(all_) >= wanted, patience):
+            raise RuntimeError(f"{len(results.arrivals)} of {wanted} answers came within {patience:.0f} s")
+        return results.arrivals[-1].at - began, list(results.arrivals)

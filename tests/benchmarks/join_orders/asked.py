@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections import Counter
@@ -27,10 +28,11 @@ from spark_backend.log.format.columns import REQUEST
 from spark_backend.log.writer import StreamLog
 from spark_backend.queries.statics import Quad, StaticTables
 from spark_backend.registry import PreparedQuery, Registry
-from tests.benchmarks.join_orders.worlds import STEP, WIDTH, World
+from tests.benchmarks.join_orders.worlds import STEP, WIDTH, Triple, World
 
 Solutions = Counter[str]
 """Bindings as JSON, with how many there are of each."""
+_Quad = tuple[str | None, Triple]
 MOST_SOLUTIONS = 5_000
 """A query with more of them tells how fast answers are written, and is not asked."""
 
@@ -59,6 +61,7 @@ class WorldSite:
             )
             self._logs.append(log)
             self._windows.append(StreamWindow(f"s{place}", TimeWindow(WIDTH, STEP, 0), graph, graph is not None))
+        self._static = {(graph, triple) for graph, triples in world.graphs.items() for triple in triples}
         self.store = ox.Store()
         for graph, triples in world.graphs.items():
             _load(self.store, graph, triples)
@@ -102,39 +105,55 @@ class WorldSite:
             for answer in answers
         }
 
-    def oxigraph(self, text: str, instant: int, limit: float) -> tuple[float, Solutions] | None:
-        """The seconds of one evaluation by Oxigraph and its solutions; None if they are too many or too late."""
+    def oxigraph(self, text: str, instants: Sequence[int], limit: float) -> tuple[float, dict[int, Solutions]] | None:
+        """The same by Oxigraph; None if there are too many solutions at an instant, or after the limit."""
         context = get_context("fork")  # its child has the store, and can be ended
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=self._ask_oxigraph, args=(text, instant, there))
+        process = context.Process(target=self._ask_oxigraph, args=(text, instants, there))
+        gc.disable()  # garbage of this process is collected here, where the threads of its databases are
         process.start()
+        gc.enable()
         there.close()
+        documents = {}
+        spent = 0.0
         try:
-            if not here.poll(limit):
-                return None
-            seconds, document = here.recv()
+            for instant in instants:
+                if not here.poll(limit):
+                    return None
+                seconds, document = here.recv()
+                if document is None:
+                    return None
+                spent += seconds
+                documents[instant] = document
         except EOFError as error:
             raise RuntimeError(f"Oxigraph's process has ended: {text}") from error
         finally:
             process.kill()
             process.join()
-        if document is None:
-            return None
-        bindings = json.loads(document)["results"]["bindings"]
-        return seconds, Counter(json.dumps(binding, sort_keys=True) for binding in bindings)
+        return spent, {
+            instant: Counter(json.dumps(one, sort_keys=True) for one in json.loads(document)["results"]["bindings"])
+            for instant, document in documents.items()
+        }
 
-    def _ask_oxigraph(self, text: str, instant: int, answer: Connection) -> None:
-        for graph, triple in self._world.contents(instant):
-            _load(self.store, graph, [triple])
-        for place, _ in enumerate(self.store.query(text)):  # type: ignore[arg-type]  # of a SELECT
-            if place == MOST_SOLUTIONS:
-                answer.send((0.0, None))
-                return
-        began = time.process_time()
-        found = self.store.query(text)
-        assert isinstance(found, ox.QuerySolutions)
-        document = found.serialize(format=ox.QueryResultsFormat.JSON)
-        answer.send((time.process_time() - began, document))
+    def _ask_oxigraph(self, text: str, instants: Sequence[int], answer: Connection) -> None:
+        there: set[_Quad] = set()
+        for instant in instants:
+            due = set(self._world.contents(instant)) - self._static
+            for graph, (subject, predicate, object_) in there - due:
+                triple = _term(subject), _term(predicate), _term(object_)
+                self.store.remove(ox.Quad(*triple, _graph(graph)))  # type: ignore[arg-type]  # which part is what
+            for name in {graph for graph, _ in due - there}:
+                _load(self.store, name, [triple for graph, triple in due - there if graph == name])
+            there = due
+            for place, _ in enumerate(self.store.query(text)):  # type: ignore[arg-type]  # of a SELECT
+                if place == MOST_SOLUTIONS:
+                    answer.send((0.0, None))
+                    return
+            began = time.process_time()
+            found = self.store.query(text)
+            assert isinstance(found, ox.QuerySolutions)
+            document = found.serialize(format=ox.QueryResultsFormat.JSON)
+            answer.send((time.process_time() - began, document))
 
     def close(self) -> None:
         for log in self._logs:
@@ -158,8 +177,7 @@ class _StoreGraphs:
     ) -> Iterator[Quad]:
         s, p, o = (None if term is None else _term(term) for term in (subject, predicate, object))
         for graph in [None] if graphs is None else graphs:
-            name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
-            for quad in self._store.quads_for_pattern(s, p, o, name):  # type: ignore[arg-type]
+            for quad in self._store.quads_for_pattern(s, p, o, _graph(graph)):  # type: ignore[arg-type]
                 yield "" if graph is None else f"<{graph}>", str(quad.subject), str(quad.predicate), str(quad.object)
 
 
@@ -172,5 +190,8 @@ def _term(text: str) -> ox.NamedNode | ox.Literal:
 
 def _load(store: ox.Store, graph: str | None, triples: Sequence[tuple[str, str, str]]) -> None:
     lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples).encode()
-    to = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
-    store.load(lines, format=ox.RdfFormat.N_TRIPLES, to_graph=to)
+    store.load(lines, format=ox.RdfFormat.N_TRIPLES, to_graph=_graph(graph))
+
+
+def _graph(name: str | None) -> ox.DefaultGraph | ox.NamedNode:
+    return ox.DefaultGraph() if name is None else ox.NamedNode(name)

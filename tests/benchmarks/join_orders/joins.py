@@ -68,13 +68,12 @@ def asked(queries: int, seed: int, limit: float) -> Iterator[list[Asked]]:
             site = WorldSite(Path(directory), world)
             made = Queries(world, instants[-1])
             for text in [PARKING] if number == 0 else [made.make(random) for _ in range(_EACH)]:
-                theirs = site.oxigraph(text, instants[-1], 1.0)
+                theirs = site.oxigraph(text, instants, 1.0)
                 if theirs is None:
                     continue
                 seconds, ours = site.ours(text, instants, limit)
-                wrong = ours is not None and ours[instants[-1]] != theirs[1]
                 told = f"{number}: {_size(world)}, {len(instants)}: {text}"
-                found.append(Asked(told, seconds, theirs[0] * len(instants), len(instants), wrong))
+                found.append(Asked(told, seconds, theirs[0], len(instants), ours not in (None, theirs[1])))
             site.close()
         left -= len(found)
         yield found

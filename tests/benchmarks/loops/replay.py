@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.benchmarks import workload
 from tests.benchmarks.figures import Figure, median_of
-from tests.benchmarks.listening import Arrival, listening
+from tests.benchmarks.listening import Arrival, answers_to
 from tests.benchmarks.loops import loops
 from tests.benchmarks.server import QUADS, Client, running_server
 
@@ -88,15 +88,12 @@ def _replayed(
         b"".join(workload.body(second) for second in range(first, min(first + _SECONDS_A_BODY, seconds)))
         for first in range(0, seconds, _SECONDS_A_BODY)
     ]
-    with listening(client, names) as results:
-        began = time.perf_counter()
+
+    def post() -> None:
         for body in bodies:
             client.post(stream, body, QUADS)
-        wanted = count * len(instants)
-        if not results.wait_for(lambda all_: len(all_) >= wanted, 600):
-            raise RuntimeError(f"{len(results.arrivals)} of {wanted} answers came within 600 s")
-        elapsed = results.arrivals[-1].at - began
-        arrivals = list(results.arrivals)
+
+    elapsed, arrivals = answers_to(post, client, names, count * len(instants), 600)
     for name in names:
         client.remove(name)
     client.delete_stream(stream)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from protocol.time import Instant
 from tests.benchmarks.figures import Figure, median_of
-from tests.benchmarks.listening import Arrival, listening
+from tests.benchmarks.listening import Arrival, answers_to
 from tests.benchmarks.loops.observations import Question, Recording, recording, solutions
 from tests.benchmarks.loops.window_loops import (
     Loop,
@@ -153,15 +153,13 @@ def _replayed(client: Client, stream: str, comparison: Comparison, data: Recordi
     seconds = len(data.seconds)
     bodies = data.bodies(comparison.seconds_a_body)
     wanted = len(names) * len(comparison.questions[0].instants(seconds))
-    with listening(client, names) as results:
-        began = time.perf_counter()
+
+    def post() -> None:
         for body in bodies:
             client.post(stream, body)
         client.advance(stream, seconds * 1000)
-        if not results.wait_for(lambda all_: len(all_) >= wanted, _PATIENCE):
-            raise RuntimeError(f"{len(results.arrivals)} of {wanted} answers came within {_PATIENCE:.0f} s")
-        elapsed = results.arrivals[-1].at - began
-        arrivals = list(results.arrivals)
+
+    elapsed, arrivals = answers_to(post, client, names, wanted, _PATIENCE)
     for name in names:
         client.remove(name)
     client.delete_stream(stream)

@@ -58,7 +58,7 @@ class WindowSite:
         query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, (self._window,))
         return compile_query(query, present=lambda _: False)
 
-    def solutions(self, question: Question) -> list[str]:
+    def solutions(self, question: Question) -> list[bytes]:
         """A whole evaluation, from the mapped log to the answer's solutions, in a process that has had others.
 
         The window's table is made anew.
@@ -95,7 +95,7 @@ class WindowSite:
         return self._table
 
     @contextmanager
-    def spark(self, master: str) -> Iterator[Callable[[Question], list[str]]]:
+    def spark(self, master: str) -> Iterator[Callable[[Question], list[bytes]]]:
         """A session as the product starts one, and what evaluates a question in it."""
         from spark_backend.spark.session import start_session, stop_session
         from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
@@ -104,7 +104,7 @@ class WindowSite:
         try:
             evaluator = SparkSqlEvaluator(session, self._root)
 
-            def solutions(question: Question) -> list[str]:
+            def solutions(question: Question) -> list[bytes]:
                 (answer,) = evaluator.answers(self._prepared[question.name], [_INSTANT], rows=self.triples)
                 if answer.error is not None:
                     raise RuntimeError(f"{question.name} in Spark SQL: {answer.error}")
