@@ -20,6 +20,14 @@ STEADY = 1.5
 """MiB a minute that the processes of a kind may seem to grow by: that much is their noise within minutes."""
 OF_KIND = {"jvm": 6.0}
 """Another limit: Java takes what its collector finds convenient, up to the heap that it has."""
+_WARM_SECONDS = 900.0
+_WARMING = 12.0
+"""MiB a minute more, until processes are warm: caches fill, Java compiles, and answers are held for their listeners."""
+
+
+def limit(kind: str, since: float) -> float:
+    """MiB a minute that the processes of a kind may grow by, from so many seconds after the load began."""
+    return OF_KIND.get(kind, STEADY) + (0.0 if since >= _WARM_SECONDS else _WARMING)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak.memory import STEADY, Samples, growth
+from tests.soak.memory import STEADY, Samples, growth, limit
 
 
 def samples(kind: str, processes: int, a_minute: float, *, seconds: int = 300, swing: float = 3.0) -> Samples:
@@ -30,3 +30,8 @@ def test_processes_that_did_not_live_throughout_tell_nothing() -> None:
     early = samples("worker", 2, 5.0, seconds=200)
     late = {("worker", 9): [(float(second), 50.0) for second in range(250, 300, 5)]}
     assert growth(early | late, 150, 300) == []
+
+
+def test_a_process_that_is_warm_may_grow_by_less() -> None:
+    assert limit("evaluator", 150) > limit("evaluator", 900) == STEADY
+    assert limit("jvm", 1800) > STEADY
