@@ -17,6 +17,26 @@ DEFAULT_TIMESTAMP_PATH = (
 DEFAULT_RETENTION: Milliseconds = 7 * 24 * 60 * 60 * 1000
 
 
+REJECTED = "rejected"
+SIDE_STREAMS = (REJECTED,)
+"""What every stream has beside it: a stream of the messages that were rejected."""
+
+
+def side_stream(name: str, side: str) -> str:
+    """The name of a stream beside another one, as it stands in its URL."""
+    return f"{name}/{side}"
+
+
+def side_streams(name: str) -> list[str]:
+    """The names of all streams beside one."""
+    return [side_stream(name, side) for side in SIDE_STREAMS]
+
+
+def main_stream(name: str) -> str:
+    """The name of the stream that one is beside; its own if it is beside none."""
+    return name.partition("/")[0]
+
+
 class TimeKind(StrEnum):
     """Whose clock stamps the elements: the server's (arrival) or the data's (event)."""
 
@@ -65,6 +85,7 @@ class StreamDescription:
     """A stream at a moment. ``watermark`` is None before the first element; ``ended`` once nothing more may come.
 
     ``query``: the name of the query whose output it is. ``damage``: what of its log is known not to be readable.
+    ``rejected``: how many messages its stream of rejected ones has had.
     """
 
     name: str
@@ -79,6 +100,7 @@ class StreamDescription:
     ended: bool
     query: str | None = None
     damage: tuple[StreamDamage, ...] = ()
+    rejected: int = 0
 
 
 @dataclass(frozen=True)

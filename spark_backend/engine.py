@@ -123,7 +123,8 @@ class SparkBackend:
     def delete_stream(self, name: str) -> None:
         with self._telling, self._lock:
             self._streams.require_own(name)
-            readers = sorted(running.name for running in self._outputs.readers(name) if running.standing)
+            sides = self._streams.with_sides(name)
+            readers = sorted({one.name for side in sides for one in self._outputs.readers(side) if one.standing})
             if readers:
                 raise Conflict(f"the stream {name} is read by {', '.join(readers)}: delete the queries first")
             self._drop_stream(name)
@@ -146,7 +147,7 @@ class SparkBackend:
         return self._streams.end(name)
 
     def follow(self, name: str, after: int | None) -> LogFollower:
-        return LogFollower(self._layout.streams / self._streams.log_of(name), after)
+        return LogFollower(self._layout.streams / self._streams.read(name), after)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -426,8 +427,9 @@ class SparkBackend:
 
     def _drop_stream(self, name: str) -> None:
         """Drop a stream that only queries read which nobody named: they end."""
-        for live in [running.name for running in self._outputs.readers(name) if not running.standing]:
-            self.remove(live)
+        for side in self._streams.with_sides(name):
+            for live in [running.name for running in self._outputs.readers(side) if not running.standing]:
+                self.remove(live)
         self._streams.delete(name)
 
     def _end_readers_of_facts(self, name: str) -> None:

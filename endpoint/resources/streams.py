@@ -16,13 +16,13 @@ from endpoint.resources.parameters import InvalidTime, idempotency_key, instant_
 from endpoint.resources.query_document import format_or_null
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
-from protocol.errors import NotFound
+from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
-from protocol.streams import StreamDamage, StreamDescription
+from protocol.streams import SIDE_STREAMS, StreamDamage, StreamDescription, main_stream, side_stream
 
 _MAXIMUM_SETTINGS = 64 * 1024
 _MAXIMUM_TIME = 1024
@@ -31,7 +31,10 @@ _UNCACHED = {"Cache-Control": "no-store"}
 
 def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
     """A stream as JSON: its settings as PUT takes them, and what is in it."""
-    url = f"{root}/streams/{stream.name}"
+    url, beside = f"{root}/streams/{stream.name}", stream.name != main_stream(stream.name)
+    links = {"self": url} if beside else {"self": url, "watermark": f"{url}/watermark"}
+    if not beside:
+        links |= {side: f"{url}/{side}" for side in SIDE_STREAMS}
     return {
         "name": stream.name,
         **stream_settings_document(stream.settings),
@@ -41,11 +44,12 @@ def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
         "elements": stream.elements,
         "triples": stream.triples,
         "late": stream.late,
+        **({} if beside else {"rejected": stream.rejected}),
         "bytes": stream.bytes,
         "ended": stream.ended,
         **({} if stream.query is None else {"query": stream.query}),
         **({"damage": [_damage_document(damage) for damage in stream.damage]} if stream.damage else {}),
-        "links": {"self": url, "watermark": f"{url}/watermark"},
+        "links": links,
     }
 
 
@@ -126,6 +130,33 @@ class StreamResource(HTTPEndpoint):
         return JSONResponse(document, headers=_UNCACHED)
 
 
+class SideStreamResource(HTTPEndpoint):
+    """The resource ``/streams/NAME/rejected``."""
+
+    async def get(self, request: Request) -> Response:
+        """The stream described, or its elements as events."""
+        hub, name = services_of(request.app).hub, _side_name(request)
+        stream = await hub.threads.run(hub.backend.stream, name)
+        if chosen_type(request, ["application/json", EVENT_STREAM]) == EVENT_STREAM:
+            return element_stream(request, name)
+        return _described(request, stream)
+
+    async def put(self, request: Request) -> Response:
+        """Refused, as all that would change the stream."""
+        hub, name = services_of(request.app).hub, _side_name(request)
+        await hub.threads.run(hub.backend.stream, name)
+        main = main_stream(name)
+        raise Conflict(
+            f"the stream {name} is written by the server alone, and made, ended and deleted with the stream {main}"
+        )
+
+    post = delete = put
+
+
+def _side_name(request: Request) -> str:
+    return side_stream(checked_name(request.path_params["name"]), request.url.path.rpartition("/")[2])
+
+
 async def put_watermark(request: Request) -> Response:
     """Advance the watermark to a time, or end the stream."""
     hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
@@ -156,4 +187,5 @@ routes: list[BaseRoute] = [
     Route("/streams", list_streams),
     Route("/streams/{name}", StreamResource),
     Route("/streams/{name}/watermark", put_watermark, methods=["PUT"]),
+    *(Route(f"/streams/{{name}}/{side}", SideStreamResource) for side in SIDE_STREAMS),
 ]

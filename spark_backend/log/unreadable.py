@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -29,6 +29,9 @@ class UnreadableLog:
         self._refuse()
 
     def append(self, batch: pa.RecordBatch, key: RequestKey | None = None) -> NoReturn:
+        self._refuse()
+
+    def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> NoReturn:
         self._refuse()
 
     def advance(self, watermark: Instant) -> NoReturn:

@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -145,6 +145,11 @@ class StreamLog:
         """
         return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time), key)))
 
+    def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> list[AppendReceipt]:
+        """Append several requests (see ``append``) with one write: those that are not there yet, all or none."""
+        operations = [Operation(check_request(batch, self._settings.time), key) for batch, key in requests]
+        return [cast(AppendReceipt, outcome) for outcome in self._commit_all(operations)]
+
     def advance(self, watermark: Instant) -> Instant:
         """Nothing at or before ``watermark`` is coming: durable. Returns the watermark, which never steps back."""
         if watermark > LATEST:
@@ -227,9 +232,12 @@ class StreamLog:
         self._shut(NotFound(f"the stream log {self._directory.name} was deleted"), dropped=True)
 
     def _commit(self, operation: Operation) -> AppendReceipt | Instant:
-        self._waiting.append(operation)
+        return self._commit_all([operation])[0]
+
+    def _commit_all(self, operations: list[Operation]) -> list[AppendReceipt | Instant]:
+        self._waiting.extend(operations)
         with self._committing:
-            if operation.settled is None:
+            if any(operation.settled is None for operation in operations):
                 group = [self._waiting.popleft() for _ in range(len(self._waiting))]
                 try:
                     self._write(group)
@@ -240,7 +248,7 @@ class StreamLog:
                     _settle(group, full or failed)
                 except Exception as error:
                     _settle(group, error)
-        return operation.outcome()
+        return [operation.outcome() for operation in operations]
 
     def _write(self, operations: list[Operation]) -> None:
         with self._lock:

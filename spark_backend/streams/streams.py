@@ -5,19 +5,27 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, Unavailable
-from protocol.sparql.iris import resolve
-from protocol.streams import AppendReceipt, StreamDescription, StreamSettings, TimeKind
+from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
+from protocol.messages.rejected import Rejected
+from protocol.streams import (
+    REJECTED,
+    AppendReceipt,
+    StreamDescription,
+    StreamSettings,
+    TimeKind,
+    main_stream,
+    side_stream,
+    side_streams,
+)
 from protocol.time import Instant, Milliseconds
-from protocol.windows.spec import ONLY_STREAM, StreamWindow
+from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.layout import Layout
@@ -26,13 +34,20 @@ from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
+from spark_backend.streams.descriptions import description
 from spark_backend.streams.idle import IdleClock
+from spark_backend.streams.known_logs import known_log
+from spark_backend.streams.references import bound_windows, with_only_stream
+from spark_backend.streams.rejected import rejected_request
 
 _LOGGER = logging.getLogger(__name__)
 
 
 class Streams:
     """All streams. Thread-safe; appends to different streams do not wait for each other.
+
+    A stream that has one beside it (of what it rejected, ``protocol.streams.SIDE_STREAMS``) is in the catalogue with
+    it: they end and go together. The latter is made when it is first needed.
 
     ``warnings``: what is to be known of how their logs were found, a sentence each. ``parsers`` are ended with them.
     """
@@ -55,8 +70,11 @@ class Streams:
         self._idle: WeakKeyDictionary[StreamLog | UnreadableLog, IdleClock] = WeakKeyDictionary()
         self.warnings: list[str] = []
         self._logs: dict[str, StreamLog | UnreadableLog] = {
-            name: self._opened(entry) for name, entry in catalogue.streams.items()
+            name: known_log(entry, layout.streams, clock, self.warnings) for name, entry in catalogue.streams.items()
         }
+        for name, log in self._logs.items():
+            if name == main_stream(name) and log.describe().ended:
+                self._end_sides(name)  # unless that was done before the last stop
 
     def unclaimed(self) -> list[str]:
         """The directories of logs with elements that belong to no stream that the catalogue knows."""
@@ -118,16 +136,26 @@ class Streams:
         self._log(name).end()
 
     def delete(self, name: str) -> None:
-        """Drop the stream and its log."""
+        """Drop the stream, those beside it, and their logs."""
         with self._lock:
-            self._entry(name)
-            entry = self._catalogue.streams.pop(name)
+            self._own_or_output(name)
+            before = dict(self._catalogue.streams)
+            gone = self.with_sides(name)
+            for one in gone:
+                del self._catalogue.streams[one]
             try:
                 self._catalogue.save()
             except OSError:
-                self._catalogue.streams[name] = entry
+                self._catalogue.streams = before
                 raise
-            self._logs.pop(name).drop()
+            for one in gone:
+                self._logs.pop(one).drop()
+
+    def with_sides(self, name: str) -> list[str]:
+        """A stream and those beside it that are there."""
+        with self._lock:
+            sides = side_streams(name)
+            return [self._entry(name).name, *(side for side in sides if side in self._catalogue.streams)]
 
     def append(
         self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
@@ -149,6 +177,19 @@ class Streams:
         )
         return log.append(batch, keyed)
 
+    def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
+        """Keep messages that the stream does not take in the stream of rejected ones beside it: all or none, durable on
+        return. One whose key was there before, within the stream's retention (at most a day), is there already.
+
+        Raises NotFound, Conflict for a stream that has ended, StorageFull or Unavailable if it could not be written.
+        """
+        with self._lock:
+            if self._logs[self._entry(name).name].describe().ended:
+                raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
+            log = self._logs[self._side(side_stream(name, REJECTED))]
+        now = self._clock()
+        log.append_all([rejected_request(one, now) for one in rejected])
+
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         with self._lock:
             self._own(name)
@@ -160,39 +201,25 @@ class Streams:
             entry, log = self._own(name), self._logs[name]
             self._ending.add(name)
         try:
-            if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
-                # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
-                now, reached = self._clock() - 1, log.tick()
-                log.advance(now if reached is None else max(now, reached + 1))
-            log.end()
+            self._end(entry, log)
+            self._end_sides(name)
         finally:
             with self._lock:
                 self._ending.discard(name)
         return self.describe(name)
 
     def describe(self, name: str) -> StreamDescription:
-        """NotFound if there is none."""
+        """NotFound if there is none. A stream beside another one that was not needed yet is empty."""
         with self._lock:
-            entry, log = self._entry(name), self._logs[name]
-        counts = log.describe()
-        return StreamDescription(
-            name=name,
-            settings=entry.settings,
-            watermark=None if counts.ended else counts.watermark,
-            first=counts.first,
-            last=counts.last,
-            elements=counts.elements,
-            triples=counts.triples,
-            late=counts.late,
-            bytes=counts.bytes,
-            ended=counts.ended,
-            query=entry.query,
-            damage=tuple(damage.described(entry.log) for damage in counts.damage),
-        )
+            if name not in self._catalogue.streams:
+                return self._not_needed_yet(name)
+            entries = [self._catalogue.streams[one] for one in self.with_sides(name)]
+            return description([(one, self._logs[one.name].describe()) for one in entries])
 
     def describe_all(self) -> list[StreamDescription]:
+        """All streams but those beside others."""
         with self._lock:
-            names = sorted(self._catalogue.streams)
+            names = sorted(name for name in self._catalogue.streams if name == main_stream(name))
         return [self.describe(name) for name in names]
 
     def tick(self) -> None:
@@ -219,53 +246,29 @@ class Streams:
     def bound(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
         """The windows with the directories of their streams' logs in place of the streams' IRIs.
 
-        A relative IRI that names no stream where the query's base has put it is a name below ``/streams/``.
         Raises QuerySemanticError for an unknown stream, with the place of the window.
         """
         with self._lock:
-            logs = {}
-            for entry in self._catalogue.streams.values():
-                logs[entry.settings.iri] = logs[self.url(entry.name)] = entry.log
-        bound = []
-        for member in windows:
-            log = logs.get(member.stream)
-            if log is None and member.reference is not None:
-                log = logs.get(resolve(self.url(""), member.reference))
-            if log is None:
-                known = ", ".join(sorted(f"<{iri}>" for iri in logs)) or "none yet"
-                raise QuerySemanticError(
-                    f"there is no stream <{member.stream}>: create it first (PUT /streams/NAME). Streams: {known}",
-                    line=member.line,
-                    column=member.column,
-                )
-            bound.append(replace(member, stream=log))
-        return tuple(bound)
+            names = {entry.settings.iri: entry.name for entry in self._catalogue.streams.values()}
+            for name in [entry.name for entry in self._catalogue.streams.values()]:
+                names |= {self.url(one): one for one in (name, *side_streams(name))}
+            return bound_windows(windows, names, self.url(""), self.read)
 
     def with_only_stream(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
-        """The windows, those of the only stream with its IRI.
-
-        Raises QuerySemanticError, with the place of the window, where there is none, or more than one.
-        """
-        if all(member.stream != ONLY_STREAM for member in windows):
-            return windows
+        """The windows, those of the only stream (but for those beside it) with its IRI. Raises QuerySemanticError."""
         with self._lock:
             entries = list(self._catalogue.streams.values())
-        if len(entries) != 1:
-            names = ", ".join(sorted(f"<{entry.settings.iri}>" for entry in entries)) or "none yet"
-            unnamed = next(member for member in windows if member.stream == ONLY_STREAM)
-            raise QuerySemanticError(
-                "what names no stream is about the endpoint's only one: write STREAM <…> before an event pattern, "
-                f"FROM STREAM <…> in a definition of facts. Streams: {names}",
-                line=unnamed.line,
-                column=unnamed.column,
-            )
-        only = entries[0].settings.iri
-        return tuple(replace(member, stream=only) if member.stream == ONLY_STREAM else member for member in windows)
+        return with_only_stream(windows, [one.settings.iri for one in entries if one.name == main_stream(one.name)])
 
     def log_of(self, name: str) -> str:
         """The directory of a stream's log."""
         with self._lock:
             return self._entry(name).log
+
+    def read(self, name: str) -> str:
+        """The directory of a stream's log, to be read: made if it is that of a stream beside another one."""
+        with self._lock:
+            return self._entry(self._side(name)).log
 
     def retain(self, needed: dict[str, tuple[Milliseconds, Instant | None]]) -> None:
         """Per log: the widest window that queries read, and the instant they have all been evaluated up to."""
@@ -312,37 +315,28 @@ class Streams:
         with self._lock:
             self._own(name)
 
-    def _opened(self, entry: StreamEntry) -> StreamLog | UnreadableLog:
-        """The log of a stream that was there before. One that cannot be opened keeps nothing else from being served."""
-        directory = self._layout.streams / entry.log
-        try:
-            log = StreamLog.open(directory, entry.settings, self._clock, known=True)
-        except (ProtocolError, OSError) as error:
-            reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
-            _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
-            return UnreadableLog(directory, reason)
-        if log.without_manifest:
-            self.warnings.append(
-                f"the manifest of the stream {entry.name} in streams/{entry.log} was missing or damaged, and was made "
-                "anew from its segments: what the last of these has lost at its end would not be noticed"
-            )
-        return log
-
     def _own(self, name: str) -> StreamEntry:
-        entry = self._entry(name)
+        entry = self._own_or_output(name)
         if entry.query is not None:
             raise Conflict(f"the stream {name} is the output of the query {entry.query}: nobody else writes or ends it")
         return entry
 
+    def _own_or_output(self, name: str) -> StreamEntry:
+        entry = self._entry(main_stream(name))
+        if name != entry.name:
+            raise Conflict(f"the stream {name} is written by the server alone, and goes with the stream {entry.name}")
+        return entry
+
     def _require_free(self, iri: str) -> None:
         for other in self._catalogue.streams.values():
-            if iri in (other.settings.iri, self.url(other.name)):
+            if iri in (other.settings.iri, *map(self.url, (other.name, *side_streams(other.name)))):
                 raise Conflict(f"the IRI {iri} is that of the stream {other.name} already")
 
     def _create(self, name: str, settings: StreamSettings, query: str | None) -> None:
-        log_name = f"{name}.{self._catalogue.next_serial()}"
+        plain = name.replace("/", ".")
+        log_name = f"{plain}.{self._catalogue.next_serial()}"
         while (self._layout.streams / log_name).exists():  # of a stream that the catalogue has lost
-            log_name = f"{name}.{self._catalogue.next_serial()}"
+            log_name = f"{plain}.{self._catalogue.next_serial()}"
         entry = StreamEntry(name, log_name, settings, query)
         log = StreamLog.open(self._layout.streams / entry.log, settings, self._clock)
         self._catalogue.streams[name] = entry
@@ -353,6 +347,42 @@ class Streams:
             log.drop()
             raise
         self._logs[name] = log
+
+    def _side(self, name: str) -> str:
+        """The name of a stream, which is made if it is that of one beside another and is not there yet."""
+        main = self._entry(main_stream(name))
+        if name not in self._catalogue.streams and name in side_streams(main.name):
+            self._create(name, self._side_settings(name, main), None)
+            if self._logs[main.name].describe().ended:
+                self._end_sides(main.name)
+        return name
+
+    def _side_settings(self, name: str, main: StreamEntry) -> StreamSettings:
+        return StreamSettings(self.url(name), TimeKind.ARRIVAL, retention=main.settings.retention)
+
+    def _not_needed_yet(self, name: str) -> StreamDescription:
+        main = self._entry(main_stream(name))
+        if name not in side_streams(main.name):
+            raise NotFound(f"there is no stream {name}")
+        ended = self._logs[main.name].describe().ended
+        return StreamDescription(name, self._side_settings(name, main), None, None, None, 0, 0, 0, 0, ended)
+
+    def _end_sides(self, name: str) -> None:
+        """End the streams beside one that has ended: where that cannot be, the next start does it."""
+        with self._lock:
+            sides = [(self._catalogue.streams[side], self._logs[side]) for side in self.with_sides(name)[1:]]
+        for entry, log in sides:
+            try:
+                self._end(entry, log)
+            except ProtocolError as error:
+                _LOGGER.warning("the stream %s is not ended before the next start: %s", entry.name, error.detail)
+
+    def _end(self, entry: StreamEntry, log: StreamLog | UnreadableLog) -> None:
+        if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
+            # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
+            now, reached = self._clock() - 1, log.tick()
+            log.advance(now if reached is None else max(now, reached + 1))
+        log.end()
 
     def _entry(self, name: str) -> StreamEntry:
         entry = self._catalogue.streams.get(name)

@@ -24,7 +24,15 @@ from endpoint.backend import (
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
-from protocol.streams import AppendReceipt, StreamDescription, StreamElement, StreamItem, StreamSettings
+from protocol.streams import (
+    AppendReceipt,
+    StreamDescription,
+    StreamElement,
+    StreamItem,
+    StreamSettings,
+    main_stream,
+    side_streams,
+)
 from protocol.time import BEFORE_ALL, Instant
 
 
@@ -162,9 +170,11 @@ class FakeBackend:
 
     def stream(self, name: str) -> StreamDescription:
         with self._lock:
-            description = self._streams.get(name)
+            description = self._streams.get(main_stream(name))
         if description is None:
             raise NotFound(f"there is no stream {name!r}")
+        if name in side_streams(description.name):
+            return StreamDescription(name, StreamSettings(f"urn:{name}"), None, None, None, 0, 0, 0, 0, False)
         return description
 
     def follow(self, name: str, after: int | None) -> FakeFollower:

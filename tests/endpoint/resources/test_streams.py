@@ -271,3 +271,18 @@ def test_two_idempotency_keys_are_one_too_many(client: TestClient, backend: Fake
     headers = [("Content-Type", "text/turtle"), ("Idempotency-Key", "a"), ("Idempotency-Key", "a")]
     assert client.post("/streams/s", content=b"<a:a> <a:b> 1 .", headers=headers).status_code == 400
     assert not backend.appended
+
+
+@pytest.mark.parametrize("side", ["rejected"])
+def test_what_is_beside_a_stream_is_read_and_not_written(client: TestClient, side: str) -> None:
+    url = f"/streams/s/{side}"
+    assert client.get(url).status_code == client.put(url).status_code == 404
+    links = client.put("/streams/s").json()["links"]
+    assert links[side] == url
+    assert client.get(url).json()["name"] == f"s/{side}"
+    assert client.get(url).json()["links"] == {"self": url}
+    for method in ("PUT", "POST", "DELETE"):
+        assert client.request(method, url, content="<urn:s> <urn:p> 1 .", headers=TURTLE).status_code == 409
+    assert client.put(f"{url}/watermark", content="end").status_code == 404
+    assert client.get("/streams/s/watermark").status_code == 405
+    assert [one["name"] for one in client.get("/streams").json()["streams"]] == ["s"]

@@ -1,0 +1,77 @@
+"""Messages that a stream did not take, and how each is told as RDF (docs/http.md, "What was rejected").
+
+The terms are those of the W3C's *Representing Content in RDF* (``cnt``), of DCMI Metadata Terms and of PROV-O.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
+
+from protocol.terms import XSD
+from protocol.time import Instant, format_instant
+
+_CONTENT = "http://www.w3.org/2011/content#"
+_TERMS = "http://purl.org/dc/terms/"
+_PROV = "http://www.w3.org/ns/prov#"
+_COMMENT = NamedNode("http://www.w3.org/2000/01/rdf-schema#comment")
+
+
+class Reason(StrEnum):
+    """What kind of fault a rejected message has: it is no RDF, has no time, is ahead of its time, or has another
+    shape than the stream's.
+    """
+
+    UNREADABLE = "unreadable"
+    NO_TIME = "no_time"
+    AHEAD = "ahead"
+    SHAPE = "shape"
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A message that a stream did not take: its bytes as they came, their media type ("": not known), and why.
+
+    ``source``: where it came from, an IRI or a text; None for a request. With a ``key`` (any bytes, of this message
+    alone) that was there before, it is not kept again.
+    """
+
+    body: bytes
+    content_type: str
+    reason: str
+    source: str | None = None
+    key: bytes | None = None
+    kind: Reason = Reason.UNREADABLE
+
+
+def rejected_document(rejected: Rejected, time: Instant) -> bytes:
+    """What is kept of a rejected message, as N-Triples about one blank node; ``time``: when it was rejected."""
+    message = BlankNode("m")
+    described: list[tuple[NamedNode, NamedNode | Literal]] = [
+        _content(rejected.body),
+        (_COMMENT, Literal(rejected.reason)),
+        (NamedNode(_PROV + "generatedAtTime"), Literal(format_instant(time), datatype=NamedNode(XSD + "dateTime"))),
+    ]
+    if rejected.content_type:
+        described.append((NamedNode(_TERMS + "format"), Literal(rejected.content_type)))
+    if rejected.source is not None:
+        described.append((NamedNode(_PROV + "hadPrimarySource"), _source(rejected.source)))
+    return "".join(f"{Triple(message, predicate, value)} .\n" for predicate, value in described).encode()
+
+
+def _content(body: bytes) -> tuple[NamedNode, Literal]:
+    try:
+        return NamedNode(_CONTENT + "chars"), Literal(body.decode())
+    except UnicodeDecodeError:
+        encoded = base64.b64encode(body).decode()
+        return NamedNode(_CONTENT + "bytes"), Literal(encoded, datatype=NamedNode(XSD + "base64Binary"))
+
+
+def _source(source: str) -> NamedNode | Literal:
+    try:
+        return NamedNode(source)
+    except ValueError:
+        return Literal(source)

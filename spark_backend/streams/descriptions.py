@@ -1,0 +1,29 @@
+"""A stream as it is told, put together of the logs that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.streams import REJECTED, StreamDescription, side_stream
+from spark_backend.log.writer import LogCounts
+from spark_backend.streams.catalogue import StreamEntry
+
+
+def description(logs: Sequence[tuple[StreamEntry, LogCounts]]) -> StreamDescription:
+    """The first of these streams, the others being those beside it that there are."""
+    entry, counts = logs[0]
+    return StreamDescription(
+        name=entry.name,
+        settings=entry.settings,
+        watermark=None if counts.ended else counts.watermark,
+        first=counts.first,
+        last=counts.last,
+        elements=counts.elements,
+        triples=counts.triples,
+        late=counts.late,
+        bytes=counts.bytes,
+        ended=counts.ended,
+        query=entry.query,
+        damage=tuple(damage.described(one.log) for one, log in logs for damage in log.damage),
+        rejected=sum(log.elements for one, log in logs if one.name == side_stream(entry.name, REJECTED)),
+    )
