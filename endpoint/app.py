@@ -16,7 +16,7 @@ from endpoint.hosts import KnownHosts, checks_hosts
 from endpoint.life import EnsureStarted, Life, spark_backend
 from endpoint.page import routes as page_routes
 from endpoint.problems import exception_handlers
-from endpoint.resources import backup, graphs, health, metrics, queries, sparql, streams
+from endpoint.resources import backup, graphs, health, metrics, queries, sinks, sparql, streams
 from endpoint.settings import Settings
 
 ANSWER_TIMEOUT = 300.0
@@ -44,8 +44,8 @@ def create_app(
             await life.stop()
 
     routes: list[BaseRoute] = [
-        *sparql.routes, *graphs.routes, *streams.routes, *queries.routes, *health.routes, *metrics.routes,
-        *backup.routes, *page_routes,
+        *sparql.routes, *graphs.routes, *streams.routes, *queries.routes, *sinks.routes, *health.routes,
+        *metrics.routes, *backup.routes, *page_routes,
     ]  # fmt: skip
     return Starlette(
         routes=routes,

@@ -28,6 +28,7 @@ from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
 from endpoint.services import BACKUP_PREFIX, Services, set_services
 from endpoint.settings import Settings, memory_of_machine
+from endpoint.sinks.sinks import Sinks
 from endpoint.threads import WorkerThreads
 
 logger = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class Life:
                 await services.hub.start()
                 services.backend.listen(services.hub.receive)
                 await anyio.to_thread.run_sync(services.backend.start)
+                services.sinks.bind()
             except BaseException:
                 self._take_down()
                 raise
@@ -99,6 +101,7 @@ class Life:
             await self.start(app)
         if self._services is not None:
             self._services.hub.bind()
+            self._services.sinks.bind()
 
     def _built(self) -> Services:
         data = self._settings.data
@@ -141,6 +144,7 @@ class Life:
                     metrics_thread=WorkerThreads(1),
                     backend=backend,
                     hub=hub,
+                    sinks=Sinks(hub, data, self._settings.allow_fetch),
                     unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
                     listeners=Listeners(self._settings.max_listeners),
                     requests=self.requests,
@@ -155,10 +159,11 @@ class Life:
             raise
 
     async def stop(self) -> None:
-        """Stop the backend, then the hub, then the store; a temporary data directory is removed."""
+        """Stop the sinks, then the backend, the hub and the store; a temporary data directory is removed."""
         services = self._services
         if services is None:
             return
+        await services.sinks.stop()
         self._backend_stopped = True
         await anyio.to_thread.run_sync(services.backend.stop)
         await services.hub.stop()

@@ -17,6 +17,7 @@ from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
+from endpoint.sinks.sinks import Sinks
 from endpoint.threads import WorkerThreads
 
 BACKUP_PREFIX = "backup-"
@@ -42,6 +43,7 @@ class Services:
     metrics_thread: WorkerThreads
     backend: Backend
     hub: Hub
+    sinks: Sinks
     unregistered: UnregisteredQueries
     listeners: Listeners
     requests: Counter[tuple[str, int]]

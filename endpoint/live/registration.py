@@ -5,7 +5,7 @@ docs/http.md, "Standing queries").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from endpoint.backend import QueryDescription
@@ -88,8 +88,13 @@ async def register_query(
         return name, False
 
 
-async def remove_query(hub: Hub, name: str, condition: Precondition = _ANY) -> None:
-    """End the standing query; its listeners are told. Raises NotFound, PreconditionFailed."""
+async def remove_query(
+    hub: Hub, name: str, condition: Precondition = _ANY, *, forget: Callable[[str], Awaitable[None]]
+) -> None:
+    """End the standing query; its listeners are told, and ``forget`` removes what else there is of it.
+
+    Raises NotFound, PreconditionFailed.
+    """
     async with hub.lock(name):
         existing = await _standing(hub, name)
         condition.require(existing is not None, f"the query {name}")
@@ -97,6 +102,7 @@ async def remove_query(hub: Hub, name: str, condition: Precondition = _ANY) -> N
             raise _not_there(name)
         await hub.threads.run(hub.backend.remove, name)
         hub.end(name, "the query was removed")
+        await forget(name)
 
 
 async def late_warning(hub: Hub) -> str | None:

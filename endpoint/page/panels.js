@@ -100,6 +100,22 @@ export class StreamsPanel {
   }
 }
 
+/** Where a query's answers are taken: the sink's name, its state, how many it took, what failed. */
+function sinkEntry({ name }) {
+  const badge = element("span", { class: "badge" });
+  const taken = element("span", { class: "taken" });
+  const error = element("p", { class: "last-error", hidden: true });
+  const update = (sink) => {
+    setText(badge, sink.state);
+    badge.dataset.state = sink.state;
+    setText(taken, `${sink.type}, ${formatCount(sink.delivered)} delivered`);
+    taken.title = sink.url;
+    error.hidden = sink.state !== "failing";
+    setText(error, sink.lastError ?? "");
+  };
+  return { root: element("li", {}, element("span", { class: "sink" }, `→ ${name}`), badge, taken, error), update };
+}
+
 export class QueriesPanel {
   #list;
   #empty;
@@ -137,6 +153,8 @@ export class QueriesPanel {
     const error = element("p", { class: "last-error", hidden: true });
     const warnings = element("p", { class: "warnings", hidden: true });
     const facts = { evaluations: fact("evaluations"), solutions: fact("answers"), evaluated: fact("evaluated") };
+    const sinks = element("ul", { class: "sinks", hidden: true, attrs: { "aria-label": `Sinks of ${name}` } });
+    const sinkList = new KeyedList(sinks);
     let latest = null;
     const follow = element("button", { type: "button", class: "follow", title: `Show the results of ${name} as they come` });
     follow.addEventListener("click", () => {
@@ -171,7 +189,9 @@ export class QueriesPanel {
       setText(error, query.lastError ?? "");
       warnings.hidden = query.warnings.length === 0;
       setText(warnings, query.warnings.join("\n"));
+      sinks.hidden = query.sinks.length === 0;
+      sinkList.show(query.sinks, sinkEntry);
     };
-    return { root: element("li", {}, head, list, error, warnings, details), update };
+    return { root: element("li", {}, head, list, error, warnings, sinks, details), update };
   }
 }

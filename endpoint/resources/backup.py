@@ -30,6 +30,8 @@ def _copied(services: Services) -> Path:
     # In the data directory, so that files can be linked instead of copied.
     directory = Path(tempfile.mkdtemp(prefix=BACKUP_PREFIX, dir=services.data))
     try:
+        # Before the logs: what is delivered meanwhile is delivered again by a copy, never left out.
+        services.sinks.backup(directory)
         services.backend.backup(directory)
         services.store.backup(store_directory(directory))
     except BaseException:

@@ -16,8 +16,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint.backend import QueryDescription
+from endpoint.resources.sink_document import behind
 from endpoint.services import Services, services_of
+from endpoint.sinks.delivery import SinkState
 from protocol.streams import StreamDescription
+from protocol.time import Instant
 
 Family = CounterMetricFamily | GaugeMetricFamily
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "QUERY"})
@@ -49,8 +52,8 @@ class RequestCounter:
 _REASONS = (
     "connections", "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
     "malformed_credentials", "no_token",
-    "query_memory", "query_timeout", "readers", "result_too_large", "slow_request", "storage_full", "too_complex",
-    "too_large", "unknown_host", "update_memory", "update_timeout", "updates",
+    "query_memory", "query_timeout", "readers", "result_too_large", "sinks", "slow_request", "storage_full",
+    "too_complex", "too_large", "unknown_host", "update_memory", "update_timeout", "updates",
 )  # fmt: skip
 """Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
 
@@ -94,6 +97,11 @@ class ServicesCollector(Collector):
         for kind, name, explained, of_query in _OF_QUERIES:
             samples = (((one.name,), of_query(one)) for one in queries)
             yield _family(kind, f"query_{name}", explained, ("query",), samples)
+        evaluated = {one.name: one.evaluated for one in queries}
+        sinks = [(one.sink, one.state, evaluated.get(one.sink.query)) for one in services.sinks.all()]
+        for kind, name, explained, of_sink in _OF_SINKS:
+            values = (((sink.query, sink.name), of_sink(state, latest)) for sink, state, latest in sinks)
+            yield _family(kind, f"sink_{name}", explained, ("query", "sink"), values)
 
 
 def _seconds(milliseconds: int | None) -> float | None:
@@ -124,6 +132,16 @@ _OF_QUERIES: tuple[tuple[type[Family], str, str, Callable[[QueryDescription], fl
     (GaugeMetricFamily, "own_lane", "1 while the query is evaluated in a lane of its own.",
      lambda query: query.lane == "own"),
     (GaugeMetricFamily, "evaluation_seconds", "What the last evaluation took.", lambda query: query.last_seconds),
+)  # fmt: skip
+_OF_SINKS: tuple[tuple[type[Family], str, str, Callable[[SinkState, Instant | None], float | None]], ...] = (
+    (CounterMetricFamily, "delivered_total", "Answers delivered.", lambda state, latest: state.delivered),
+    (CounterMetricFamily, "failures_total", "Attempts that failed.", lambda state, latest: state.failures),
+    (CounterMetricFamily, "resets_total", "How often answers were no longer within retention when it was their turn.",
+     lambda state, latest: state.resets),
+    (GaugeMetricFamily, "failing", "1 from the first failure to the next success.",
+     lambda state, latest: state.failing_since is not None),
+    (GaugeMetricFamily, "behind_seconds", "How far what is delivered is behind the query's latest answer.",
+     lambda state, latest: behind(state.position, latest) / 1000),
 )  # fmt: skip
 
 

@@ -4,18 +4,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from endpoint.backend import QueryDescription
 from endpoint.live.registration import late_warning, located, put_query, remove_query, standing_query
 from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.accept import answer_response, answer_type
 from endpoint.resources.parameters import limits_parameters, mounted_at, requested_start, since_parameter
 from endpoint.resources.query_document import query_document
 from endpoint.resources.request_body import read_body
-from endpoint.services import services_of
+from endpoint.resources.sink_document import sink_document
+from endpoint.services import Services, services_of
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of
@@ -38,11 +42,12 @@ class NoEvaluationYet(NotFound):
 
 async def list_queries(request: Request) -> Response:
     """All standing queries, by name."""
-    hub, root = services_of(request.app).hub, mounted_at(request)
+    services, root = services_of(request.app), mounted_at(request)
+    hub = services.hub
     descriptions = [one for one in await hub.threads.run(hub.backend.queries) if one.standing]
     listeners = hub.listeners()
     documents = [
-        query_document(one, root, listeners=listeners.get(one.name, 0))
+        query_document(one, root, listeners=listeners.get(one.name, 0), sinks=_sinks(services, one, root))
         for one in sorted(descriptions, key=lambda one: one.name)
     ]
     return JSONResponse({"queries": documents}, headers=_UNCACHED)
@@ -82,7 +87,8 @@ class QueryResource(HTTPEndpoint):
     async def delete(self, request: Request) -> Response:
         """End a standing query."""
         name, condition = checked_name(request.path_params["name"]), Precondition.of(request.headers)
-        await remove_query(services_of(request.app).hub, name, condition)
+        services = services_of(request.app)
+        await remove_query(services.hub, name, condition, forget=services.sinks.forget)
         return Response(status_code=204)
 
 
@@ -115,14 +121,20 @@ async def show_plan(request: Request) -> Response:
 
 
 async def _described(request: Request, name: str, *, status: int = 200, warning: str | None = None) -> Response:
-    hub = services_of(request.app).hub
+    services, root = services_of(request.app), mounted_at(request)
+    description = await standing_query(services.hub, name)
     document = query_document(
-        await standing_query(hub, name),
-        mounted_at(request),
-        listeners=hub.listeners().get(name, 0),
+        description,
+        root,
+        listeners=services.hub.listeners().get(name, 0),
+        sinks=_sinks(services, description, root),
         warning=warning,
     )
     return JSONResponse(document, status_code=status, headers=_UNCACHED)
+
+
+def _sinks(services: Services, description: QueryDescription, root: str) -> list[dict[str, Any]]:
+    return [sink_document(one, description, root) for one in services.sinks.of(description.name)]
 
 
 def _text(declared: str, body: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from endpoint.backend import QueryDescription
@@ -10,11 +11,16 @@ from protocol.time import Instant, format_duration
 
 
 def query_document(
-    description: QueryDescription, root: str, *, listeners: int = 0, warning: str | None = None
+    description: QueryDescription,
+    root: str,
+    *,
+    listeners: int = 0,
+    sinks: Sequence[dict[str, Any]] = (),
+    warning: str | None = None,
 ) -> dict[str, Any]:
     """The description, with links below ``root``, the path the application is mounted at.
 
-    ``warning``: what whoever has just registered it is to know.
+    ``sinks``: the documents of its sinks. ``warning``: what whoever has just registered it is to know.
     """
     query = description.query
     url = f"{root}/queries/{description.name}"
@@ -37,9 +43,10 @@ def query_document(
         "timeout": description.lowered.seconds,
         "memory": description.lowered.memory,
         "listeners": listeners,
+        "sinks": list(sinks),
         "lastError": description.last_error,
         "warnings": list(query.warnings),
-        "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan"},
+        "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan", "sinks": f"{url}/sinks"},
     }
     if query.registration is not None:
         document["registered"] = {"kind": query.registration.kind, "name": query.registration.name}

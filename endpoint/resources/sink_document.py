@@ -1,0 +1,40 @@
+"""A sink as JSON (docs/sinks.md, "State"): its settings less their secrets, and how it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from endpoint.backend import QueryDescription
+from endpoint.resources.query_document import format_or_null
+from endpoint.sinks.delivery import Delivery
+from protocol.sinks.settings import shown_settings
+from protocol.time import BEFORE_ALL, Instant, Milliseconds, format_duration
+
+
+def sink_document(delivery: Delivery, query: QueryDescription, root: str) -> dict[str, Any]:
+    """The description, with links below ``root``, the path the application is mounted at."""
+    sink, state = delivery.sink, delivery.state
+    position = None if state.position == BEFORE_ALL else state.position
+    return {
+        "name": sink.name,
+        "query": sink.query,
+        **shown_settings(sink.settings),
+        "state": "running" if state.failing_since is None else "failing",
+        "failingSince": format_or_null(state.failing_since),
+        "lastError": state.error,
+        "lastErrorAt": format_or_null(state.error_at),
+        "position": format_or_null(position),
+        "behind": format_duration(behind(state.position, query.evaluated)),
+        "delivered": state.delivered,
+        "failures": state.failures,
+        "resets": state.resets,
+        "lastReset": format_or_null(state.reset),
+        "links": {"self": f"{root}/queries/{sink.query}/sinks/{sink.name}"},
+    }
+
+
+def behind(position: Instant | None, evaluated: Instant | None) -> Milliseconds:
+    """How far what is delivered is behind the query's latest answer; from its very beginning it is not known."""
+    if position is None or position == BEFORE_ALL or evaluated is None:
+        return 0
+    return max(0, evaluated - position)

@@ -1,0 +1,267 @@
+"""One sink at work: it listens to its query as anybody does, and resumes after what it delivered last."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import anyio
+
+from endpoint.backend import Ended, Evaluation, QueryDescription
+from endpoint.live.channel import Channel, Entry
+from endpoint.live.hub import Hub
+from endpoint.live.subscription import Reset, StartingPoint, SubscriptionItem
+from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
+from endpoint.sinks.target import Answer, DeliveryFailed, Target
+from protocol.errors import NotFound, ProtocolError
+from protocol.formats.sse import resume_token, show_instant
+from protocol.sinks.body import body_of
+from protocol.time import BEFORE_ALL, Instant
+
+logger = logging.getLogger(__name__)
+
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 60.0
+"""Seconds between two attempts: twice as many each time, from the first to the longest."""
+
+_HOLD_SECONDS = 5.0
+"""While a receiver fails for longer, nothing of the query's past is held open for it."""
+
+_LARGE = 64 * 1024
+"""Bytes of an answer that is brought into its format in another thread."""
+
+
+@dataclass
+class SinkState:
+    """How a sink is; counts are since the server started, times in milliseconds since the epoch by the server's clock.
+
+    ``failing_since`` is None while it is running. ``error``: what failed last, also after it is over, and ``error_at``
+    when. ``reset``: evaluations up to this instant were no longer within retention, where that was so.
+    """
+
+    position: Instant | None = None
+    delivered: int = 0
+    failures: int = 0
+    failing_since: Instant | None = None
+    error: str | None = None
+    error_at: Instant | None = None
+    resets: int = 0
+    reset: Instant | None = None
+
+
+def digest_of(description: QueryDescription) -> str:
+    """What tells a query from another one that took its name."""
+    return hashlib.sha256(description.query.text.strip().encode()).hexdigest()
+
+
+def wait_of(attempt: int, chance: float) -> float:
+    """Seconds to wait after so many failures in a row; ``chance``, from 0 to 1, makes them up to half as many."""
+    return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 1, 30)) * (1 - chance / 2)
+
+
+class Delivery:
+    """Brings a query's answers to the target, in order, one sink's.
+
+    ``position`` is the sink's own, which this closes. ``clock`` gives seconds that never step back, ``now`` the
+    time, ``sleep`` waits; ``chance`` gives numbers from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        files: SinkFiles,
+        sink: KeptSink,
+        target: Target,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.sink = sink
+        self.state = SinkState()
+        self.sending = False
+        self._hub = hub
+        self._files = files
+        self._target = target
+        self._clock = clock
+        self._now = now
+        self._sleep = sleep
+        self._chance = chance
+        self._position: Position | None = None
+        self._template = sink.settings.lines
+
+    async def run(self) -> None:
+        """Deliver until the query is removed, the server stops, or it is cancelled."""
+        attempt = 0
+        try:
+            while not self._hub.stopping.is_set():
+                before = self.state.delivered
+                try:
+                    if self._position is None:
+                        self._position = await self._hub.threads.run(self._opened)
+                    await self._follow(self._position)
+                except NotFound:
+                    return  # Whoever removed the query removes its sinks.
+                except (ProtocolError, OSError) as error:
+                    attempt = 1 if self.state.delivered > before else attempt + 1
+                    self._failed(error)
+                    await self._sleep(wait_of(attempt, self._chance()))
+                except Exception as error:
+                    # One sink's mishap is nobody else's, and the next attempt may be better.
+                    logger.exception("the sink %s of %s failed", self.sink.name, self.sink.query)
+                    self._failed(error)
+                    await self._sleep(LONGEST_WAIT)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._target.close()
+                position, self._position = self._position, None
+                if position is not None:
+                    await self._hub.threads.run(self._closed, position)
+
+    def sync(self) -> None:
+        """Bring the position to the disk, if it has moved; from any thread. Raises OSError."""
+        position = self._position
+        if position is not None and position.unsynced:
+            position.sync()
+
+    def abandon(self) -> None:
+        """Let go of the position where the event loop in which this ran is gone."""
+        position, self._position = self._position, None
+        if position is not None:
+            self._closed(position)
+
+    def _opened(self) -> Position:
+        position = self._files.position(self.sink.query, self.sink.name)
+        self.state.position = position.instant
+        return position
+
+    @staticmethod
+    def _closed(position: Position) -> None:
+        if position.unsynced:
+            position.sync()
+        position.close()
+
+    async def _follow(self, position: Position) -> None:
+        """Deliver what one subscription gives; afterwards there may be more for another one."""
+        if position.instant is None:
+            raise DeliveryFailed(
+                "it is not known how far this sink was, for its position on the disk is damaged: "
+                "PUT it again with ?since= (beginning, a time, or now)"
+            )
+        subscription = await self._hub.subscribe(self.sink.query, StartingPoint(position.instant))
+        if await self._is_another_query(position):
+            return
+        rest: Sequence[Evaluation] = ()
+        async with aclosing(subscription.batches()) as batches:
+            async for batch in batches:
+                ended = self._told(batch)
+                rest = await self._deliver_all(position, batch)
+                if rest:
+                    break
+                if ended:
+                    await _replaced(subscription.channel)
+                    return
+        # The subscription is over: for as long as these are not taken, nothing else is held for the sink.
+        await self._deliver(position, rest, patience=None)
+
+    async def _is_another_query(self, position: Position) -> bool:
+        """Whether the query was replaced by another one: what that has to say begins with its own start."""
+        description = await self._hub.threads.run(self._hub.backend.query, self.sink.query)
+        digest = digest_of(description)
+        if digest == self.sink.digest:
+            return False
+        assert position.instant is not None, "it was looked at before"
+        begin = max(position.instant, description.start if description.start is not None else BEFORE_ALL)
+        self.sink = KeptSink(self.sink.query, self.sink.name, self.sink.settings, digest)
+        await self._hub.threads.run(position.begin, begin)
+        await self._hub.threads.run(self._files.write, self.sink, None)
+        self.state.position = begin
+        return True
+
+    def _told(self, batch: Sequence[SubscriptionItem]) -> bool:
+        """Note what a batch says besides answers; whether the query has nothing more."""
+        for item in batch:
+            if isinstance(item, Reset):
+                self.state.resets += 1
+                self.state.reset = item.time
+                logger.warning(
+                    "the sink %s of %s lacks evaluations up to %s: its position is no longer within retention",
+                    self.sink.name,
+                    self.sink.query,
+                    show_instant(item.time),
+                )
+        return any(isinstance(item, Ended) for item in batch)
+
+    async def _deliver_all(self, position: Position, batch: Sequence[SubscriptionItem]) -> Sequence[Evaluation]:
+        """Deliver a batch's answers; those that are left when the receiver has failed for too long."""
+        answers = [item.notice for item in batch if isinstance(item, Entry) and isinstance(item.notice, Evaluation)]
+        for part in _parts(answers, self._target.at_once):
+            rest = await self._deliver(position, part, patience=_HOLD_SECONDS)
+            if rest:
+                return rest
+        return ()
+
+    async def _deliver(
+        self, position: Position, evaluations: Sequence[Evaluation], *, patience: float | None
+    ) -> Sequence[Evaluation]:
+        """Deliver these together, again and again for so many seconds; what was not taken by then."""
+        if not evaluations:
+            return ()
+        answers = [answer for one in evaluations if (answer := await self._answer(one)) is not None]
+        began, attempt = self._clock(), 0
+        while answers:
+            try:
+                self.sending = True
+                await self._target.deliver(answers)
+                break
+            except DeliveryFailed as error:
+                attempt += 1
+                self._failed(error)
+                if patience is not None and self._clock() - began >= patience:
+                    return evaluations
+                wait = max(wait_of(attempt, self._chance()), error.retry_after)
+            finally:
+                self.sending = False
+            await self._sleep(wait)
+        position.move(evaluations[-1].instant)
+        self.state.position = position.instant
+        self.state.delivered += len(answers)
+        self.state.failing_since = None
+        return ()
+
+    async def _answer(self, evaluation: Evaluation) -> Answer | None:
+        settings, data = self.sink.settings, evaluation.data
+        if len(data) > _LARGE:
+            body = await self._hub.threads.run(body_of, data, settings.format, self._template)
+        else:
+            body = body_of(data, settings.format, self._template)
+        if body is None:
+            return None
+        return Answer(self.sink.query, evaluation.instant, resume_token(evaluation.instant), body)
+
+    def _failed(self, error: Exception) -> None:
+        now = int(self._now() * 1000)
+        state = self.state
+        state.error = error.detail if isinstance(error, ProtocolError) else f"{type(error).__name__}: {error}"
+        state.error_at = now
+        state.failures += 1
+        if state.failing_since is None:
+            state.failing_since = now
+            logger.warning("the sink %s of %s is failing: %s", self.sink.name, self.sink.query, state.error)
+
+
+def _parts(answers: Sequence[Evaluation], size: int) -> Iterator[Sequence[Evaluation]]:
+    for start in range(0, len(answers), size):
+        yield answers[start : start + size]
+
+
+async def _replaced(channel: Channel) -> None:
+    """Wait until the query that has ended is removed, or started again."""
+    while not channel.gone and not channel.closed:
+        await channel.changed()

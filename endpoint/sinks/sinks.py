@@ -1,0 +1,232 @@
+"""All sinks of an application: made, replaced and removed by requests, at work from its start to its stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+
+from endpoint.backend import QueryDescription
+from endpoint.live.hub import Hub
+from endpoint.live.registration import standing_query
+from endpoint.live.subscription import NOW
+from endpoint.sinks.delivery import Delivery, digest_of
+from endpoint.sinks.sink_files import KeptSink, SinkFiles
+from endpoint.sinks.target import Target
+from endpoint.sinks.targets import require_permitted, target_of
+from protocol.errors import NotFound, ProtocolError, Unavailable
+from protocol.formats.allow_list import AllowList
+from protocol.preconditions import Precondition
+from protocol.sinks.settings import SinkSettings
+from protocol.time import BEFORE_ALL, Instant
+
+logger = logging.getLogger(__name__)
+
+MOST_SINKS = 200
+"""Of one endpoint: each has a connection or a file of its own."""
+
+_SYNC_SECONDS = 1.0
+_RETRY_SECONDS = 2.0
+_GRACE_SECONDS = 2.0
+"""For what is being sent when the server stops."""
+
+_ANY = Precondition()
+
+
+class TooManySinks(Unavailable):
+    """There are as many sinks as the endpoint takes."""
+
+    title = "Too many sinks"
+    refusal = "sinks"
+    retry_after = 60
+
+
+class Sinks:
+    """Belongs to the event loop, but for ``backup``.
+
+    ``connect`` makes the target of a sink's settings; ``sleep`` waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        data: Path,
+        allowed: AllowList,
+        *,
+        connect: Callable[[SinkSettings], Target] = target_of,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        """Read what is kept in the data directory. Raises ValueError for a file that is no sink's."""
+        self._hub = hub
+        self._files = SinkFiles(data)
+        self._allowed = allowed
+        self._connect = connect
+        self._sleep = sleep
+        self._deliveries = {(sink.query, sink.name): self._delivery(sink) for sink in self._files.kept()}
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._upkeep: asyncio.Task[None] | None = None
+
+    # Life
+
+    def bind(self) -> None:
+        """Work in the running event loop; does nothing the second time there."""
+        loop = asyncio.get_running_loop()
+        if loop is self._loop:
+            return
+        # What worked in a loop that is gone goes on in this one, where it was.
+        self._loop = loop
+        for one in self._deliveries.values():
+            one.abandon()
+        self._deliveries = {key: self._delivery(one.sink) for key, one in self._deliveries.items()}
+        self._tasks = {}
+        self._upkeep = loop.create_task(self._keep_up())
+
+    async def stop(self) -> None:
+        """End all deliveries; what is being sent has a moment to come to its end."""
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+        for key, task in self._tasks.items():
+            delivery = self._deliveries.get(key)
+            if delivery is None or not delivery.sending:
+                task.cancel()
+        if self._tasks:
+            _, left = await asyncio.wait(self._tasks.values(), timeout=_GRACE_SECONDS)
+            for task in left:
+                task.cancel()
+            if left:
+                await asyncio.wait(left)
+        self._tasks.clear()
+
+    async def _keep_up(self) -> None:
+        """Begin when the backend is there; then bring positions to the disk, now and then."""
+        while not await self._begun():
+            await self._sleep(_RETRY_SECONDS)
+        while True:
+            await self._sleep(_SYNC_SECONDS)
+            try:
+                await self._hub.threads.run(self._sync, list(self._deliveries.values()))
+            except OSError as error:
+                logger.warning("positions of sinks are not on the disk yet: %s", error)
+
+    async def _begun(self) -> bool:
+        """Start every sink whose query is there, and set aside what is of no query that is known."""
+        try:
+            standing = {one.name for one in await self._hub.threads.run(self._hub.backend.queries) if one.standing}
+        except ProtocolError as error:
+            logger.info("sinks wait for the queries: %s", error)
+            return False
+        for query in {query for query, _ in self._deliveries} - standing:
+            async with self._hub.lock(query):
+                for key in [key for key in self._deliveries if key[0] == query]:
+                    del self._deliveries[key]
+                aside = await self._hub.threads.run(self._files.set_aside, query)
+                logger.warning("there is no query %s: its sinks are set aside in %s", query, aside)
+        for key in self._deliveries:
+            self._start(key)
+        return True
+
+    @staticmethod
+    def _sync(deliveries: list[Delivery]) -> None:
+        for delivery in deliveries:
+            delivery.sync()
+
+    def _delivery(self, sink: KeptSink) -> Delivery:
+        return Delivery(self._hub, self._files, sink, self._connect(sink.settings), sleep=self._sleep)
+
+    def _start(self, key: tuple[str, str]) -> None:
+        if key not in self._tasks:
+            self._tasks[key] = asyncio.get_running_loop().create_task(self._deliveries[key].run())
+
+    async def _end(self, key: tuple[str, str]) -> None:
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    # What requests do
+
+    def of(self, query: str) -> list[Delivery]:
+        """The sinks of a query, by name."""
+        return [one for (of, _), one in sorted(self._deliveries.items()) if of == query]
+
+    def all(self) -> list[Delivery]:
+        """Every sink there is."""
+        return [one for _, one in sorted(self._deliveries.items())]
+
+    def sink(self, query: str, name: str) -> Delivery:
+        """Raises NotFound."""
+        delivery = self._deliveries.get((query, name))
+        if delivery is None:
+            raise NotFound(f"the query {query!r} has no sink {name!r}")
+        return delivery
+
+    async def put(
+        self, query: str, name: str, settings: SinkSettings, since: Instant | None, condition: Precondition = _ANY
+    ) -> bool:
+        """Make the sink, or replace the one of this name, which goes on where that was; True if it is new.
+
+        It begins with the first evaluation from now on, or after ``since``. The very settings that are there change
+        nothing without that. Raises NotFound for a query that does not stand, SinkRefused, NotSendable,
+        InvalidSinkSettings, TooManySinks, PreconditionFailed and StorageFull, with nothing changed.
+        """
+        require_permitted(settings, self._allowed)
+        key = (query, name)
+        async with self._hub.lock(query):
+            description = await standing_query(self._hub, query)
+            there = self._deliveries.get(key)
+            condition.require(there is not None, f"the sink {name} of {query}")
+            settings.require_answers_of(description.query)
+            if there is not None and there.sink.settings == settings and since is None:
+                return False
+            if there is None and len(self._deliveries) >= MOST_SINKS:
+                raise TooManySinks(f"there are {MOST_SINKS} sinks, which is as many as an endpoint takes: delete some")
+            begin = await self._beginning(description) if there is None and since is None else since
+            sink = KeptSink(query, name, settings, digest_of(description))
+            # Its own, before its position is written by another; it is not to be half replaced when the client leaves.
+            with anyio.CancelScope(shield=True):
+                await self._end(key)
+                try:
+                    await self._hub.threads.run(self._files.write, sink, begin)
+                    self._deliveries[key] = self._delivery(sink)
+                finally:
+                    if key in self._deliveries:
+                        self._start(key)
+            return there is None
+
+    async def _beginning(self, description: QueryDescription) -> Instant:
+        """After which instant the next evaluation comes."""
+        subscription = await self._hub.subscribe(description.name, NOW)
+        if subscription.position is not None:
+            return subscription.position
+        return description.start if description.start is not None else BEFORE_ALL
+
+    async def remove(self, query: str, name: str, condition: Precondition = _ANY) -> None:
+        """Raises NotFound, PreconditionFailed."""
+        key = (query, name)
+        async with self._hub.lock(query):
+            condition.require(key in self._deliveries, f"the sink {name} of {query}")
+            self.sink(query, name)
+            with anyio.CancelScope(shield=True):
+                del self._deliveries[key]
+                await self._end(key)
+                await self._hub.threads.run(self._files.remove, query, name)
+
+    async def forget(self, query: str) -> None:
+        """The query is removed, and its sinks with it. Called by whoever has the query's lock."""
+        for key in [key for key in self._deliveries if key[0] == query]:
+            del self._deliveries[key]
+            await self._end(key)
+        await self._hub.threads.run(self._files.remove_all, query)
+
+    def counts(self) -> Counter[str]:
+        """How many sinks each query has."""
+        return Counter(query for query, _ in self._deliveries)
+
+    def backup(self, directory: Path) -> None:
+        """Copy settings and positions into another data directory, from any thread. Raises OSError."""
+        self._files.backup(directory)

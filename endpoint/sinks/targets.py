@@ -1,0 +1,31 @@
+"""From a sink's settings to where its answers go, as far as the server may go there."""
+
+from __future__ import annotations
+
+from endpoint.sinks.target import Target
+from endpoint.sinks.webhook import Webhook
+from protocol.errors import ProtocolError
+from protocol.formats.allow_list import AllowList
+from protocol.sinks.settings import SinkSettings
+
+
+class SinkRefused(ProtocolError):
+    """The address of a sink is none that the server may use."""
+
+    status = 403
+    title = "The sink is not allowed"
+    refusal = "fetch"
+
+
+def require_permitted(settings: SinkSettings, allowed: AllowList) -> None:
+    """Raises SinkRefused unless the server may use the sink's address."""
+    if not allowed.permits(settings.url):
+        raise SinkRefused(
+            f"{settings.url} is no address that this server may send to: the url of a {settings.type} has to begin "
+            f"with one of --allow-fetch ({allowed or 'none are given'})"
+        )
+
+
+def target_of(settings: SinkSettings) -> Target:
+    """The receiver that the settings name; nothing is opened yet."""
+    return Webhook(settings)

@@ -1,0 +1,93 @@
+"""Webhooks: a POST an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import httpx
+
+from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.sinks.settings import SinkSettings
+
+SECONDS = 30.0
+"""For one POST, until its response is whole."""
+
+_CONNECT_SECONDS = 10.0
+_READ_BYTES = 64 * 1024
+"""Of a response, so that its connection can be used again; of a longer one it is closed."""
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_MOST_PATIENCE = 600.0
+"""Seconds: a receiver that asks for more is asked again after these."""
+
+
+class Webhook:
+    """Sends each answer to one address. Any 2xx says that it is taken; redirects are not followed.
+
+    ``transport`` takes the place of the network.
+    """
+
+    at_once = 1
+
+    def __init__(self, settings: SinkSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._url = settings.url
+        self._headers = settings.headers
+        self._transport = transport
+        self._client: httpx.AsyncClient | None = None
+
+    async def deliver(self, answers: Sequence[Answer]) -> None:
+        """POST them, one after the other. Raises DeliveryFailed."""
+        for answer in answers:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    await self._post(answer)
+            except (TimeoutError, httpx.TimeoutException):
+                raise DeliveryFailed(f"{self._url} did not answer in time") from None
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise DeliveryFailed(f"{self._url} cannot be reached: {str(error) or type(error).__name__}") from None
+
+    async def _post(self, answer: Answer) -> None:
+        headers = [
+            *self._headers,
+            ("Content-Type", answer.body.content_type),
+            ("Idempotency-Key", answer.identifier),
+            ("Sparql-Streams-Query", answer.query),
+        ]
+        async with self._opened().stream("POST", self._url, content=answer.body.content, headers=headers) as response:
+            size = 0
+            async for chunk in response.aiter_raw():
+                size += len(chunk)
+                if size > _READ_BYTES:
+                    break
+            if response.is_success:
+                return
+            said = f"{self._url} answers with {response.status_code} {response.reason_phrase}".rstrip()
+            if response.has_redirect_location:
+                said += f": redirects are not followed, give {response.headers['location']} as url if it is right"
+            raise DeliveryFailed(said, retry_after=_patience(response.headers.get("retry-after", "")))
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._client is None:
+            # No proxy stands between this machine and itself.
+            outside = urlsplit(self._url).hostname not in _LOOPBACK
+            self._client = httpx.AsyncClient(
+                transport=self._transport,
+                timeout=httpx.Timeout(SECONDS, connect=_CONNECT_SECONDS),
+                limits=httpx.Limits(max_connections=1),
+                trust_env=outside,
+                headers={"User-Agent": "sparql-streams", "Accept-Encoding": "identity"},
+            )
+        return self._client
+
+    async def close(self) -> None:
+        """Close the connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+def _patience(retry_after: str) -> float:
+    """Seconds to wait by this header; a date, or nothing, is left to the sink's own pace."""
+    return min(float(retry_after), _MOST_PATIENCE) if retry_after.isascii() and retry_after.isdigit() else 0

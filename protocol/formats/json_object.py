@@ -1,0 +1,38 @@
+"""A request's body that is to be a JSON object of settings: what is wrong with it is said with its place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from protocol.errors import ProtocolError
+
+
+def read_object(body: bytes, wrong: type[ProtocolError], example: str) -> dict[str, Any]:
+    """The members of the object, each once. Raises ``wrong``; ``example`` is what would be right."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in members:
+                raise wrong(f"{shown(name)} is there twice")
+            members[name] = value
+        return members
+
+    try:
+        document = json.loads(body, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise wrong(f"the body is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except UnicodeDecodeError as error:
+        raise wrong(f"the body is not JSON in UTF-8: {error}") from None
+    except (RecursionError, ValueError):
+        raise wrong("the body is nested too deeply, or has a number too long, to be settings") from None
+    if not isinstance(document, dict):
+        raise wrong(f"the body must be a JSON object, such as {example}")
+    return document
+
+
+def shown(value: object) -> str:
+    """A value as it stands in a sentence: JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."

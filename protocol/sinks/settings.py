@@ -1,0 +1,181 @@
+"""The body of ``PUT /queries/NAME/sinks/SINK`` (docs/sinks.md, "Settings")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.formats.json_object import read_object, shown
+from protocol.language.model import ContinuousQuery, Form
+from protocol.sinks.body import TEXT, default_format, known_format, require_format
+from protocol.sinks.template import Template
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
+_OURS = frozenset({"connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding"})
+_EXAMPLE = '{"type": "webhook", "url": "https://example.org/alerts", "format": "rows"}'
+_MOST_HEADERS = 20
+_LONGEST = 8192
+"""Characters of a text in the settings."""
+
+
+class InvalidSinkSettings(ProtocolError):
+    """A member of a sink's settings that is unknown, is missing, or has a value that is not one."""
+
+    title = "The sink's settings are wrong"
+
+
+class SinkType(StrEnum):
+    """What a sink sends answers to."""
+
+    WEBHOOK = "webhook"
+
+
+_MEMBERS: Mapping[SinkType, tuple[str, ...]] = {SinkType.WEBHOOK: ("headers",)}
+"""What a type has besides the members that all have."""
+
+_COMMON = ("type", "url", "format", "template")
+_LATER = frozenset({"kafka", "mqtt", "file"})
+
+
+@dataclass(frozen=True)
+class SinkSettings:
+    """Where a query's answers go, and as what. ``headers`` may hold secrets: no ``repr`` has them."""
+
+    type: SinkType
+    url: str
+    format: str
+    template: str | None = None
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def lines(self) -> Template | None:
+        """The template, read. ValueError for one that was never accepted."""
+        return None if self.template is None else Template.of(self.template)
+
+    def require_answers_of(self, query: ContinuousQuery) -> None:
+        """Raises NotSendable or InvalidSinkSettings unless the query's answers can be sent so."""
+        require_format(self.format, query.form)
+        if self.lines is None:
+            return
+        variables = {variable.name for variable in query.expression.variables}
+        for name in self.lines.variables:
+            if name not in variables:
+                known = ", ".join(sorted(variables)) or "none"
+                _wrong(f"template: the query's answers have no variable {shown(name)}: they have {known}")
+
+
+def parse_sink_settings(body: bytes, form: Form) -> SinkSettings:
+    """The settings in ``body``, for the answers of a query of this form. Raises InvalidSinkSettings, which names the
+    member (or line and column of what is not JSON), and UnsupportedFeature for a type that is not there yet.
+    """
+    members = read_object(body, InvalidSinkSettings, _EXAMPLE)
+    return settings_of(members, form)
+
+
+def settings_of(members: Mapping[str, Any], form: Form = Form.SELECT) -> SinkSettings:
+    """The same, from the object itself."""
+    kind = _type(members.get("type"))
+    known = (*_COMMON, *_MEMBERS[kind])
+    for name in members:
+        if name not in known:
+            _wrong(f"a {kind} has no setting {shown(name)}: the settings are {', '.join(known)}")
+    format_name = _format(members.get("format"), form)
+    return SinkSettings(
+        type=kind,
+        url=_text(members, "url"),
+        format=format_name,
+        template=_template(members, format_name),
+        headers=_headers(members.get("headers")),
+    )
+
+
+def settings_document(settings: SinkSettings) -> dict[str, Any]:
+    """The settings as ``settings_of`` takes them, secrets included: for the disk alone."""
+    return {
+        "type": settings.type.value,
+        "url": settings.url,
+        "format": settings.format,
+        **({} if settings.template is None else {"template": settings.template}),
+        **({"headers": dict(settings.headers)} if settings.headers else {}),
+    }
+
+
+def shown_settings(settings: SinkSettings) -> dict[str, Any]:
+    """The settings for everybody: of headers, which may be secrets, the names."""
+    document = settings_document(settings)
+    if settings.headers:
+        document["headers"] = [name for name, _ in settings.headers]
+    return document
+
+
+def _type(value: object) -> SinkType:
+    known = ", ".join(f'"{one}"' for one in SinkType)
+    if isinstance(value, str) and value in _LATER:
+        raise UnsupportedFeature(f"sinks of the type {shown(value)} are not there yet: there are {known}")
+    if not isinstance(value, str) or value not in set(SinkType):
+        said = "is missing" if value is None else f"is {shown(value)}"
+        _wrong(f"type {said}: it must be one of {known}")
+    return SinkType(value)
+
+
+def _text(members: Mapping[str, Any], member: str) -> str:
+    value = members.get(member)
+    if not isinstance(value, str) or not value.strip():
+        said = "is missing" if value is None else f"is {shown(value)}"
+        _wrong(f"{member} {said}: it must be a text in quotes")
+    if len(value) > _LONGEST:
+        _wrong(f"{member} has {len(value)} characters, more than {_LONGEST}")
+    return value.strip()
+
+
+def _format(value: object, form: Form) -> str:
+    if value is None:
+        return default_format(form)
+    found = known_format(value) if isinstance(value, str) else None
+    if found is None:
+        _wrong(f'format: {shown(value)} is none of "json", "rows", "text" or a media type of answers')
+    return found
+
+
+def _template(members: Mapping[str, Any], format_name: str) -> str | None:
+    value = members.get("template")
+    if (format_name == TEXT) != (value is not None):
+        _wrong(
+            'template is missing: the format "text" needs one, such as "{room} is {degrees} °C"'
+            if value is None
+            else f'template is for the format "text", not for {shown(format_name)}'
+        )
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
+        _wrong(f"template must be a text of at most {_LONGEST} characters, not {shown(value)}")
+    try:
+        Template.of(value)
+    except ValueError as error:
+        _wrong(f"template: {shown(value)} {error}")
+    return value
+
+
+def _headers(value: object) -> tuple[tuple[str, str], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        _wrong('headers must be an object of names and texts, such as {"Authorization": "Bearer …"}')
+    if len(value) > _MOST_HEADERS:
+        _wrong(f"headers has {len(value)} members, more than {_MOST_HEADERS}")
+    for name, text in value.items():
+        if not _HEADER.match(name) or name.lower() in _OURS:
+            _wrong(f"headers: {shown(name)} is none that can be set")
+        if not isinstance(text, str) or len(text) > _LONGEST or not _HEADER_VALUE.match(text):
+            # Not what it is: it may be a secret.
+            _wrong(f"headers: the value of {shown(name)} is not a text in visible ASCII characters on one line")
+    return tuple(value.items())
+
+
+def _wrong(detail: str) -> NoReturn:
+    raise InvalidSinkSettings(detail)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
+from protocol.sinks.settings import SinkSettings, SinkType
+from protocol.time import BEFORE_ALL
+
+SINK = KeptSink("q", "a", SinkSettings(SinkType.WEBHOOK, "http://e/", "json", headers=(("Authorization", "x"),)), "d")
+
+
+def moved(file: Path, *instants: int) -> None:
+    position = Position(file)
+    for instant in instants:
+        position.move(instant)
+    position.close()
+
+
+@pytest.mark.parametrize("instants", [(5,), (5, 6), (5, 6, 7), (BEFORE_ALL,), (-62_135_596_800_000, -1)])
+def test_a_position_is_the_last_one_written(tmp_path: Path, instants: tuple[int, ...]) -> None:
+    moved(tmp_path / "p", *instants)
+    position = Position(tmp_path / "p")
+    assert position.instant == instants[-1]
+    position.close()
+
+
+def test_a_write_that_was_cut_off_leaves_the_one_before(tmp_path: Path) -> None:
+    moved(tmp_path / "p", 5, 6, 7)  # the last one is in the first slot
+    whole = (tmp_path / "p").read_bytes()
+    for cut in range(1, 32):
+        (tmp_path / "p").write_bytes(whole[:cut] + b"\0" * (32 - cut) + whole[32:])
+        position = Position(tmp_path / "p")
+        assert position.instant == 6
+        position.close()
+
+
+def test_a_position_that_is_moved_back_stays_there(tmp_path: Path) -> None:
+    moved(tmp_path / "p", 5, 6, 7)
+    position = Position(tmp_path / "p")
+    position.begin(2)
+    position.close()
+    position = Position(tmp_path / "p")
+    assert position.instant == 2
+    position.close()
+
+
+def test_sinks_are_kept_and_copied(tmp_path: Path) -> None:
+    files = SinkFiles(tmp_path)
+    assert files.kept() == []
+    files.write(SINK, 5)
+    assert files.kept() == [SINK]
+    assert (files.directory / "q" / "a.json").stat().st_mode & 0o077 == 0
+    (tmp_path / "copy").mkdir()
+    files.backup(tmp_path / "copy")
+    files.remove("q", "a")
+    assert files.kept() == []
+    copy = SinkFiles(tmp_path / "copy")
+    assert copy.kept() == [SINK]
+    position = copy.position("q", "a")
+    assert position.instant == 5
+    position.close()
+
+
+def test_a_file_that_is_no_sink_is_named(tmp_path: Path) -> None:
+    files = SinkFiles(tmp_path)
+    files.write(SINK, 5)
+    (files.directory / "q" / "a.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"q/a\.json cannot be read"):
+        files.kept()

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from endpoint.backend import Failed
+from endpoint.live.channel import Bounds
+from endpoint.live.hub import Hub
+from endpoint.live.registration import put_query, remove_query
+from endpoint.sinks.delivery import FIRST_WAIT, LONGEST_WAIT, wait_of
+from endpoint.sinks.sinks import MOST_SINKS, Sinks, TooManySinks
+from endpoint.sinks.targets import SinkRefused
+from protocol.errors import NotFound
+from protocol.formats.allow_list import AllowList
+from protocol.formats.sse import resume_token
+from protocol.sinks.body import NotSendable
+from protocol.sinks.settings import SinkSettings, SinkType
+from protocol.streams import StreamSettings
+from protocol.time import BEFORE_ALL
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
+from tests.endpoint.sinks.receivers import FakeTarget
+
+WEBHOOK = SinkSettings(SinkType.WEBHOOK, "http://receiver.example/in", "json")
+OTHER = SinkSettings(SinkType.WEBHOOK, "http://receiver.example/other", "json")
+ALLOWED = AllowList.of(["http://receiver.example/"])
+
+
+class World:
+    """One endpoint's sinks over a fake backend with the query ``q``; each address has a target of its own."""
+
+    def __init__(self, data: Path, bounds: Bounds | None = None) -> None:
+        self.backend = FakeBackend()
+        self.backend.create_stream("s", StreamSettings(STREAM))
+        self.backend.register("q", continuous(), standing=True)
+        self.data = data
+        self.bounds = bounds
+        self.targets: dict[str, FakeTarget] = {}
+        self.waits: list[float] = []
+
+    def target(self, settings: SinkSettings) -> FakeTarget:
+        return self.targets.setdefault(settings.url, FakeTarget())
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0.001)
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[Sinks]:
+        async def never() -> None:
+            await asyncio.Event().wait()
+
+        self.hub = Hub(self.backend, bounds=self.bounds, server_stops=never)
+        self.hub.bind()
+        self.backend.listen(self.hub.receive)
+        sinks = Sinks(self.hub, self.data, ALLOWED, connect=self.target, sleep=self.sleep)
+        sinks.bind()
+        try:
+            yield sinks
+        finally:
+            await sinks.stop()
+            await self.hub.stop()
+
+    def evaluate(self, *instants: int) -> None:
+        for instant in instants:
+            self.backend.evaluate("q", instant, answer(instant))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_sink_begins_with_the_first_evaluation_after_it_was_made(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            world.evaluate(1000, 2000)
+            assert await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(3000, 4000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [3000, 4000])
+            assert [one.identifier for one in target.taken] == [resume_token(3000), resume_token(4000)]
+            assert [one.body.content for one in target.taken] == [answer(3000), answer(4000)]
+            assert sinks.sink("q", "a").state.delivered == 2
+
+    run(check())
+
+
+def test_a_sink_begins_where_it_was_asked_to(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            world.evaluate(1000, 2000, 3000)
+            await sinks.put("q", "a", WEBHOOK, 1000)
+            await sinks.put("q", "b", OTHER, BEFORE_ALL)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000, 3000])
+            await until(lambda: world.targets[OTHER.url].instants == [1000, 2000, 3000])
+            assert sinks.sink("q", "b").state.resets == 0
+
+    run(check())
+
+
+def test_a_sink_resumes_where_it_was_when_the_server_starts_again(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+        world.evaluate(2000, 3000)
+        async with world.at_work() as sinks:
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000, 2000, 3000])
+            assert sinks.sink("q", "a").sink.settings == WEBHOOK
+
+    run(check())
+
+
+def test_a_sink_that_had_nothing_yet_loses_nothing_in_a_crash(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+        world.evaluate(1000)
+        async with world.at_work():
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+
+    run(check())
+
+
+def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
+    # A channel that holds four answers: what the failing one lacks is computed again.
+    world = World(tmp_path, Bounds(entries=4))
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            await sinks.put("q", "b", OTHER, None)
+            failing, other = world.targets[WEBHOOK.url], world.targets[OTHER.url]
+            failing.failing = "it is away"
+            every = list(range(1000, 101_000, 1000))
+            for instant in every:
+                world.evaluate(instant)
+                await until(lambda instant=instant: other.instants[-1:] == [instant])  # type: ignore[misc]
+            assert other.instants == every
+            await until(lambda: failing.attempts > 2)
+            state = sinks.sink("q", "a").state
+            assert (state.error, state.failing_since is not None, state.delivered) == ("it is away", True, 0)
+            failing.failing = ""
+            await until(lambda: failing.instants == every)
+            assert state.failing_since is None
+            assert state.error == "it is away"
+            assert state.failures == failing.attempts - len(every)
+
+    run(check())
+
+
+def test_attempts_are_further_and_further_apart() -> None:
+    waits = [wait_of(attempt, 0) for attempt in range(1, 200)]
+    assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
+    assert waits[-1] == LONGEST_WAIT
+    assert wait_of(1, 1) == FIRST_WAIT / 2
+
+
+def test_what_is_no_longer_held_is_told(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+        world.evaluate(2000, 3000, 4000)
+        world.backend.forget_before("q", 2000)
+        async with world.at_work() as sinks:
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000, 3000, 4000])
+            state = sinks.sink("q", "a").state
+            assert (state.resets, state.reset) == (1, 2000)
+
+    run(check())
+
+
+def test_evaluations_that_failed_are_passed_over(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.backend.push(Failed("q", 1000, "too much"))
+            world.evaluate(2000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+
+    run(check())
+
+
+def test_many_answers_are_sent_together_where_the_target_takes_them(world: World) -> None:
+    async def check() -> None:
+        world.targets[WEBHOOK.url] = FakeTarget(at_once=10)
+        world.evaluate(*range(1000, 26_000, 1000))
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, BEFORE_ALL)
+            await until(lambda: len(world.targets[WEBHOOK.url].taken) == 25)
+            assert world.targets[WEBHOOK.url].instants == list(range(1000, 26_000, 1000))
+
+    run(check())
+
+
+def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_comes_again(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            world.evaluate(2000, 6000)
+            await until(lambda: target.instants == [1000, 6000])
+            assert sinks.sink("q", "a").state.position == 6000
+        world.evaluate(7000)
+        async with world.at_work():
+            await until(lambda: target.instants == [1000, 6000, 7000])
+
+    run(check())
+
+
+def test_a_sink_that_is_replaced_goes_on_where_it_was(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.targets[WEBHOOK.url].failing = "it is away"
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].attempts)
+            assert not await sinks.put("q", "a", OTHER, None)
+            await until(lambda: world.targets[OTHER.url].instants == [1000])
+            assert world.targets[WEBHOOK.url].closed == 1
+            assert not await sinks.put("q", "a", OTHER, None)
+            assert world.targets[OTHER.url].closed == 0
+
+    run(check())
+
+
+def test_sinks_go_with_their_query(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            await remove_query(world.hub, "q", forget=sinks.forget)
+            assert sinks.of("q") == []
+            assert list((world.data / "sinks").iterdir()) == []
+            with pytest.raises(NotFound):
+                await sinks.put("q", "a", WEBHOOK, None)
+
+    run(check())
+
+
+def test_sinks_of_a_query_that_nobody_knows_are_set_aside(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+        world.backend.remove("q")
+        async with world.at_work() as sinks:
+            await until(lambda: not sinks.of("q"))
+            await until(lambda: (world.data / "sinks.unknown-1" / "q" / "a.json").exists())
+
+    run(check())
+
+
+def test_what_is_refused_changes_nothing(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            for settings, error in (
+                (SinkSettings(SinkType.WEBHOOK, "http://elsewhere.example/", "json"), SinkRefused),
+                (SinkSettings(SinkType.WEBHOOK, WEBHOOK.url, "text/turtle"), NotSendable),
+            ):
+                with pytest.raises(error):
+                    await sinks.put("q", "a", settings, None)
+            with pytest.raises(NotFound):
+                sinks.sink("q", "a")
+            with pytest.raises(NotFound):
+                await sinks.remove("q", "a")
+            assert not (world.data / "sinks").exists()
+
+    run(check())
+
+
+def test_there_is_a_limit(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            for number in range(MOST_SINKS):
+                await sinks.put("q", f"sink-{number}", WEBHOOK, None)
+            with pytest.raises(TooManySinks):
+                await sinks.put("q", "one-more", WEBHOOK, None)
+            await sinks.remove("q", "sink-0")
+            assert await sinks.put("q", "one-more", WEBHOOK, None)
+
+    run(check(), timeout=60)
+
+
+@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: b"x" + whole[1:32] + b"x" + whole[33:]])
+def test_a_damaged_position_is_told_and_nothing_is_guessed(world: World, damage: Callable[[bytes], bytes]) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+        file = world.data / "sinks" / "q" / "a.position"
+        file.write_bytes(damage(file.read_bytes()))
+        async with world.at_work() as sinks:
+            await until(lambda: sinks.sink("q", "a").state.error)
+            assert "damaged" in (sinks.sink("q", "a").state.error or "")
+            await sinks.put("q", "a", WEBHOOK, 1000)
+            world.evaluate(2000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+
+    run(check())

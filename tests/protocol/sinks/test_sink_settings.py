@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from protocol.errors import UnsupportedFeature
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery, Form
+from protocol.sinks.settings import (
+    InvalidSinkSettings,
+    parse_sink_settings,
+    settings_document,
+    settings_of,
+    shown_settings,
+)
+
+WEBHOOK = {"type": "webhook", "url": "https://example.org/alerts"}
+SECRET = "Bearer 5e8f"
+
+
+def parsed(form: Form = Form.SELECT, **members: Any) -> Any:
+    return parse_sink_settings(json.dumps({**WEBHOOK, **members}).encode(), form)
+
+
+def test_the_format_is_by_default_one_of_the_form() -> None:
+    assert parsed().format == "json"
+    assert parsed(Form.CONSTRUCT).format == "text/turtle"
+
+
+def test_settings_are_read_again_as_they_were_written() -> None:
+    settings = parsed(format="text", template="{room}", headers={"Authorization": SECRET})
+    assert settings_of(settings_document(settings)) == settings
+
+
+def test_what_may_be_secret_is_not_shown() -> None:
+    settings = parsed(headers={"Authorization": SECRET})
+    assert shown_settings(settings)["headers"] == ["Authorization"]
+    assert SECRET not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"type": None}, 'must be one of "'),
+        ({"type": "pigeon"}, "pigeon"),
+        ({"url": ""}, "url"),
+        ({"url": 5}, "url"),
+        ({"formt": "json"}, "formt"),
+        ({"format": "pdf"}, "pdf"),
+        ({"format": "text"}, "template is missing"),
+        ({"template": "{a}"}, 'for the format "text"'),
+        ({"format": "text", "template": "{a"}, "character 1"),
+        ({"headers": ["a"]}, "must be an object"),
+        ({"headers": {"Idempotency-Key": "1"}}, "none that can be set"),
+        ({"headers": {"A b": "1"}}, "none that can be set"),
+        ({"headers": {str(n): "1" for n in range(21)}}, "more than 20"),
+    ],
+)
+def test_what_is_wrong_is_named(members: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidSinkSettings, match=said):
+        parsed(**members)
+
+
+def test_a_wrong_header_is_told_without_its_value() -> None:
+    with pytest.raises(InvalidSinkSettings) as caught:
+        parsed(headers={"Authorization": SECRET + "\r\nX: y"})
+    assert SECRET not in caught.value.detail
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"type": "webhook", "type": "webhook"}', b"\xff"])
+def test_what_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidSinkSettings):
+        parse_sink_settings(body, Form.SELECT)
+
+
+def test_what_is_not_there_yet_says_so() -> None:
+    with pytest.raises(UnsupportedFeature, match="not there yet"):
+        parsed(type="kafka")
+
+
+def test_a_template_has_variables_of_the_query() -> None:
+    query = parse(
+        "SELECT ?room FROM NAMED WINDOW <w> ON <s> [RANGE 1s] WHERE { WINDOW <w> { ?room ?p ?o } }", base="http://e/"
+    )
+    assert isinstance(query, ContinuousQuery)
+    parsed(format="text", template="{room}").require_answers_of(query)
+    with pytest.raises(InvalidSinkSettings, match='no variable "o": they have room'):
+        parsed(format="text", template="{o}").require_answers_of(query)
