@@ -45,6 +45,18 @@ class TimeKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class JsonContext:
+    """A JSON-LD context by which a stream reads JSON that says none.
+
+    ``given``: as it was sent, an IRI or the context itself, as JSON. ``document``: the context, with what its IRIs lead
+    to in their place, as JSON; None where that is still to be fetched.
+    """
+
+    given: str
+    document: str | None
+
+
+@dataclass(frozen=True)
 class StreamSettings:
     """The body of ``PUT /streams/NAME``, with defaults filled in. Durations in milliseconds.
 
@@ -58,6 +70,7 @@ class StreamSettings:
     allowed_lateness: Milliseconds = 0
     retention: Milliseconds = DEFAULT_RETENTION
     idle_timeout: Milliseconds | None = None
+    context: JsonContext | None = None
 
 
 @dataclass(frozen=True)

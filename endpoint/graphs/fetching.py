@@ -65,7 +65,7 @@ class Fetching:
         Its syntax is told by its content type, or, if that tells nothing, by the extension of its path;
         relative IRIs in it are relative to where it was found after redirects.
         """
-        found, media_type, body = self._document(iri)
+        found, media_type, body = self.document(iri, _ACCEPT)
         syntax = _syntax(found, media_type)
         if syntax is None:
             raise LoadFailed(
@@ -83,8 +83,11 @@ class Fetching:
             raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {error}") from None
         return written.decode()
 
-    def _document(self, iri: str) -> tuple[str, str, bytes]:
-        """Where the document was found, its media type, and its bytes."""
+    def document(self, iri: str, accept: str) -> tuple[str, str, bytes]:
+        """Where the document was found, its media type, and its bytes. Raises LoadFailed.
+
+        ``accept``: the media types that are wanted, as in a request.
+        """
         import httpx  # late: the processes that only read the store import this module, too
 
         deadline = self.clock() + self.seconds
@@ -93,7 +96,7 @@ class Fetching:
             if not self.allowed.permits(address):
                 raise LoadFailed(f"<{iri}> leads to <{address}>, which this server may not fetch")
             try:
-                answer = self._once(address, deadline)
+                answer = self._once(address, accept, deadline)
             except httpx.InvalidURL as error:
                 raise LoadFailed(f"<{address}> is not an address: {error}") from None
             except httpx.TimeoutException:
@@ -105,7 +108,7 @@ class Fetching:
             address = answer
         raise LoadFailed(f"<{iri}> leads to more than {_REDIRECTS} others, one after the other")
 
-    def _once(self, address: str, deadline: float) -> tuple[str, bytes] | str:
+    def _once(self, address: str, accept: str, deadline: float) -> tuple[str, bytes] | str:
         """Media type and bytes of what is at the address, or the address it leads to."""
         import httpx
 
@@ -113,7 +116,7 @@ class Fetching:
         # No proxy stands between this machine and itself.
         outside = urlsplit(address).hostname not in _LOOPBACK
         # What comes compressed could be a thousand times as long: it is asked for as it is.
-        headers = {"Accept": _ACCEPT, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
+        headers = {"Accept": accept, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
         with (
             httpx.Client(transport=self.transport, timeout=timeout, trust_env=outside, headers=headers) as client,
             client.stream("GET", address) as response,

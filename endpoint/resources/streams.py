@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
@@ -11,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from endpoint.live.hub import Hub
 from endpoint.resources.accept import chosen_type
+from endpoint.resources.context_documents import fetched_context
 from endpoint.resources.element_stream import element_stream
 from endpoint.resources.parameters import InvalidTime, idempotency_key, instant_parameter, mounted_at, read_instant
 from endpoint.resources.query_document import format_or_null
@@ -96,6 +98,11 @@ class StreamResource(HTTPEndpoint):
             # Without an IRI in the body an existing stream keeps its own, whatever it is.
             default = f"{services.settings.base_url}/streams/{name}" if existing is None else existing.settings.iri
             settings = parse_stream_settings(body, default_iri=default)
+            if settings.context is not None and settings.context.document is None:
+                known = None if existing is None else existing.settings.context
+                if known is None or known.given != settings.context.given:
+                    known = await hub.threads.run(fetched_context, settings.context, services.store.fetching)
+                settings = replace(settings, context=known)
             new = await hub.threads.run(hub.backend.create_stream, name, settings)
         response = _described(request, await hub.threads.run(hub.backend.stream, name), status=201 if new else 200)
         response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"

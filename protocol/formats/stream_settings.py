@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
-from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
+from protocol.formats.json_context import context_problem, refers
+from protocol.formats.json_depth import check_json_depth
+from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
 
-MEMBERS = ("iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention")
+MEMBERS = ("iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context")
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
@@ -48,6 +50,7 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         allowed_lateness=_duration(members, "allowedLateness", 0),
         retention=retention,
         idle_timeout=idle_timeout,
+        context=_context(members.get("context")),
     )
 
 
@@ -60,12 +63,17 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         "allowedLateness": format_duration(settings.allowed_lateness),
         "retention": format_duration(settings.retention),
         **({} if settings.idle_timeout is None else {"idleTimeout": format_duration(settings.idle_timeout)}),
+        **({} if settings.context is None else {"context": json.loads(settings.context.given)}),
     }
 
 
 def _members(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
+    try:
+        check_json_depth(body)
+    except SyntaxError as error:
+        raise InvalidSettings(error.msg, line=error.lineno, column=error.offset) from None
     try:
         document = json.loads(body, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
@@ -119,6 +127,19 @@ def _path(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         _wrong(f"timestampPath must be a list of at least one predicate IRI, not {_shown(value)}")
     return tuple(_iri(f"timestampPath[{index}]", step) for index, step in enumerate(value))
+
+
+def _context(value: object) -> JsonContext | None:
+    if value is None:
+        return None
+    if not isinstance(value, str | dict | list):
+        _wrong(f"context must be a JSON-LD context: an object, a list, or the IRI of one, not {_shown(value)}")
+    given = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if refers(value):
+        return JsonContext(given, None)
+    if (problem := context_problem(given)) is not None:
+        _wrong(f"context: {problem}")
+    return JsonContext(given, given)
 
 
 def _duration(members: dict[str, Any], member: str, default: Milliseconds) -> Milliseconds:

@@ -2,7 +2,8 @@
 
 One message a body: Turtle, TriG, N-Triples, N-Quads, JSON-LD, RDF/XML. Several: the parameter
 ``messages=rdfm`` of the first four (W3C RSP CG, *RDF Messages*: a ``# @message`` comment between
-messages), or newline-delimited JSON-LD, one document a line.
+messages), or newline-delimited JSON-LD, one document a line. JSON that is no JSON-LD, ``application/json`` and what is
+based on it, is one message of a stream that has a context for it.
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True)
 class BodyType:
-    """What a Content-Type says of a body. ``charset`` is a codec name Python knows; None where none is named."""
+    """What a Content-Type says of a body. ``charset`` is a codec name Python knows; None where none is named.
+
+    ``takes_context``: whether it is JSON that is read with the stream's context.
+    """
 
     format: RdfSyntax
     grouping: Grouping = Grouping.SINGLE
     charset: str | None = None
+    takes_context: bool = False
 
 
 _LINES = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"})
+_LINES_OF_JSON = _LINES - {"application/x-ld+ndjson"}
 ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES)
 """The media types to name in an ``Accept-Post`` header or an error."""
 
@@ -44,8 +50,10 @@ _MEDIA_TYPE = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*")
 _PARAMETER = re.compile(rf';\s*(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)")\s*)?')
 
 
-def parse_content_type(content_type: str) -> BodyType:
+def parse_content_type(content_type: str, *, has_context: bool = False) -> BodyType:
     """What the value of a Content-Type header (RFC 9110 section 8.3) says of the body.
+
+    ``has_context``: whether the stream has a context with which it reads JSON that is no JSON-LD.
 
     Raises UnsupportedMediaType for anything a stream cannot read, saying what it can.
     """
@@ -55,7 +63,14 @@ def parse_content_type(content_type: str) -> BodyType:
     if media_type in _LINES:
         if messages is not None:
             raise UnsupportedMediaType(f"{media_type} has no parameter messages: each line is a message already")
-        return BodyType(RdfSyntax.JSON_LD, Grouping.LINES, charset)
+        return BodyType(RdfSyntax.JSON_LD, Grouping.LINES, charset, has_context and media_type in _LINES_OF_JSON)
+    if _is_plain_json(media_type):
+        if not has_context:
+            raise UnsupportedMediaType(
+                f"{media_type} says nothing of what its members mean: give the stream a JSON-LD context when it is "
+                'created (PUT /streams/NAME with {"context": {…}}), or send application/ld+json'
+            )
+        return BodyType(RdfSyntax.JSON_LD, Grouping.SINGLE, charset, takes_context=True)
     format = RDF_TYPES.get(media_type)
     if format is None:
         raise UnsupportedMediaType(f"messages cannot be read from {media_type}; send one of {', '.join(ACCEPTED)}")
@@ -75,6 +90,11 @@ def parse_content_type(content_type: str) -> BodyType:
             "and several JSON-LD messages are sent as application/x-ndjson"
         )
     return BodyType(format, Grouping.MARKERS, charset)
+
+
+def _is_plain_json(media_type: str) -> bool:
+    """Whether it is JSON, or something in JSON (RFC 6839 section 3.1) that is no RDF."""
+    return media_type not in RDF_TYPES and (media_type == "application/json" or media_type.endswith("+json"))
 
 
 def _parse_header(content_type: str) -> tuple[str, dict[str, str]]:

@@ -45,9 +45,11 @@ class JsonLine:
         return b'{"@context":' + (self.context or b"null") + b',"@graph":'
 
 
-def read_lines(lines: Iterable[bytes]) -> Iterator[JsonLine]:
-    """The messages of a document that comes in lines, with or without their ends."""
-    context: bytes | None = None
+def read_lines(lines: Iterable[bytes], context: bytes | None = None) -> Iterator[JsonLine]:
+    """The messages of a document that comes in lines, with or without their ends.
+
+    ``context``: that of the messages before which no line sets one.
+    """
     begins = b""
     for number, line in enumerate(lines, start=1):
         text = line.strip()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from protocol.errors import InvalidMessage
+from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
-from protocol.messages.json_lines import read_lines
+from protocol.messages.json_lines import JsonLine, read_lines
 from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
 from spark_backend.ingest.statement_lines import SHORT, read_statement_lines
@@ -15,16 +18,23 @@ from spark_backend.ingest.statements import Statements, statement_error
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_statements(body: bytes, body_type: BodyType, base: str, parser: Parser = IN_PROCESS) -> Statements:
+def read_statements(
+    body: bytes, body_type: BodyType, base: str, parser: Parser = IN_PROCESS, context: str | None = None
+) -> Statements:
     """The statements of all messages of the body. ``base`` resolves relative IRIs (RFC 3986 section 5.1).
+
+    ``context``: the stream's, as JSON, for a body that takes it.
 
     Raises InvalidMessage for the first message that is not RDF, with its number, line and column.
     """
     document = _utf8(body, body_type.charset)
+    stream_context = context.encode() if body_type.takes_context and context is not None else None
     if body_type.grouping is Grouping.LINES:
-        return _read_lines(document, base, parser)
+        return _read_lines(document, base, parser, stream_context)
     if body_type.grouping is Grouping.MARKERS:
         return read_marked(document, body_type.format, base, parser)
+    if stream_context is not None:
+        return _read_json(document, base, parser, stream_context)
     if body_type.format is RdfSyntax.RDF_XML and body_type.charset is not None:
         document = without_encoding(document)  # the header has the last word (RFC 7303 section 3.2)
     return _read_single(document, body_type.format, base, parser)
@@ -68,9 +78,40 @@ def _read_single(document: bytes, format: RdfSyntax, base: str, parser: Parser) 
     return Statements(quads, [len(quads)], lambda message: 1)
 
 
-def _read_lines(document: bytes, base: str, parser: Parser) -> Statements:
+def _read_json(document: bytes, base: str, parser: Parser, context: bytes) -> Statements:
+    """One JSON document, which is a message of the stream's context."""
+    try:
+        _check_json(document)
+    except SyntaxError as error:
+        raise statement_error(error, 0, error.lineno, error.offset) from error
+    message = JsonLine(1, document, 0, context)
+    try:
+        quads = parser.statements(message.document, RdfSyntax.JSON_LD, base)
+    except SyntaxError as error:
+        column = error.offset
+        if column is not None and error.lineno == 1:
+            column = max(column + message.shift, 1)
+        raise statement_error(error, 0, error.lineno, column) from error
+    return Statements(quads, [len(quads)], lambda message: 1)
+
+
+def _check_json(document: bytes) -> None:
+    """Raise SyntaxError for what is not one object or array of JSON: beside a context, two could pass for one."""
+    check_json_depth(document)
+    try:
+        value = json.loads(document)
+    except json.JSONDecodeError as error:
+        raise SyntaxError(f"the body is not JSON: {error.msg}", (None, error.lineno, error.colno, None)) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise SyntaxError(f"the body is JSON that is not read here: {error}", (None, 1, 1, None)) from None
+    if not isinstance(value, dict | list):
+        bare = "the body is a bare value, without a member that a context could give a meaning: send an object"
+        raise SyntaxError(bare, (None, 1, 1, None))
+
+
+def _read_lines(document: bytes, base: str, parser: Parser, context: bytes | None) -> Statements:
     """Newline-delimited JSON-LD (``protocol/messages/json_lines.py``)."""
-    lines = list(read_lines(document.split(b"\n")))
+    lines = list(read_lines(document.split(b"\n"), context))
     try:
         quads, counts = parser.all_statements([line.document for line in lines], RdfSyntax.JSON_LD, base)
     except WrongDocument as wrong:

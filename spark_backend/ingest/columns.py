@@ -75,7 +75,9 @@ def read_elements(
         raise ValueError("blank_scope must be of ASCII letters and digits")
     if at is not None:
         _check_at(at, settings)
-    statements = read_statements(body, parse_content_type(content_type), settings.iri, parser)
+    context = None if settings.context is None else settings.context.document
+    body_type = parse_content_type(content_type, has_context=context is not None)
+    statements = read_statements(body, body_type, settings.iri, parser, context)
     rows = _Rows.of(statements, blank_scope if settings.time is TimeKind.ARRIVAL else None)
     if settings.time is TimeKind.ARRIVAL or at is not None:
         found = rows.graph_timestamps

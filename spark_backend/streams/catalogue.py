@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from protocol.streams import StreamSettings, TimeKind
+from protocol.streams import JsonContext, StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.files import Content, DamagedDocument, document, read_document, set_aside, write_atomically
 
@@ -145,6 +145,7 @@ def _document(entry: StreamEntry | QueryEntry) -> str:
 
 def _stream(document: dict[str, Any]) -> StreamEntry:
     settings = document["settings"]
+    context = settings.get("context")
     return StreamEntry(
         document["name"],
         document["log"],
@@ -153,6 +154,7 @@ def _stream(document: dict[str, Any]) -> StreamEntry:
                 **settings,
                 "time": TimeKind(settings["time"]),
                 "timestamp_path": tuple(settings["timestamp_path"]),
+                "context": None if context is None else JsonContext(**context),
             }
         ),
         document.get("query"),

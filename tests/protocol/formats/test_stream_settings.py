@@ -51,6 +51,41 @@ def test_what_is_shown_can_be_sent_back(settings: StreamSettings) -> None:
     assert parsed(stream_settings_document(settings)) == settings
 
 
+@pytest.mark.parametrize(
+    "context", [{"@vocab": "http://e/"}, [{"b": "http://e/b", "a": None}], "http://e/c", ["http://e/c"]]
+)
+def test_a_context_is_shown_as_it_was_sent(context: object) -> None:
+    settings = parsed({"context": context})
+    assert settings.context is not None
+    assert stream_settings_document(settings)["context"] == context
+    assert (settings.context.document is None) == ("http://e/c" in str(context))
+    assert parsed({"context": None}).context is None
+
+
+def test_the_order_of_members_makes_no_other_context() -> None:
+    one, other = {"a": "http://e/a", "b": "http://e/b"}, {"b": "http://e/b", "a": "http://e/a"}
+    assert parsed({"context": one}) == parsed({"context": other})
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        (5, "context must be a JSON-LD context"),
+        ({"a": 5}, "context: Term definition value must be"),
+        ({"a": {"@id": "http://e/a", "@containr": "@set"}}, "Unexpected key in term definition '@containr'"),
+    ],
+)
+def test_what_is_no_context_is_refused(context: object, said: str) -> None:
+    with pytest.raises(InvalidSettings, match=said):
+        parsed({"context": context})
+
+
+@pytest.mark.parametrize("body", [b'{"context": ' + b"[" * 30_000, b'{"context": ' + b'{"a":' * 30_000])
+def test_a_context_without_end_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidSettings, match="nested deeper"):
+        parse_stream_settings(body, default_iri=IRI)
+
+
 def test_an_idle_timeout_is_a_duration_longer_than_zero() -> None:
     assert parsed({"idleTimeout": "PT30S"}).idle_timeout == 30_000
     assert parsed({"idleTimeout": 5}).idle_timeout == 5

@@ -32,6 +32,27 @@ def test_newline_delimited_json_is_a_json_ld_document_a_line(media_type: str) ->
 
 
 @pytest.mark.parametrize(
+    "media_type",
+    ["application/json", "application/json; charset=utf-8", "application/senml+json", "application/geo+json"],
+)
+def test_json_that_is_no_json_ld_takes_the_context_of_its_stream(media_type: str) -> None:
+    body_type = parse_content_type(media_type, has_context=True)
+    assert (body_type.format, body_type.grouping) == (RdfSyntax.JSON_LD, Grouping.SINGLE)
+    assert body_type.takes_context
+    with pytest.raises(
+        UnsupportedMediaType, match=r"give the stream a JSON-LD context .* or send application/ld\+json"
+    ):
+        parse_content_type(media_type)
+
+
+def test_lines_take_the_context_of_their_stream_unless_they_call_themselves_json_ld() -> None:
+    assert parse_content_type("application/x-ndjson", has_context=True).takes_context
+    assert not parse_content_type("application/x-ndjson").takes_context
+    for media_type in ("application/x-ld+ndjson", "application/ld+json", "text/turtle"):
+        assert not parse_content_type(media_type, has_context=True).takes_context
+
+
+@pytest.mark.parametrize(
     "written",
     [
         'Application/N-Triples;Messages="rdfm"',
