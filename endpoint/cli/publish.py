@@ -67,9 +67,10 @@ def publish(
 ) -> None:
     """Send RDF messages to STREAM (a name, or a stream's URL), from FILEs or standard input.
 
-    A file holds one message, or several with "# @message" lines between them (N-Triples, N-Quads,
-    Turtle, TriG), or one JSON-LD document a line (.ndjson). Messages go out in requests of up to 1000;
-    a request is taken as a whole or not at all, and once: after a broken connection it is sent again.
+    A file holds one message, or several with MESSAGE between them (N-Triples, N-Quads, Turtle, TriG that
+    begin with VERSION "1.2-messages"; in others, "# @message" lines), or one JSON-LD document a line
+    (.ndjson). Messages go out in requests of up to 1000; a request is taken as a whole or not at all, and
+    once: after a broken connection it is sent again.
     """
     if rate is not None and speedup is not None:
         raise click.UsageError("--rate and --speedup: only one of them can set the pace")

@@ -10,9 +10,9 @@ from pyoxigraph import Literal, parse
 
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
-from protocol.messages import json_lines, markers
-from protocol.messages.body_type import Grouping
+from protocol.messages import division, json_lines
 from protocol.messages.message import Message
+from protocol.messages.preambles import is_preamble
 from protocol.time import Instant, parse_instant
 
 CONTENT_TYPES: dict[str, str] = {
@@ -34,16 +34,17 @@ def divide(lines: Iterable[bytes], content_type: str) -> Iterator[Message]:
     if content_type == JSON_LINES:
         return json_lines.divide(lines)
     syntax = RDF_TYPES[content_type]
-    return markers.divide(lines, syntax) if syntax.has_comments else iter([Message(b"".join(lines))])
+    return division.divide(lines, syntax) if syntax.has_comments else iter([Message(b"".join(lines))])
 
 
 def join(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
     """A request body of these messages, and its content type."""
     if content_type == JSON_LINES:
         return json_lines.join(messages), content_type
-    if len(messages) == 1:
+    # What says nothing, and perhaps that there may be several messages, would be none.
+    if len(messages) == 1 and (not divisible(content_type) or not is_preamble(messages[0].body)):
         return messages[0].alone, content_type
-    return markers.join(messages), f"{content_type}; messages={Grouping.MARKERS}"
+    return division.join(messages), f"{content_type}; version={division.VERSION}"
 
 
 def timestamp(message: Message, content_type: str, path: Sequence[str]) -> Instant | None:

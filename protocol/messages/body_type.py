@@ -1,9 +1,9 @@
 """Media types of request bodies that carry RDF messages (docs/http.md, "Appending").
 
-One message a body: Turtle, TriG, N-Triples, N-Quads, JSON-LD, RDF/XML. Several: the parameter
-``messages=rdfm`` of the first four (W3C RSP CG, *RDF Messages*: a ``# @message`` comment between
-messages), or newline-delimited JSON-LD, one document a line. JSON that is no JSON-LD, ``application/json`` and what is
-based on it, is one message of a stream that has a context for it.
+One message a body: Turtle, TriG, N-Triples, N-Quads, JSON-LD, RDF/XML. Several: a version of the first four that has
+messages (W3C RSP CG, *RDF Messages*: ``version=1.2-messages``, and ``MESSAGE`` between them), the older parameter
+``messages=rdfm`` (a ``# @message`` comment between them), or newline-delimited JSON-LD, one document a line. JSON
+that is no JSON-LD, ``application/json`` and what is based on it, is one message of a stream that has a context for it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from enum import StrEnum
 
 from protocol.formats.media_types import JSON_LINES, RDF_TYPES, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType
+from protocol.messages.preambles import VERSIONS_WITH_MESSAGES
 
 
 class Grouping(StrEnum):
     """How a body is divided into messages."""
 
-    SINGLE = "single"  # the body is one message
+    SINGLE = "single"  # the body is one message, unless its text announces that it may be several
+    DELIMITERS = "messages"  # ``MESSAGE`` or ``@message .`` stands between messages
     MARKERS = "rdfm"  # ``# @message`` comment lines stand between messages
     LINES = "lines"  # every line that is not blank is a document
 
@@ -74,22 +76,35 @@ def parse_content_type(content_type: str, *, has_context: bool = False) -> BodyT
     format = RDF_TYPES.get(media_type)
     if format is None:
         raise UnsupportedMediaType(f"messages cannot be read from {media_type}; send one of {', '.join(ACCEPTED)}")
-    if parameters.get("version", "").lower().endswith("-messages"):
-        raise UnsupportedMediaType(
-            "messages divided by MESSAGE directives (version=…-messages) are not read yet; "
-            "put '# @message' comment lines between messages and say messages=rdfm"
-        )
+    return BodyType(format, _grouping(format, parameters), charset)
+
+
+def _grouping(format: RdfSyntax, parameters: dict[str, str]) -> Grouping:
+    """How a body of this format is divided, by the parameters of its Content-Type."""
+    version, messages = parameters.get("version", "").lower(), parameters.get("messages")
+    if version.endswith("messages"):
+        if version not in VERSIONS_WITH_MESSAGES:
+            known = ", ".join(VERSIONS_WITH_MESSAGES)
+            raise UnsupportedMediaType(f"version={version} is not known; versions with messages are {known}")
+        if messages is not None:
+            raise UnsupportedMediaType(f"version={version} and messages={messages} divide a body in two ways: say one")
+        _require_comments(format, f"version={version}", "MESSAGE directives")
+        return Grouping.DELIMITERS
     if messages is None:
-        return BodyType(format, Grouping.SINGLE, charset)
+        return Grouping.SINGLE
     if messages.lower() != Grouping.MARKERS:
-        raise UnsupportedMediaType(f"messages={messages} is not known; messages=rdfm is")
+        raise UnsupportedMediaType(f"messages={messages} is not known; say version={VERSIONS_WITH_MESSAGES[0]}")
+    _require_comments(format, "messages=rdfm", "'# @message' comments")
+    return Grouping.MARKERS
+
+
+def _require_comments(format: RdfSyntax, parameter: str, what: str) -> None:
     if not format.has_comments:
         divisible = ", ".join(sorted(syntax for syntax in RdfSyntax if syntax.has_comments))
         raise UnsupportedMediaType(
-            f"{format} has no '# @message' comments; messages=rdfm goes with {divisible}, "
+            f"{format} has no {what}; {parameter} goes with {divisible}, "
             "and several JSON-LD messages are sent as application/x-ndjson"
         )
-    return BodyType(format, Grouping.MARKERS, charset)
 
 
 def _is_plain_json(media_type: str) -> bool:
@@ -115,7 +130,7 @@ def _parse_header(content_type: str) -> tuple[str, dict[str, str]]:
             parameters.setdefault(name.lower(), value)
     if match is None:
         raise UnsupportedMediaType(
-            f"{content_type!r} is not a media type; write for example application/n-triples; messages=rdfm"
+            f"{content_type!r} is not a media type; write for example application/n-triples; version=1.2-messages"
         )
     return match[1].lower(), parameters
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.compute as pc
+
 from protocol.errors import InvalidMessage
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml_documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
+from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
+from protocol.messages.division import DELIMITERS, MARKERS, Division
 from protocol.messages.json_lines import JsonLine, read_lines
+from protocol.messages.preambles import announces_messages, without_version_lines
 from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
-from spark_backend.ingest.statement_lines import SHORT, read_statement_lines
-from spark_backend.ingest.statements import Statements, statement_error
+from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines
+from spark_backend.ingest.statements import Statements, position_of, statement_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -31,13 +36,29 @@ def read_statements(
     stream_context = context.encode() if body_type.takes_context and context is not None else None
     if body_type.grouping is Grouping.LINES:
         return _read_lines(document, base, parser, stream_context)
-    if body_type.grouping is Grouping.MARKERS:
-        return read_marked(document, body_type.format, base, parser)
     if stream_context is not None:
         return _read_json(document, base, parser, stream_context)
+    division = _division(document, body_type)
+    if division is not None:
+        return read_marked(document, body_type.format, division, base, parser)
     if body_type.format is RdfSyntax.RDF_XML and body_type.charset is not None:
         document = without_encoding(document)  # the header has the last word (RFC 7303 section 3.2)
     return _read_single(document, body_type.format, base, parser)
+
+
+def _division(document: bytes, body_type: BodyType) -> Division | None:
+    """What divides the document, by what its Content-Type or its text says; None: nothing."""
+    if body_type.grouping is Grouping.DELIMITERS:
+        return DELIMITERS
+    announced = body_type.format.has_comments and announces_messages(document)
+    if body_type.grouping is Grouping.MARKERS:
+        if announced:
+            raise InvalidMessage(
+                "the text says with VERSION that MESSAGE divides it, and the Content-Type with messages=rdfm that "
+                "'# @message' does: leave one out"
+            )
+        return MARKERS
+    return DELIMITERS if announced else None
 
 
 def _utf8(body: bytes, charset: str | None) -> bytes:
@@ -68,12 +89,17 @@ def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
 def _read_single(document: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
     by_lines = format.has_a_statement_a_line and len(document) >= SHORT
     lines = read_statement_lines(document, format, base, parser) if by_lines else None
-    if lines is not None:
+    if lines is not None and pc.all(are_notes(lines.others), min_count=0).as_py():
         quads = lines.quads
     else:
+        text = without_version_lines(document) if format.has_a_statement_a_line else document
         try:
-            quads = parser.statements(document, format, base)
+            quads = parser.statements(text, format, base)
         except SyntaxError as error:
+            if format.has_comments and error.lineno is not None and error.offset is not None:
+                place = position_of(text, error.lineno, error.offset)
+                rest = text[place : place + LONGEST_DELIMITER]
+                error.msg = delimiter_problem(rest, format, announced=False) or error.msg
             raise statement_error(error, 0, error.lineno, error.offset) from error
     return Statements(quads, [len(quads)], lambda message: 1)
 

@@ -148,6 +148,7 @@ def _event_elements(
     graphs = None if found is None else _graph_times(statements, rows, found)
     times, wrong = path_times(_candidates(rows, path), messages, rows.object_of)
     if times.null_count:
+        times = _with_those_of_empty(times, statements.counts, graphs)
         timeless = times.is_null().to_numpy(zero_copy_only=False)
         if graphs is not None:
             timeless[graphs.message] = False
@@ -159,6 +160,22 @@ def _event_elements(
     if found is None or graphs is None:
         return None, rows.message, times
     return found.row, *divide_by_graphs(rows.quads, rows.message, graphs, times)
+
+
+def _with_those_of_empty(times: pa.Int64Array, counts: Sequence[int], graphs: GraphTimes | None) -> pa.Int64Array:
+    """The times of messages, where an empty one has that of the message before it, if there is one."""
+    empty = np.asarray(counts) == 0
+    if not empty.any():
+        return times
+    there = times.is_valid().to_numpy(zero_copy_only=False)
+    known = pc.fill_null(times, FIRST_INSTANT).to_numpy().copy()
+    if graphs is not None:
+        known[graphs.message] = FIRST_INSTANT
+        np.maximum.at(known, graphs.message, graphs.time)
+    timed = there.copy() if graphs is None else there | np.isin(np.arange(len(counts)), graphs.message)
+    before = np.maximum.accumulate(np.where(timed, np.arange(len(counts)), -1))
+    taken = empty & (before >= 0)
+    return pa.array(np.where(taken, known[before], known), mask=~(there | taken))
 
 
 def _graph_times(statements: Statements, rows: _Rows, found: GraphTimestamps) -> GraphTimes:

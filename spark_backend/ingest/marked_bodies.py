@@ -1,14 +1,16 @@
-"""Bodies of several messages divided by ``# @message`` comment lines (``protocol/messages/markers.py``).
+"""Bodies of several messages with something between them (``protocol/messages/division.py``).
 
-A marker stands where a statement may stand, so neither inside a statement nor inside a graph block.
+It stands where a statement may stand, so neither inside a statement nor inside a graph block.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
-from bisect import bisect_left
+from bisect import bisect_right
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -17,128 +19,174 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END
-from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, is_preamble, message_bounds
+from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
+from protocol.messages.division import DELIMITERS, Division
+from protocol.messages.preambles import is_preamble, without_version_lines
 from spark_backend.ingest.parsing.documents import Parser
-from spark_backend.ingest.statement_lines import read_statement_lines
-from spark_backend.ingest.statements import (
-    Statements,
-    statement_error,
-)
+from spark_backend.ingest.statement_lines import are_notes, read_statement_lines
+from spark_backend.ingest.statements import Statements, position_of, statement_error
 
-_MARKER_ROW = f"^(?:{MARKER_COMMENT})$"
-_USUAL_MARKER = pa.scalar(MARKER.decode(), pa.string())
+_FOLLOWED = re.compile(rb"[ \t]*+[^ \t\r\n#]")
+"""What stands behind a delimiter on its line."""
 
 
-def read_marked(body: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
-    """The messages of a body with markers. Raises InvalidMessage for the first that is not RDF."""
+def read_marked(body: bytes, format: RdfSyntax, division: Division, base: str, parser: Parser) -> Statements:
+    """The messages of a body divided in this way. Raises InvalidMessage for the first that is not RDF."""
     statements = None
     if format.has_a_statement_a_line:
-        statements = _read_by_lines(body, format, base, parser)
-    return statements or _read_with_delimiters(body, format, base, parser)
+        statements = _read_by_lines(body, format, division, base, parser)
+    return statements or _read_as_one(body, format, division, base, parser)
 
 
-def _read_by_lines(body: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements | None:
+def _read_by_lines(body: bytes, format: RdfSyntax, division: Division, base: str, parser: Parser) -> Statements | None:
     """The messages of a body in a line format, else None."""
     lines = read_statement_lines(body, format, base, parser)
     if lines is None:
         return None
-    at_markers = lines.before.filter(_are_markers(lines.comments)).to_pylist()
-    counts = [after - before for before, after in pairwise([0, *at_markers, len(lines.quads)])]
-    first, last = message_bounds(counts)
-    return Statements(lines.quads, counts[first:last], _Segments(body, format, first).line_of)
+    divides = _divide(lines.others, division)
+    if not pc.all(are_notes(lines.others.filter(pc.invert(divides))), min_count=0).as_py():
+        return None
+    at = lines.before.filter(divides).to_pylist()
+    counts = [after - before for before, after in pairwise([0, *at, len(lines.quads)])]
+    first, last = division.bounds(counts)
+    return Statements(lines.quads, counts[first:last], _Segments(body, format, division, first).line_of)
 
 
-def _are_markers(comments: pa.StringArray) -> pa.BooleanArray:
-    """Which of these comments, from ``#`` to the end of the line, are markers."""
-    usual = pc.equal(comments, _USUAL_MARKER)
-    return usual if pc.all(usual).as_py() else pc.match_substring_regex(comments, _MARKER_ROW)
+def _divide(lines: pa.StringArray, division: Division) -> pa.BooleanArray:
+    """Which of these lines stand between messages."""
+    usual = pc.equal(lines, pa.scalar(division.usual.decode(), pa.string()))
+    if pc.all(usual, min_count=0).as_py():
+        return usual
+    return pc.or_(usual, pc.match_substring_regex(lines, f"^(?:{division.line})$"))
 
 
-def _read_with_delimiters(body: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
-    """Any body: each marker is replaced by a statement of its own, which then divides the parser's output.
+def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, parser: Parser) -> Statements:
+    """Any body: what divides it is replaced by a statement of its own, which then divides the parser's output.
 
     So the parser sees one document: prefixes carry over, and lines keep their numbers.
     """
-    segments = _Segments(body, format)
-    markers = segments.markers
+    segments = _Segments(body, format, division)
     # Nobody can know it, so no statement has it. It is short, for it is parsed once a message.
     term = f"<m:{secrets.token_urlsafe(16)}>"
-    delimiter = f"{term} {term} {term} .".encode()
-    pieces: list[bytes] = []
-    position = 0
-    for start, end in markers:
-        pieces += (body[position:start], delimiter)
-        position = end
-    pieces.append(body[position:])
+    text = without_version_lines(body) if format.has_a_statement_a_line else body
+    replaced = _Replaced.of(text, segments.between, format, term)
     try:
-        quads = parser.statements(b"".join(pieces), format, base)
+        quads = parser.statements(replaced.document, format, base)
     except SyntaxError as error:
         segments.guess_first()
-        raise _locate(error, segments, term) from error
-    at_markers = pc.indices_nonzero(pc.equal(quads.s.indices, pc.index(quads.s.dictionary, term)))
-    in_blocks = pc.index(quads.g.take(at_markers).is_valid(), True).as_py()
-    if in_blocks >= 0:
-        segments.guess_first()
-        raise _inside_graph_block(in_blocks, segments)
+        raise _locate(error, segments, replaced) from error
+    at = pc.indices_nonzero(pc.equal(quads.s.indices, pc.index(quads.s.dictionary, term)))
     is_statement = np.ones(len(quads), np.bool_)
-    is_statement[at_markers] = False
-    counts = (np.diff(at_markers, prepend=-1, append=len(quads)) - 1).tolist()
-    segments.first, last = message_bounds(counts)
+    is_statement[at] = False
+    counts = (np.diff(at, prepend=-1, append=len(quads)) - 1).tolist()
+    segments.first, last = division.bounds(counts)
     return Statements(quads.filter(pa.array(is_statement)), counts[segments.first : last], segments.line_of)
 
 
-class _Segments:
-    """The parts of a body between its markers, and the lines they start on.
-
-    ``first`` is the segment of the first message: 1 where no statement precedes the first marker.
+@dataclass(frozen=True)
+class _Replaced:
+    """A document in which statements stand instead of what divides a body; ``starts`` and ``ends`` of these there, and
+    what each made a place behind it move by, in bytes.
     """
 
-    def __init__(self, body: bytes, format: RdfSyntax, first: int = 0) -> None:
-        self._body = body
-        self._format = format
+    document: bytes
+    starts: list[int]
+    ends: list[int]
+    shifts: list[int]
+
+    @classmethod
+    def of(cls, body: bytes, between: list[tuple[int, int]], format: RdfSyntax, term: str) -> _Replaced:
+        statement = f"{term} {term} {term} ."
+        if format is RdfSyntax.TRIG:
+            statement += "{}"  # which may not stand inside another block, as the statement may
+        pieces: list[bytes] = []
+        position = 0
+        sizes = []
+        for start, end in between:
+            # '@message' and its full stop may be on two lines.
+            lines = b"\n" * len(LINE_END.findall(body, start, end))
+            pieces += (body[position:start], statement.encode() + lines)
+            sizes.append(len(pieces[-1]))
+            position = end
+        shifts = list(accumulate(size - (end - start) for size, (start, end) in zip(sizes, between, strict=True)))
+        starts = [start + shift for (start, _), shift in zip(between, chain((0,), shifts), strict=False)]
+        ends = [start + size for start, size in zip(starts, sizes, strict=True)]
+        return cls(b"".join((*pieces, body[position:])), starts, ends, shifts)
+
+    def original(self, line: int, column: int | None) -> tuple[int, int | None]:
+        """What stands there: a place of the body in bytes, or at least its line, and which of the statements."""
+        position = position_of(self.document, line, column)
+        before = bisect_right(self.starts, position) - 1
+        if before < 0:
+            return position, None
+        if position < self.ends[before]:
+            return self.starts[before] - (self.shifts[before - 1] if before else 0), before
+        return position - self.shifts[before], None
+
+
+class _Segments:
+    """The parts of a body between what divides it, and the lines they start on.
+
+    ``first`` is the segment of the first message.
+    """
+
+    def __init__(self, body: bytes, format: RdfSyntax, division: Division, first: int = 0) -> None:
+        self.body = body
+        self.format = format
+        self.division = division
         self.first = first
 
     @cached_property
-    def markers(self) -> list[tuple[int, int]]:
-        return find_markers(self._body, self._format)
+    def between(self) -> list[tuple[int, int]]:
+        """Start and end of all that divides the body, in bytes."""
+        return self.division.find(self.body, self.format)
 
     def guess_first(self) -> None:
         """Set ``first`` by what the lines look like, where no parser has counted statements."""
-        self.first = int(bool(self.markers) and is_preamble(self._body, self.markers[0][0]))
-
-    def marker_line(self, marker: int) -> int:
-        """The line (from 1) of a marker (from 0)."""
-        return self._line_at(self.markers[marker][0])
+        counts = [int(not is_preamble(self.body, self.between[0][0])), 1] if self.between else [1]
+        self.first, _ = self.division.bounds(counts)
 
     def line_of(self, message: int) -> int:
-        """The line (from 1) a message (from 0) starts on: the one after its marker."""
+        """The line (from 1) a message (from 0) starts on: the one after what divides it from the message before."""
         segment = message + self.first
-        return self.marker_line(segment - 1) + 1 if segment else 1
+        if not segment:
+            return 1
+        end = self.between[segment - 1][1]
+        line, _ = self.place(end)
+        return line if _FOLLOWED.match(self.body, end) else line + 1
 
-    def message_at(self, line: int) -> int:
-        """The message (from 0) a line (from 1) belongs to; a marker's line belongs to the message before it."""
-        before = bisect_left(self.markers, line, key=lambda span: self._line_at(span[0]))
-        return max(before - self.first, 0)
+    def message_at(self, position: int) -> int:
+        """The message (from 0) a place in the body belongs to; what divides two belongs to the one before it."""
+        return max(bisect_right(self.between, position, key=lambda span: span[1]) - self.first, 0)
 
-    def _line_at(self, position: int) -> int:
-        return len(LINE_END.findall(self._body, 0, position)) + 1
+    def place(self, position: int) -> tuple[int, int]:
+        """Line and column (both from 1) of a place in the body."""
+        start = max(self.body.rfind(b"\n", 0, position), self.body.rfind(b"\r", 0, position)) + 1
+        return len(LINE_END.findall(self.body, 0, position)) + 1, len(self.body[start:position].decode()) + 1
 
 
-def _locate(error: SyntaxError, segments: _Segments, term: str) -> InvalidMessage:
+def _locate(error: SyntaxError, segments: _Segments, replaced: _Replaced) -> InvalidMessage:
     if error.lineno is None:
         return statement_error(error, 0, None, None)
-    if term[1:-1] in error.msg:
-        error.msg = "a message marker cannot stand inside a statement; end the statement with '.' before it"
-    return statement_error(error, segments.message_at(error.lineno), error.lineno, error.offset)
+    position, misplaced = replaced.original(error.lineno, error.offset)
+    if misplaced is not None:
+        return _misplaced(misplaced, segments)
+    line, column = segments.place(position)
+    announced = segments.division is DELIMITERS
+    rest = segments.body[position : position + LONGEST_DELIMITER]
+    error.msg = delimiter_problem(rest, segments.format, announced=announced) or error.msg
+    return statement_error(error, segments.message_at(position), line, None if error.offset is None else column)
 
 
-def _inside_graph_block(marker: int, segments: _Segments) -> InvalidMessage:
-    """In TriG the delimiter parses inside a graph block too: as a quad of that graph."""
-    line = segments.marker_line(marker)
-    message = segments.message_at(line) + 1
+def _misplaced(number: int, segments: _Segments) -> InvalidMessage:
+    start, _ = segments.between[number]
+    line, column = segments.place(start)
+    message = segments.message_at(start) + 1
     return InvalidMessage(
-        f"message {message}, line {line}: a message marker cannot stand inside a graph block; "
-        "close the block with '}' before it",
+        f"message {message}, line {line}, column {column}: "
+        f"a message {segments.division.name} cannot stand inside a statement or a graph block: "
+        "end it with '.' or '}' before",
         line=line,
+        column=column,
         extra={"message": message},
     )

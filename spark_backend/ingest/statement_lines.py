@@ -25,7 +25,7 @@ from spark_backend.ingest.parsing.documents import Parser
 from spark_backend.ingest.quads import Quads, joined, quads_between
 from spark_backend.ingest.texts import characters_of, slices
 
-_HASH = ord("#")
+_HASH, _LESS, _LOW_LINE = b"#<_"
 SHORT = 32 * 1024
 """Below so many bytes parsing every term costs less than preparing not to."""
 
@@ -36,44 +36,58 @@ _ANY_IRI = "<x:x>"
 _PCHAR = "A-Za-z0-9._~!$&'()*+,;=:@-"
 _PLAIN_IRI = rf"<https?://[A-Za-z0-9.-]+(?:/[/{_PCHAR}]*)?(?:\?[/?{_PCHAR}]*)?(?:#[/?{_PCHAR}]*)?>"
 _PLAIN_LITERAL = rf'"[ !#-\[\]-~]*"(?:\^\^<{re.escape(XSD)}(?:integer|decimal|double|float|dateTime|boolean)>)?'
+_NOTE = r'^(?:#.*|(?i:VERSION)[ \t]+"[^"\\\r\n]*"[ \t]*(?:#.*)?)$'
 PLAIN_IRI = f"^{_PLAIN_IRI}$"
 PLAIN_OBJECT = f"^(?:{_PLAIN_IRI}|{_PLAIN_LITERAL})$"
 
 
 @dataclass(frozen=True)
 class StatementLines:
-    """The statements of a text, its comment lines, and how many statements stand before each of these (int64)."""
+    """The statements of a text, its other lines (comments and directives, without white space around them), and how
+    many statements stand before each of these (int64).
+    """
 
     quads: Quads
-    comments: pa.StringArray
+    others: pa.StringArray
     before: pa.Int64Array
 
 
 def read_statement_lines(text: bytes, format: RdfSyntax, base: str, parser: Parser) -> StatementLines | None:
     """The statements of a UTF-8 text in N-Triples or N-Quads.
 
-    None where it has line ends of Mac OS 9, and where it is wrong, which is to be located with care.
+    None where it has line ends of Mac OS 9, and where a statement is wrong, which is to be located with care. Its other
+    lines are not looked at.
     """
     if not text.endswith(b"\n"):
         text += b"\n"
     lines = Lines.of(text)
     if lines is None:
         return None
-    is_comment = lines.initials == _HASH
-    statements = lines.filter(~is_comment)
-    quads = _quads(statements, format, base, parser)
+    initials = lines.initials
+    is_statement = (initials == _LESS) | (initials == _LOW_LINE)
+    statements = lines.filter(is_statement)
+    only_comments = bool(np.all(is_statement | (initials == _HASH)))
+    quads = _quads(statements, format, base, parser, only_comments=only_comments)
     if quads is None:
         return None
-    comments = lines.filter(is_comment)
-    (texts,) = slices(text, (comments.starts[comments.first], comments.ends[comments.last]))
-    return StatementLines(quads, texts, pa.array(np.cumsum(~is_comment)[is_comment]))
+    others = lines.filter(~is_statement)
+    (texts,) = slices(text, (others.starts[others.first], others.ends[others.last]))
+    return StatementLines(quads, texts, pa.array(np.cumsum(is_statement)[~is_statement]))
 
 
-def _quads(lines: Lines, format: RdfSyntax, base: str, parser: Parser) -> Quads | None:
-    """The statements of lines that hold one each; None where that is not so."""
+def are_notes(lines: pa.StringArray) -> pa.BooleanArray:
+    """Which of these lines, none of them a statement, say nothing: comments and versions."""
+    return pc.match_substring_regex(lines, _NOTE)
+
+
+def _quads(lines: Lines, format: RdfSyntax, base: str, parser: Parser, *, only_comments: bool) -> Quads | None:
+    """The statements of lines that hold one each; None where that is not so.
+
+    ``only_comments``: whether there is nothing but comments beside these lines in their text.
+    """
     taken, quads = _taken(lines, graphs=format.names_graphs) if len(lines.text) >= SHORT else (None, None)
     if taken is None or quads is None:
-        return _parsed(lines, lines.text, format, base, parser)
+        return _parsed(lines, lines.text if only_comments else lines.alone(), format, base, parser)
     if np.all(taken):
         return quads
     rest = lines.filter(~taken)

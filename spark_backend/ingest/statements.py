@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from protocol.errors import InvalidMessage
+from protocol.formats.turtle_tokens import LINE_END
 from spark_backend.ingest.quads import Quads
 
 _POSITION = re.compile(
@@ -40,6 +41,19 @@ def syntax_problem(error: SyntaxError) -> str:
     if "LoadDocumentCallback" in problem:
         return "remote contexts are not fetched: write the context itself into the document"
     return problem
+
+
+def position_of(text: bytes, line: int, column: int | None) -> int:
+    """Where a line and column (from 1) are in a text, in bytes; the start of the line without a column."""
+    start = 0
+    for found in LINE_END.finditer(text):
+        if line == 1:
+            end = found.start()
+            break
+        line, start = line - 1, found.end()
+    else:
+        end = len(text)
+    return start + len(text[start:end].decode()[: (column or 1) - 1].encode())
 
 
 def statement_error(error: SyntaxError, message: int, line: int | None, column: int | None) -> InvalidMessage:

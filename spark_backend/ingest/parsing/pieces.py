@@ -16,7 +16,7 @@ from itertools import pairwise
 import pyoxigraph
 
 from protocol.formats.media_types import RdfSyntax
-from protocol.messages.markers import preamble_end
+from protocol.messages.preambles import preamble_end
 from spark_backend.ingest.parsing.documents import Names
 
 PIECE = 128 * 1024

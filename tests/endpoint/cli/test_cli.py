@@ -75,7 +75,7 @@ def test_a_file_of_several_messages_says_so(server: Running, tmp_path: Path) -> 
     file = tmp_path / "log.nt"
     file.write_text("<a:1> <a:p> <a:o> .\n# @message\n<a:2> <a:p> <a:o> .\n")
     lines(run("publish", "s", file))
-    assert [one.content_type for one in server.backend.appended] == ["application/n-triples; messages=rdfm"]
+    assert [one.content_type for one in server.backend.appended] == ["application/n-triples; version=1.2-messages"]
 
 
 def test_files_go_in_the_order_given_and_standard_input_is_a_dash(server: Running, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ RESULT_TIME = "http://www.w3.org/ns/sosa/resultTime"
     ("content_type", "text"),
     [
         (NT, "<a:1> <a:p> <a:o> .\n# @message\n<a:2> <a:p> <a:o> .\n"),
+        (NT, 'VERSION "1.2-messages"\n<a:1> <a:p> <a:o> .\nMESSAGE\n# @message\n<a:2> <a:p> <a:o> .\nMESSAGE\n'),
+        (TTL, "@prefix a: <a:> . @version '1.1-messages' .\na:1 a:p a:o . @message . a:2 a:p a:o ."),
         (TTL, "@prefix a: <a:> .\na:1 a:p a:o .\n# @message\na:2 a:p a:o ."),
         (JSON_LINES, '{"@context": {"p": "a:p"}}\n{"p": 1}\n{"p": 2}\n'),
     ],
@@ -32,7 +34,11 @@ def test_other_files_are_one_message(content_type: str) -> None:
 def test_one_message_goes_without_the_parameter_and_several_with_it() -> None:
     one, two = Message(b"<a:1> <a:p> <a:o> ."), Message(b"<a:2> <a:p> <a:o> .")
     assert join([one], NT) == (one.body, NT)
-    assert join([one, two], NT)[1] == "application/n-triples; messages=rdfm"
+    assert join([Message(b"# nothing")], NT) == (
+        b'VERSION "1.2-messages"\n# nothing\nMESSAGE\n',
+        f"{NT}; version=1.2-messages",
+    )
+    assert join([one, two], NT)[1] == "application/n-triples; version=1.2-messages"
     assert join([one, two], JSON_LINES) == (b"<a:1> <a:p> <a:o> .\n<a:2> <a:p> <a:o> .\n", JSON_LINES)
 
 

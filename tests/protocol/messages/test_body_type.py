@@ -26,6 +26,16 @@ def test_messages_rdfm_divides_the_four_formats_with_comments(media_type: str) -
     assert parse_content_type(f"{media_type}; messages=rdfm").grouping is Grouping.MARKERS
 
 
+@pytest.mark.parametrize("version", ["1.2-messages", "1.2-basic-messages", "1.1-messages", '"1.2-Messages"'])
+def test_a_version_with_messages_divides_by_delimiters(version: str) -> None:
+    assert parse_content_type(f"application/trig; version={version}").grouping is Grouping.DELIMITERS
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.2", "1.2-basic"])
+def test_another_version_is_one_message(version: str) -> None:
+    assert parse_content_type(f"text/turtle; version={version}").grouping is Grouping.SINGLE
+
+
 @pytest.mark.parametrize("media_type", ["application/x-ndjson", "application/ndjson", "application/x-ld+ndjson"])
 def test_newline_delimited_json_is_a_json_ld_document_a_line(media_type: str) -> None:
     assert parse_content_type(media_type) == BodyType(RdfSyntax.JSON_LD, Grouping.LINES)
@@ -90,11 +100,13 @@ def test_a_profile_of_json_ld_is_no_obstacle() -> None:
         ("text/html", "application/n-triples"),
         ("text/turtle; charset=klingon", "klingon"),
         ("text/turtle; charset=hex", "hex"),
-        ("text/turtle; messages=other", "messages=rdfm"),
+        ("text/turtle; messages=other", "version=1.2-messages"),
         ("application/ld+json; messages=rdfm", "application/x-ndjson"),
         ("application/rdf+xml; messages=rdfm", "messages=rdfm goes with"),
         ("application/x-ndjson; messages=rdfm", "each line"),
-        ("text/turtle; version=1.2-messages", "messages=rdfm"),
+        ("text/turtle; version=2.0-messages", "1.2-basic-messages"),
+        ("text/turtle; version=1.2-messages; messages=rdfm", "say one"),
+        ("application/ld+json; version=1.2-messages", "application/x-ndjson"),
     ],
 )
 def test_what_streams_do_not_take_is_415_and_says_what_they_do(header: str, told: str) -> None:

@@ -10,7 +10,7 @@ from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages import json_lines
 from protocol.messages.body_type import BodyType, Grouping
-from protocol.messages.markers import divide
+from protocol.messages.division import divide
 from spark_backend.ingest.bodies import read_statements
 
 _LINES = st.sampled_from(

@@ -49,7 +49,10 @@ def slow_elements(messages: list[str], format: ox.RdfFormat, kind: TimeKind, at:
             )
             if (g, s, p, o) not in quads:
                 quads.append((g, s, p, o))  # type: ignore[arg-type]  # only g may be None
-        found += slow_message(quads, kind if at is None else TimeKind.ARRIVAL)
+        if not quads and found and kind is TimeKind.EVENT and at is None:
+            found.append((found[-1][0], []))
+        else:
+            found += slow_message(quads, kind if at is None else TimeKind.ARRIVAL)
     if at is None:
         return found
     merged = [quad for _, quads in found for quad in quads]
@@ -270,7 +273,7 @@ def test_the_usual_body_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> 
     def unexpected(*_: object) -> None:
         raise AssertionError("the quick way should do")
 
-    monkeypatch.setattr(marked_bodies, "_read_with_delimiters", unexpected)
+    monkeypatch.setattr(marked_bodies, "_read_as_one", unexpected)
     statement = "<http://ex/a> <http://ex/p> <http://ex/o> .\n"
     for text in (
         f"# @message\n{statement}{statement}# @message\n{statement}",
@@ -285,7 +288,7 @@ def test_a_long_canonical_body_is_not_parsed(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("the lines should do")
 
     monkeypatch.setattr(IN_PROCESS, "statements", unexpected)
-    monkeypatch.setattr(marked_bodies, "_read_with_delimiters", unexpected)
+    monkeypatch.setattr(marked_bodies, "_read_as_one", unexpected)
     line = '<http://ex/{0}> <http://ex/p> "{0}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     messages = [line.format(number) for number in range(1000)]
     body = Body("".join(f"# @message\n{text}" for text in messages), messages, ox.RdfFormat.N_TRIPLES, N_TRIPLES)

@@ -400,9 +400,6 @@ def test_a_message_without_a_time_is_an_error_that_says_which_and_what_is_missin
     assert (raised.line, raised.extra) == (4, {"message": 2})
     assert "http://www.w3.org/ns/sosa/resultTime" in raised.detail
     assert "'at'" in raised.detail
-    raised = error(f"{timed('a', 1)}\n# @message\n# @message\n{timed('b', 1)}", NT + RDFM, EVENT)
-    assert (raised.line, raised.extra) == (3, {"message": 2})
-    assert "empty" in raised.detail
     raised = error('{"http://ex/p": 1}', NDJSON, StreamSettings("http://ex/s", TimeKind.EVENT, ()))
     assert "'at'" in raised.detail
 

@@ -1,4 +1,4 @@
-"""Documents divided by ``# @message`` comments, and put together again."""
+"""Documents divided by ``MESSAGE`` or by ``# @message`` comments, and put together again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse
 
 from protocol.formats.media_types import RdfSyntax
-from protocol.messages.markers import divide, find_markers, is_preamble, join, message_bounds
+from protocol.messages.division import divide, join
+from protocol.messages.markers import find_markers, marker_bounds
 from protocol.messages.message import Message
+from protocol.messages.preambles import is_preamble
 
 LINES_AND_BLOCKS = [RdfSyntax.N_TRIPLES, RdfSyntax.TURTLE]
 
@@ -101,7 +103,7 @@ _COUNTS = st.lists(st.integers(min_value=0, max_value=2), min_size=1, max_size=6
 @given(_COUNTS)
 def test_messages_are_the_same_counted_and_as_they_come(counts: list[int]) -> None:
     segments = ["<a:s> <a:p> <a:o> .\n" * count for count in counts]
-    first, last = message_bounds(counts)
+    first, last = marker_bounds(counts)
     found = [text.count("<a:s>") for text in bodies("# @message\n".join(segments), RdfSyntax.N_TRIPLES)]
     assert found == counts[first:last]
 

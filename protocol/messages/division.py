@@ -1,0 +1,95 @@
+"""Documents of several messages: what divides them, taken apart message by message, and put together.
+
+Prefixes and the base carry over from message to message in Turtle and TriG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from protocol.formats.media_types import RdfSyntax
+from protocol.formats.turtle_tokens import LINE_END
+from protocol.messages.delimiters import DELIMITER, DELIMITER_LINE, delimiter_bounds, find_delimiters
+from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, marker_bounds
+from protocol.messages.message import Message
+from protocol.messages.preambles import VERSIONS_WITH_MESSAGES, announces_messages, declarations, is_preamble
+
+VERSION = VERSIONS_WITH_MESSAGES[0]
+"""The version that documents of several messages are written in."""
+
+VERSION_LINE = f'VERSION "{VERSION}"\n'.encode()
+
+
+@dataclass(frozen=True)
+class Division:
+    """What stands between messages: ``usual`` as programs write it, ``line`` any on a line of its own (a regular
+    expression, also RE2's); ``find`` gives all in a document as start and end in bytes, ``bounds`` which of the
+    segments between them are messages, by how many statements each has. ``name`` is for a person.
+    """
+
+    name: str
+    usual: bytes
+    line: str
+    find: Callable[[bytes, RdfSyntax], list[tuple[int, int]]]
+    bounds: Callable[[Sequence[int]], tuple[int, int]]
+
+
+MARKERS = Division("marker", MARKER, MARKER_COMMENT, find_markers, marker_bounds)
+DELIMITERS = Division("delimiter", DELIMITER, DELIMITER_LINE, find_delimiters, delimiter_bounds)
+
+
+def divide(document: Iterable[bytes], syntax: RdfSyntax, *, announced: bool = False) -> Iterator[Message]:
+    """The messages of a document: divided by delimiters if it is ``announced`` that it has messages, or it announces
+    that itself, else by markers; without any of these it is one message.
+
+    A document that comes in lines (with their ends), in a syntax with a statement a line, is divided as it comes.
+    """
+    pieces = document if syntax.has_a_statement_a_line else (b"".join(document),)
+    declared: dict[bytes, None] = {}
+    number = 0
+    for division, opened, text, closed in _segments(pieces, syntax, announced=announced):
+        if division is DELIMITERS:
+            is_message = closed or not is_preamble(text)
+        else:
+            is_message = (opened and closed) or not is_preamble(text) or not (closed or number)
+        if is_message:
+            yield Message(text, tuple(declared))
+            number += 1
+        if not syntax.has_a_statement_a_line:
+            for declaration in declarations(text):
+                # Last, even where it was declared before: what holds is what was said last.
+                declared.pop(declaration, None)
+                declared[declaration] = None
+
+
+def _segments(
+    pieces: Iterable[bytes], syntax: RdfSyntax, *, announced: bool
+) -> Iterator[tuple[Division, bool, bytes, bool]]:
+    """What stands between what divides, by which, and whether there is one before it and one after it."""
+    division = DELIMITERS if announced else MARKERS
+    segment: list[bytes] = []
+    opened = False
+    for piece in pieces:
+        if division is MARKERS and not opened and announces_messages(piece) and is_preamble(b"".join(segment)):
+            division = DELIMITERS
+        position = 0
+        for start, end in division.find(piece, syntax):
+            yield division, opened, b"".join([*segment, piece[position:start]]), True
+            line_end = LINE_END.match(piece, end)
+            segment, opened, position = [], True, end if line_end is None else line_end.end()
+        segment.append(piece[position:])
+    yield division, opened, b"".join(segment), False
+
+
+def join(messages: Sequence[Message]) -> bytes:
+    """One document of these messages, divided by delimiters, which announces that itself."""
+    parts: list[bytes] = [VERSION_LINE]
+    declared: tuple[bytes, ...] = ()
+    for message in messages:
+        # What the messages before it declared holds already; said again only where something was added.
+        added = message.preamble if message.preamble != declared else ()
+        declared = message.preamble
+        # Each is closed by a delimiter of its own, or an empty message at the end would be none.
+        parts += [*(directive + b"\n" for directive in added), message.body.rstrip(b"\r\n"), b"\n", DELIMITER, b"\n"]
+    return b"".join(parts)

@@ -1,0 +1,68 @@
+"""What a document declares before it says anything: prefixes, a base, a version, with comments and white space."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from protocol.formats.turtle_tokens import TURTLE_TOKEN
+
+VERSIONS_WITH_MESSAGES = ("1.2-messages", "1.2-basic-messages", "1.1-messages")
+"""The version labels of documents that ``MESSAGE`` divides (W3C RSP CG, *RDF Messages*)."""
+
+_LABEL = rb"\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'"
+_DECLARATION = (
+    rb"@prefix\s+[^\s:]*:\s*<[^<>\r\n]*>\s*\.|prefix\s+[^\s:]*:\s*<[^<>\r\n]*>"
+    rb"|@base\s+<[^<>\r\n]*>\s*\.|base\s+<[^<>\r\n]*>"
+)
+_VERSION = rb"@version\s+(?:" + _LABEL + rb")\s*\.|version\s+(?:" + _LABEL + rb")"
+_PREAMBLE = re.compile(
+    rb"(?:[ \t\r\n]++|#[^\r\n]*+|" + _DECLARATION + rb"|" + _VERSION + rb")*+",
+    re.IGNORECASE,
+)
+_VERSION_OR_COMMENT = re.compile(rb"#[^\r\n]*+|<[^<>\r\n]*+>|version\s+[\"'](?P<label>[^\"']*+)", re.IGNORECASE)
+_VERSION_LINE = re.compile(
+    rb"(?<![^\r\n])[ \t]*+version[ \t]+\"[^\"\\\r\n]*+\"(?=[ \t]*+(?:[#\r\n]|\Z))", re.IGNORECASE
+)
+_DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
+_DECLARATION_OR_TOKEN = re.compile(
+    rb"(?P<declaration>(?<![^\s.}>])(?:" + _DECLARATION + rb"))|" + TURTLE_TOKEN.pattern, re.DOTALL | re.IGNORECASE
+)
+
+
+def is_preamble(document: bytes, end: int | None = None) -> bool:
+    """Whether there is nothing in it, up to ``end``, but directives, comments and white space."""
+    last = len(document) if end is None else end
+    return preamble_end(document, last) == last
+
+
+def preamble_end(document: bytes, end: int | None = None) -> int:
+    """Where the directives, comments and white space that it begins with end, up to ``end``."""
+    found = _PREAMBLE.match(document, 0, len(document) if end is None else end)
+    return 0 if found is None else found.end()
+
+
+def announces_messages(document: bytes) -> bool:
+    """Whether the document says of itself that it may hold several messages: ``VERSION "1.2-messages"`` or the like."""
+    preamble = document[: preamble_end(document)]
+    if b"-messages" not in preamble:
+        return False
+    labels = (match["label"] for match in _VERSION_OR_COMMENT.finditer(preamble))
+    return any(label is not None and label.decode(errors="replace") in VERSIONS_WITH_MESSAGES for label in labels)
+
+
+def without_version_lines(document: bytes) -> bytes:
+    """A document in N-Triples or N-Quads with spaces instead of its ``VERSION`` lines, which Oxigraph does not read."""
+    if b"version" not in document.lower():
+        return document
+    return _VERSION_LINE.sub(lambda line: b" " * len(line[0]), document)
+
+
+def declarations(text: bytes) -> Iterator[bytes]:
+    """The declarations of prefixes and bases in a text of Turtle or TriG, each on one line."""
+    # Nearly all messages declare nothing, which is seen sooner than what their tokens are.
+    if _DECLARES.search(text) is None:
+        return
+    for match in _DECLARATION_OR_TOKEN.finditer(text):
+        if match["declaration"] is not None:
+            yield b" ".join(match[0].split())
