@@ -1,25 +1,36 @@
-"""Which addresses the server may fetch because a request says so: prefixes of http(s) URLs, compared part by part."""
+"""Which addresses the server may use because a request says so: prefixes of URLs, compared part by part.
+
+LOAD and SERVICE have web addresses; sources and sinks of streams also those of brokers and files.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 EVERYTHING = "*"
-_PORTS = {"http": 80, "https": 443}
+WEB = frozenset({"http", "https"})
+FILE = "file"
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "mqtt": 1883, "mqtts": 8883, "kafka": 9092, FILE: 0}
 # Narrower than RFC 3986: no user, no escapes in the host, no backslash; what is left, all parsers split alike.
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._\-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?"
+    r"(?P<scheme>https?|wss?|mqtts?|kafka)://(?P<host>[A-Za-z0-9._\-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?"
     r"(?P<path>/[^\x00-\x20\x7f?#\\<>\"{}|^`]*)?(?P<rest>[?#][^\x00-\x20\x7f\\<>\"{}|^`]*)?\Z",
     re.IGNORECASE,
 )
+_FILE = re.compile(r"file:(?://(?:localhost)?)?(?P<path>/(?!/)[^\x00-\x20\x7f?#\\]*)\Z", re.IGNORECASE)
+_SCHEME_ALONE = re.compile(r"(?P<scheme>wss?|mqtts?|kafka|file):\Z", re.IGNORECASE)
 _DOT_SEGMENT = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """All addresses with this scheme, host and port whose path begins with this one, whole segments of it."""
+    """All addresses with this scheme, host and port whose path begins with this one, whole segments of it.
+
+    Without a host it is every address with the scheme. A file has the host ``localhost`` and no port.
+    """
 
     scheme: str
     host: str
@@ -28,26 +39,36 @@ class Prefix:
 
     def covers(self, other: Prefix) -> bool:
         """Whether the address ``other`` (its query and fragment left out) begins with this prefix."""
+        if not self.host:
+            return self.scheme == other.scheme
         if (self.scheme, self.host, self.port) != (other.scheme, other.host, other.port):
             return False
         whole = self.path.rstrip("/")
         return other.path.startswith(f"{whole}/") or (other.path == whole and self.path == whole)
 
     def __str__(self) -> str:
+        if not self.host:
+            return f"{self.scheme}:"
+        if self.scheme == FILE:
+            return f"file://{quote(self.path)}"
         port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{self.host}{port}{self.path}"
 
 
 @dataclass(frozen=True)
 class AllowList:
-    """The addresses that may be fetched; by default none. ``str`` of it is read again by ``AllowList.of``."""
+    """The addresses that may be used; by default none. ``str`` of it is read again by ``AllowList.of``."""
 
     prefixes: tuple[Prefix, ...] = ()
     everything: bool = False
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowList:
-        """The list of these prefixes; ``*`` is every http and https address. ValueError names one that is wrong."""
+        """The list of these prefixes; ``*`` is every http and https address, ``mqtt:`` every address with that scheme
+        (as well ``mqtts:``, ``ws:``, ``wss:``, ``kafka:``, ``file:``), ``file:///data`` all in that folder.
+
+        ValueError names one that is wrong.
+        """
         prefixes: list[Prefix] = []
         everything = False
         for entry in (one.strip() for one in entries):
@@ -56,19 +77,29 @@ class AllowList:
             if entry == EVERYTHING:
                 everything = True
                 continue
+            alone = _SCHEME_ALONE.match(entry)
+            if alone is not None:
+                prefixes.append(Prefix(alone["scheme"].lower(), "", 0, "/"))
+                continue
             read = _read(entry)
             if read is None or "?" in entry or "#" in entry:
                 raise ValueError(
-                    f"{entry!r} is neither {EVERYTHING} nor the beginning of an http or https address "
-                    "such as https://example.org/data (host and path without user, query and fragment)"
+                    f"{entry!r} is neither {EVERYTHING} nor the beginning of an address such as "
+                    "https://example.org/data, mqtt://example.org or file:///data (host and path without user, query "
+                    "and fragment)"
                 )
             prefixes.append(read)
         return cls(tuple(dict.fromkeys(prefixes)), everything)
 
-    def permits(self, address: str) -> bool:
-        """Whether the address, an absolute IRI, may be fetched; one that parsers may read differently may not."""
+    def permits(self, address: str, schemes: Collection[str] = WEB) -> bool:
+        """Whether the address, an absolute IRI with one of the schemes, may be used; one that parsers may read
+        differently may not.
+        """
         read = _read(address)
-        return read is not None and (self.everything or any(prefix.covers(read) for prefix in self.prefixes))
+        if read is None or read.scheme not in schemes:
+            return False
+        everything = self.everything and read.scheme in WEB
+        return everything or any(prefix.covers(read) for prefix in self.prefixes)
 
     def __bool__(self) -> bool:
         return self.everything or bool(self.prefixes)
@@ -82,7 +113,12 @@ NOTHING = AllowList()
 
 
 def _read(address: str) -> Prefix | None:
-    """The parts of an http or https address; None for any other, and for a path with ``.`` or ``..`` in it."""
+    """The parts of an address; None for one of another kind, and for a path with ``.`` or ``..`` in it."""
+    file = _FILE.match(address)
+    if file is not None:
+        path = unquote(file["path"])
+        whole = "\0" not in path and not any(_DOT_SEGMENT.fullmatch(segment) for segment in path.split("/"))
+        return Prefix(FILE, "localhost", 0, path) if whole else None
     match = _ADDRESS.match(address)
     if match is None:
         return None

@@ -14,6 +14,7 @@ from protocol.windows.timeline import END
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.frame import FrameKind, encode_elements, encode_mark
 from spark_backend.log.format.keys import KeyedRequest
+from spark_backend.log.format.positions import Positions
 from spark_backend.log.format.request import AppendRequest
 from spark_backend.log.format.stamp import StampedRows, Totals, stamp_arrival, stamp_event
 from spark_backend.log.request_keys import RequestKey, RequestKeys
@@ -26,12 +27,15 @@ CommitOutcome = AppendReceipt | Instant | Exception
 
 class Operation:
     """Something to commit: an append (a request, perhaps with a key) or an advance (a watermark; END to end the
-    stream).
+    stream). An append may bring positions, and nothing else.
     """
 
-    def __init__(self, wanted: AppendRequest | Instant, key: RequestKey | None = None) -> None:
+    def __init__(
+        self, wanted: AppendRequest | Instant, key: RequestKey | None = None, positions: Positions | None = None
+    ) -> None:
         self.wanted = wanted
         self.key = key
+        self.positions = positions or {}
         self.settled: CommitOutcome | None = None
 
     def outcome(self) -> AppendReceipt | Instant:
@@ -45,11 +49,14 @@ class Operation:
 
 
 class CommitGroup(NamedTuple):
-    """The frames of a group, one outcome for each of its operations, and the totals after all of them."""
+    """The frames of a group, one outcome for each of its operations, the totals after all of them, and what positions
+    they have changed.
+    """
 
     parts: list[bytes | pa.Buffer]
     outcomes: list[CommitOutcome]
     after: Totals
+    positions: dict[str, bytes]
 
 
 def compose(
@@ -69,15 +76,22 @@ def compose(
     outcomes: list[CommitOutcome] = []
     run: list[StampedRows] = []
     keyed: list[KeyedRequest] = []
+    placed: dict[str, bytes] = {}
+    changed: dict[str, bytes] = {}
     totals = before
 
     def close_run() -> None:
         nonlocal totals
-        if run:
+        if run or placed:
             totals = totals._replace(frames=totals.frames + 1)
-            parts.extend(encode_elements(_join(run), totals, keyed))
+            if run:
+                parts.extend(encode_elements(_join(run), totals, keyed, placed))
+            else:
+                parts.append(encode_mark(FrameKind.WATERMARK, totals, placed))
+            changed.update(placed)
             run.clear()
             keyed.clear()
+            placed.clear()
 
     for operation in operations:
         wanted = operation.wanted
@@ -99,13 +113,14 @@ def compose(
                     close_run()
                 run.append(_stamp(equal.tell_apart(wanted), settings, now, totals))
                 totals = run[-1].after
+            placed.update(operation.positions)
             watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
             if operation.key is not None and wanted.elements:
                 keyed.append(KeyedRequest(*operation.key, now, wanted.elements, wanted.triples, totals.watermark))
                 keys.note(keyed[-1])
     close_run()
-    return CommitGroup(parts, outcomes, totals)
+    return CommitGroup(parts, outcomes, totals, changed)
 
 
 def _answered(key: RequestKey | None, keys: RequestKeys, now: Instant) -> CommitOutcome | None:

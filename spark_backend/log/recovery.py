@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,9 +20,19 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
 from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames, lost_files, note_lost_files
-from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, Gap, decode_header, is_whole, walk
+from spark_backend.log.format.frame import (
+    HEADER_BYTES,
+    FrameKind,
+    Gap,
+    Header,
+    decode_header,
+    is_whole,
+    positions_of,
+    walk,
+)
 from spark_backend.log.format.keys import KeyedRequest, decode_keys
 from spark_backend.log.format.manifest import Manifest
+from spark_backend.log.format.positions import merged
 from spark_backend.log.format.segment import (
     ActiveSegment,
     has_content,
@@ -39,7 +50,8 @@ _LOGGER = logging.getLogger(__name__)
 
 class ReopenedLog(NamedTuple):
     """A log ready to be appended to. ``damage``: what of it is known not to be readable; ``keyed``: requests with
-    keys. ``without_manifest``: that was missing or damaged, and the segments are all there is to know it by.
+    keys; ``positions``: see ``StreamLog.positions``.
+    ``without_manifest``: that was missing or damaged, and the segments are all there is to know it by.
     """
 
     active: ActiveSegment
@@ -49,6 +61,7 @@ class ReopenedLog(NamedTuple):
     generation: int
     damage: list[Damage]
     keyed: list[KeyedRequest]
+    positions: dict[str, bytes]
     without_manifest: bool = False
 
 
@@ -72,9 +85,12 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
             note_lost_files(directory)
         active = ActiveSegment.create(directory, published.last_segment + 1 if published else 1, Totals(), [])
         gone = lost_files(directory, active.number)
-        return _said(directory, ReopenedLog(active, Retention(settings), BEFORE_ALL, Totals(), generation, gone, []))
+        return _said(
+            directory, ReopenedLog(active, Retention(settings), BEFORE_ALL, Totals(), generation, gone, [], {})
+        )
     survey = _Survey(directory, numbers, published)
     after, damage = survey.after, survey.damage
+    positions = survey.positions(directory)
     first = _first(numbers, published, survey, settings)
     if published is not None and first > published.first_segment:
         damage = [one for one in damage if one.segment >= first]
@@ -84,7 +100,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     if published is not None and (not survey.committed or after.frames < published.totals.frames):
         # What is there of the last segment stays as it is.
         after, generation = published.totals, generation + 1
-        active = ActiveSegment.create(directory, max([*numbers, published.last_segment]) + 1, after, [])
+        active = ActiveSegment.create(directory, max([*numbers, published.last_segment]) + 1, after, [], positions)
     else:
         _set_aside(segment_path(directory, numbers[-1]), survey.committed, published)
         active = ActiveSegment.reopen(directory, numbers[-1], survey.committed)
@@ -97,7 +113,8 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     totals = _with_clock(after, settings, published)
     anew = known and published is None
     return _said(
-        directory, ReopenedLog(active, retention, retained_from, totals, generation, damage, survey.keyed, anew)
+        directory,
+        ReopenedLog(active, retention, retained_from, totals, generation, damage, survey.keyed, positions, anew),
     )
 
 
@@ -171,6 +188,7 @@ class _Survey:
         self.ends: dict[int, int] = {}
         self.damage: list[Damage] = []
         self.keyed: list[KeyedRequest] = []
+        self._placed: list[tuple[int, int, Header]] = []
         acknowledged = published.totals.frames if published is not None else 0
         first = published.first_segment if published is not None else numbers[0]
         last = max([*numbers, published.last_segment if published is not None else 0])
@@ -185,6 +203,8 @@ class _Survey:
             self.ends[number] = offset + header.size
             if header.kind is FrameKind.OPEN:
                 self.openings[number] = header.after
+            if header.positions or header.kind is FrameKind.OPEN:
+                self._placed.append((number, offset, header))
             whole = (number < numbers[-1] and not header.keys) or is_whole(self._data, offset, header)
             if number == numbers[-1] and not whole:
                 torn.append(frame_damage(number, offset, header))
@@ -198,6 +218,19 @@ class _Survey:
                 self.keyed += decode_keys(pa.py_buffer(bytes(self._data[begin : begin + header.length])))
             if number == numbers[-1]:
                 self.committed = offset + header.size
+
+    def positions(self, directory: Path) -> dict[str, bytes]:
+        """The positions after all frames that are whole: those of the last segment whose first frame is, and since."""
+        changes: list[dict[str, bytes]] = []
+        for number, offset, header in reversed(self._placed):
+            with mapped(segment_path(directory, number)) as data:
+                if not is_whole(data, offset, header):
+                    continue
+                begin = offset + HEADER_BYTES
+                changes.append(positions_of(pa.py_buffer(bytes(data[begin : begin + header.length])), header))
+            if header.kind is FrameKind.OPEN:
+                break
+        return reduce(merged, reversed(changes), {})
 
     def _parts(self, directory: Path, present: list[int], numbers: range) -> Iterator[SegmentPart]:
         for number in numbers:

@@ -14,6 +14,7 @@ from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from spark_backend.files import sync_directory
 from spark_backend.log.damage import Damage
+from spark_backend.log.format.positions import Positions
 from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.writer import LogCounts
 
@@ -28,7 +29,14 @@ class UnreadableLog:
     def answer(self, key: RequestKey) -> NoReturn:
         self._refuse()
 
-    def append(self, batch: pa.RecordBatch, key: RequestKey | None = None) -> NoReturn:
+    @property
+    def positions(self) -> NoReturn:
+        """What it had is not known."""
+        self._refuse()
+
+    def append(
+        self, batch: pa.RecordBatch, key: RequestKey | None = None, positions: Positions | None = None
+    ) -> NoReturn:
         self._refuse()
 
     def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> NoReturn:

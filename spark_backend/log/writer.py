@@ -22,6 +22,7 @@ from spark_backend.log.damage import Damage, lost_files, note_lost_files
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.manifest import MANIFEST, Manifest, ManifestWriter, decode_manifest, encode_manifest
+from spark_backend.log.format.positions import Positions, merged
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.segment import ActiveSegment, mapped, segment_numbers, segment_path
 from spark_backend.log.format.stamp import Totals
@@ -80,6 +81,7 @@ class StreamLog:
         self._retained_from, self._totals = reopened.retained_from, reopened.totals
         self._generation, self._damage = reopened.generation, reopened.damage
         self.without_manifest = reopened.without_manifest
+        self._positions = reopened.positions
         self._keys = RequestKeys(min(settings.retention, LONGEST), reopened.keyed)
         self._committed = self._active.committed
         self._changes = 0
@@ -136,14 +138,23 @@ class StreamLog:
         """
         return self._keys.answer(key, self._clock())
 
-    def append(self, batch: pa.RecordBatch, key: RequestKey | None = None) -> AppendReceipt:
+    @property
+    def positions(self) -> dict[str, bytes]:
+        """How far what fills the stream was read: what ``append`` was given last, by name."""
+        with self._lock:
+            return dict(self._positions)
+
+    def append(
+        self, batch: pa.RecordBatch, key: RequestKey | None = None, positions: Positions | None = None
+    ) -> AppendReceipt:
         """Append the elements of a request, all or none; returns once they are durable.
 
         ``batch`` has the columns of REQUEST. With a ``key`` that was there before, it is answered as then (see
-        ``answer``) and nothing is appended. Raises Conflict after the end of the stream, InvalidMessage
+        ``answer``) and nothing is appended. ``positions`` are stored with the elements, or alone if there are none.
+        Raises Conflict after the end of the stream, InvalidMessage
         for an element without a time, StorageFull or Unavailable if it could not be written (then nothing was).
         """
-        return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time), key)))
+        return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time), key, positions)))
 
     def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> list[AppendReceipt]:
         """Append several requests (see ``append``) with one write: those that are not there yet, all or none."""
@@ -272,6 +283,7 @@ class StreamLog:
                     self._retention.seal(SealedSegment(self._active.number, self._active.committed, before.last))
                     self._active = rolled
                 self._committed = self._active.committed
+                self._positions = merged(self._positions, group.positions)
                 # A tick may have moved the watermark meanwhile.
                 watermark = max(group.after.watermark, self._totals.watermark)
                 self._totals = group.after._replace(watermark=watermark)
@@ -296,7 +308,7 @@ class StreamLog:
             return None
         self._active_from = before.last
         self._active.trim()
-        rolled = ActiveSegment.create(self._directory, self._active.number + 1, before, parts)
+        rolled = ActiveSegment.create(self._directory, self._active.number + 1, before, parts, self._positions)
         self._active.close()
         return rolled
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.keys import KeyedRequest, encode_keys
+from spark_backend.log.format.positions import Positions, decode_positions, encode_positions
 from spark_backend.log.format.rows import encode_rows
 from spark_backend.log.format.stamp import StampedRows, Totals
 
@@ -25,9 +26,9 @@ HEADER_BYTES = 128
 _MAGIC = b"SLF3"
 _MAGIC_BEFORE = b"SLF2"
 """Of the format before, in which one CRC32, in the place of the header's, covered the payload as well."""
-# magic, crc | kind, keys, payload's crc, length, text, rows, elements, triples, late, earliest, latest | Totals, in
-# order
-_HEADER = struct.Struct("<4sI HHIQQIIIIqq QQQQqqqQ")
+# magic, crc | kind, positions, keys, payload's crc, length, text, rows, elements, triples, late, earliest, latest |
+# Totals, in order
+_HEADER = struct.Struct("<4sI BBHIQQIIIIqq QQQQqqqQ")
 _CHECKED_FROM = 8
 assert _HEADER.size == HEADER_BYTES
 _PADDING = bytes(ALIGNMENT)
@@ -39,7 +40,10 @@ Buffer = bytes | bytearray | memoryview
 
 
 class FrameKind(IntEnum):
-    """What a frame says. OPEN starts every segment and carries the totals of all before it."""
+    """What a frame says. OPEN starts every segment and carries the totals of all before it.
+
+    WATERMARK is an advance, the end of the stream, or a change of positions alone.
+    """
 
     OPEN = 1
     ELEMENTS = 2
@@ -52,11 +56,13 @@ _KINDS = {kind.value: kind for kind in FrameKind}
 class Header(NamedTuple):
     """``earliest``, ``latest``: bounds of the times in the frame. ``after``: see Totals.
 
-    ``keys``: requests in it that have an idempotency key. ``checksum``: CRC32 of the payload. ``length``: bytes of the
-    payload. ``text``: bytes of the terms of its rows, each at every place it has.
+    ``positions``: 1 if it has positions, else 0. ``keys``: requests in it that have an idempotency key. ``checksum``:
+    CRC32 of the payload. ``length``: bytes of the payload. ``text``: bytes of the terms of its rows, each at every
+    place it has.
     """
 
     kind: FrameKind
+    positions: int
     keys: int
     checksum: int
     length: int
@@ -88,15 +94,18 @@ class Header(NamedTuple):
         )
 
 
-def encode_elements(stamped: StampedRows, after: Totals, keyed: Sequence[KeyedRequest] = ()) -> list[bytes | pa.Buffer]:
+def encode_elements(
+    stamped: StampedRows, after: Totals, keyed: Sequence[KeyedRequest] = (), positions: Positions | None = None
+) -> list[bytes | pa.Buffer]:
     """The parts of a frame of elements, to be written one behind the other; ``keyed``: its requests that have a key."""
-    payload = [*encode_rows(stamped.rows), *encode_keys(keyed)]
+    payload = [*encode_rows(stamped.rows), *encode_keys(keyed), *encode_positions(positions or {})]
     length = sum(part.size for part in payload)
     checksum = 0
     for part in payload:
         checksum = zlib.crc32(part, checksum)
     header = Header(
         FrameKind.ELEMENTS,
+        int(bool(positions)),
         len(keyed),
         checksum,
         length,
@@ -112,9 +121,20 @@ def encode_elements(stamped: StampedRows, after: Totals, keyed: Sequence[KeyedRe
     return [_encode(header), *payload, _PADDING[: -length % ALIGNMENT]]
 
 
-def encode_mark(kind: FrameKind, after: Totals) -> bytes:
-    """A frame without payload: OPEN, or WATERMARK for an advance or the end of the stream."""
-    return _encode(Header(kind, 0, 0, 0, 0, 0, 0, 0, 0, BEFORE_ALL, BEFORE_ALL, after))
+def encode_mark(kind: FrameKind, after: Totals, positions: Positions | None = None) -> bytes:
+    """A frame without elements: OPEN or WATERMARK, with positions or without payload."""
+    payload = b"".join(map(bytes, encode_positions(positions or {})))
+    flag, checksum, length = int(bool(payload)), zlib.crc32(payload), len(payload)
+    header = Header(kind, flag, 0, checksum, length, 0, 0, 0, 0, 0, BEFORE_ALL, BEFORE_ALL, after)
+    return _encode(header) + payload + _PADDING[: -length % ALIGNMENT]
+
+
+def positions_of(payload: pa.Buffer, header: Header) -> dict[str, bytes]:
+    """The positions that a whole frame has, by its payload."""
+    if not header.positions:
+        return {}
+    # The rows are two messages, the keys one.
+    return decode_positions(payload, 2 + bool(header.keys) if header.kind is FrameKind.ELEMENTS else 0)
 
 
 def _encode(header: Header) -> bytes:
@@ -128,7 +148,8 @@ def decode_header(data: Buffer, offset: int) -> Header | None:
     if len(data) - offset < HEADER_BYTES:
         return None
     (
-        magic, crc, kind, keys, checksum, length, text, rows, elements, triples, late, earliest, latest, *after,
+        magic, crc, kind, positions, keys, checksum, length, text, rows, elements, triples, late, earliest, latest,
+        *after,
     ) = _HEADER.unpack_from(data, offset)  # fmt: skip
     if kind not in _KINDS:
         return None
@@ -142,8 +163,9 @@ def decode_header(data: Buffer, offset: int) -> Header | None:
     if not whole:
         return None
     return Header(
-        _KINDS[kind], keys, checksum, length, text, rows, elements, triples, late, earliest, latest, Totals(*after)
-    )
+        _KINDS[kind], positions, keys, checksum, length, text, rows, elements, triples, late, earliest, latest,
+        Totals(*after),
+    )  # fmt: skip
 
 
 def is_whole(data: memoryview, offset: int, header: Header) -> bool:

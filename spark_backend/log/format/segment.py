@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from spark_backend.files import sync_directory
 from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, decode_header, encode_mark
+from spark_backend.log.format.positions import Positions
 from spark_backend.log.format.stamp import Totals
 
 _SUFFIX = ".segment"
@@ -55,16 +56,26 @@ class ActiveSegment:
         self._directory = directory
         self._descriptor = descriptor
         self._reserved = os.fstat(descriptor).st_size
+        self._opening = HEADER_BYTES
         self._clean = True
 
     @classmethod
-    def create(cls, directory: Path, number: int, before: Totals, parts: Sequence[bytes | pa.Buffer]) -> ActiveSegment:
-        """A new segment with these frames, durable. On OSError there is none."""
+    def create(
+        cls,
+        directory: Path,
+        number: int,
+        before: Totals,
+        parts: Sequence[bytes | pa.Buffer],
+        positions: Positions | None = None,
+    ) -> ActiveSegment:
+        """A new segment with these frames, durable; ``positions``: those before them. On OSError there is none."""
         path = segment_path(directory, number)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         segment = cls(directory, number, descriptor, 0)
         try:
-            segment.append([encode_mark(FrameKind.OPEN, before), *parts])
+            opening = encode_mark(FrameKind.OPEN, before, positions)
+            segment._opening = len(opening)
+            segment.append([opening, *parts])
             sync_directory(directory)
         except BaseException:
             segment.close()
@@ -79,6 +90,8 @@ class ActiveSegment:
         segment = cls(directory, number, descriptor, committed)
         if segment._reserved > committed:
             segment._cut()
+        header = decode_header(os.pread(descriptor, HEADER_BYTES, 0), 0)
+        segment._opening = HEADER_BYTES if header is None else header.size
         return segment
 
     def append(self, parts: Sequence[bytes | pa.Buffer]) -> None:
@@ -103,7 +116,7 @@ class ActiveSegment:
     @property
     def empty(self) -> bool:
         """Whether there is no frame but the OPEN."""
-        return self.committed <= HEADER_BYTES
+        return self.committed <= self._opening
 
     def trim(self) -> None:
         """Give back the space reserved. A crash of the machine may undo that: see ``reopen``."""

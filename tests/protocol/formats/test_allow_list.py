@@ -57,8 +57,8 @@ def test_by_default_nothing_is_permitted() -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    ["a.org", "file:///", "http://", "http://u:p@a.org", "http://a.org?x", "http://a.org#x", "http://*.a.org", "**",
-     "http://a.org/../x"],
+    ["a.org", "file://host/x", "file:///a/../b", "ftp://a.org", "http:", "http://", "http://u:p@a.org", "http://a.org?x",
+     "http://a.org#x", "http://*.a.org", "**", "http://a.org/../x"],
 )  # fmt: skip
 def test_a_wrong_prefix_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match="is neither"):
@@ -79,3 +79,18 @@ def test_a_list_written_and_read_again_is_the_same(entries: list[str], address: 
     assert read == written
     assert all(written.permits(entry) for entry in entries if entry != "*")
     assert read.permits(address) == written.permits(address)
+
+
+def test_brokers_and_files_are_permitted_where_they_are_asked_for() -> None:
+    listed = AllowList.of(["mqtt://broker.org", "file:///srv/in", "ws:", "*"])
+    assert listed.permits("mqtt://BROKER.org:1883", {"mqtt"})
+    assert listed.permits("file:///srv/in/a%20b.nt", {"file"})
+    assert listed.permits("file:/srv/in", {"file"})
+    assert listed.permits("ws://any.org/x", {"ws", "wss"})
+    for other in ("mqtt://broker.org:1884", "mqtts://broker.org", "mqtt://other.org"):
+        assert not listed.permits(other, {"mqtt", "mqtts"})
+    for other in ("file:///srv/inside", "file:///srv", "file:///srv/in/%2e%2e/x", "file://other/srv/in", "file:srv/in"):
+        assert not listed.permits(other, {"file"})
+    assert not listed.permits("mqtt://broker.org"), "what fetches takes web addresses alone"
+    assert not AllowList.of(["*"]).permits("mqtt://broker.org", {"mqtt"}), "* is the web"
+    assert AllowList.of(str(listed).split(",")) == listed
