@@ -13,6 +13,7 @@ from typing import Protocol
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
 from protocol.language.model import ContinuousQuery
+from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamSettings
 from protocol.time import Instant
 
@@ -65,6 +66,16 @@ class Backend(Protocol):
 
         The same request with the same idempotency ``key`` again is answered as the first was, another one is KeyReused.
         """
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        """Append the messages of a stream's source that are right, together with the positions after all of them.
+
+        Those that are not right are in the stream's ``rejected`` before. Returns once that is durable: the same batch
+        again, after a crash between the two, rejects nothing twice. Conflict once the stream has ended, NotFound.
+        """
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        """How far the source of a stream was read, by name, as ``receive`` was told last."""
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         """Nothing at or before ``watermark`` is coming. A watermark never steps back: a lower one changes nothing."""

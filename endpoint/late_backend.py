@@ -14,6 +14,7 @@ from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescrip
 from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
+from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
 
@@ -112,6 +113,12 @@ class LateBackend:
         self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
     ) -> AppendReceipt:
         return self._there().append(name, body, content_type, at, key)
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        return self._there().receive(name, batch)
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        return self._there().positions(name)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         return self._there().advance(name, watermark)

@@ -29,6 +29,7 @@ from endpoint.readers.process import ReaderProcess
 from endpoint.services import BACKUP_PREFIX, Services, set_services
 from endpoint.settings import Settings, memory_of_machine
 from endpoint.sinks.sinks import Sinks
+from endpoint.sources.sources import Sources
 from endpoint.threads import WorkerThreads
 
 logger = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ class Life:
                 services.backend.listen(services.hub.receive)
                 await anyio.to_thread.run_sync(services.backend.start)
                 services.sinks.bind()
+                services.sources.start()
             except BaseException:
                 self._take_down()
                 raise
@@ -147,6 +149,7 @@ class Life:
                     sinks=Sinks(hub, data, self._settings.allow_fetch),
                     unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
                     listeners=Listeners(self._settings.max_listeners),
+                    sources=Sources(backend, self._settings.allow_fetch, data, self._settings.max_request_bytes),
                     requests=self.requests,
                     refusals=self.refusals,
                     answer_timeout=self._answer_timeout,
@@ -163,6 +166,7 @@ class Life:
         services = self._services
         if services is None:
             return
+        await anyio.to_thread.run_sync(services.sources.stop)
         await services.sinks.stop()
         self._backend_stopped = True
         await anyio.to_thread.run_sync(services.backend.stop)
@@ -178,6 +182,7 @@ class Life:
             return
         self._ready = False
         if not self._backend_stopped:
+            services.sources.stop()
             services.backend.stop()
         services.threads.stop()
         services.changes.stop()

@@ -18,6 +18,7 @@ from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
 from endpoint.sinks.sinks import Sinks
+from endpoint.sources.sources import Sources
 from endpoint.threads import WorkerThreads
 
 BACKUP_PREFIX = "backup-"
@@ -46,6 +47,7 @@ class Services:
     sinks: Sinks
     unregistered: UnregisteredQueries
     listeners: Listeners
+    sources: Sources
     requests: Counter[tuple[str, int]]
     refusals: Counter[str]
     answer_timeout: float

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from protocol.sources import SourceSettings
 from protocol.time import Instant, Milliseconds
 
 DEFAULT_TIMESTAMP_PATH = (
@@ -61,7 +62,8 @@ class StreamSettings:
     """The body of ``PUT /streams/NAME``, with defaults filled in. Durations in milliseconds.
 
     ``idle_timeout``: how long an event stream may pause before its watermark goes on with the server's clock; None for
-    ever. It says nothing in an arrival stream, whose watermark goes with the clock at all times.
+    ever. It says nothing in an arrival stream, whose watermark goes with the clock at all times. ``source``: what fills
+    the stream from elsewhere.
     """
 
     iri: str
@@ -71,6 +73,7 @@ class StreamSettings:
     retention: Milliseconds = DEFAULT_RETENTION
     idle_timeout: Milliseconds | None = None
     context: JsonContext | None = None
+    source: SourceSettings | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
+from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow, bound
@@ -139,6 +140,12 @@ class SparkBackend:
         self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
     ) -> AppendReceipt:
         return self._streams.append(name, body, content_type, at, key)
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        return self._streams.receive(name, batch)
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        return self._streams.positions(name)
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         return self._streams.advance(name, watermark)

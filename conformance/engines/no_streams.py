@@ -11,6 +11,7 @@ from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Health, Listener, QueryDescription
 from protocol.language.model import ContinuousQuery
+from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import Instant
 
@@ -40,6 +41,12 @@ class NoStreams:
     def append(
         self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
     ) -> AppendReceipt:
+        raise NotFound(f"there is no stream {name}")
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        raise NotFound(f"there is no stream {name}")
+
+    def positions(self, name: str) -> dict[str, bytes]:
         raise NotFound(f"there is no stream {name}")
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:

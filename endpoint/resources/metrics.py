@@ -19,6 +19,7 @@ from endpoint.backend import QueryDescription
 from endpoint.resources.sink_document import behind
 from endpoint.services import Services, services_of
 from endpoint.sinks.delivery import SinkState
+from protocol.sources import SourceDescription, SourceState
 from protocol.streams import StreamDescription
 from protocol.time import Instant
 
@@ -89,6 +90,14 @@ class ServicesCollector(Collector):
         for kind, name, explained, of_stream in _OF_STREAMS:
             samples = (((one.name,), of_stream(one)) for one in streams)
             yield _family(kind, f"stream_{name}", explained, ("stream",), samples)
+        sources = [(one.name, source) for one in streams if (source := services.sources.describe(one.name))]
+        for name, explained, of_source in _OF_SOURCES:
+            counts = (((stream,), of_source(source)) for stream, source in sources)
+            yield _family(CounterMetricFamily, f"source_{name}", explained, ("stream",), counts)
+        yield _family(
+            GaugeMetricFamily, "source_state", "1 for the state that the stream's source is in.", ("stream", "state"),
+            (((stream, state.value), state is source.state) for stream, source in sources for state in SourceState),
+        )  # fmt: skip
         states = Counter(one.state for one in queries)
         yield _family(
             GaugeMetricFamily, "queries", "Continuous queries, by state.", ("state",),
@@ -118,6 +127,12 @@ _OF_STREAMS: tuple[tuple[type[Family], str, str, Callable[[StreamDescription], f
     (GaugeMetricFamily, "watermark_seconds", "The stream's watermark, in seconds since 1970.",
      lambda stream: _seconds(stream.watermark)),
 )  # fmt: skip
+_OF_SOURCES: tuple[tuple[str, str, Callable[[SourceDescription], float]], ...] = (
+    ("messages_total", "Messages received from the stream's source since the start.", lambda source: source.messages),
+    ("bytes_total", "Bytes of these messages.", lambda source: source.bytes),
+    ("rejected_total", "Messages of the source that the stream did not take.", lambda source: source.rejected),
+    ("failures_total", "How often the source has failed.", lambda source: source.failures),
+)
 _OF_QUERIES: tuple[tuple[type[Family], str, str, Callable[[QueryDescription], float | None]], ...] = (
     (CounterMetricFamily, "evaluations_total", "Evaluations whose answer is out.", lambda query: query.evaluations),
     (CounterMetricFamily, "solutions_total", "Solutions given out.", lambda query: query.solutions),

@@ -22,8 +22,10 @@ from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
+from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
+from protocol.sources import SourceDescription
 from protocol.streams import SIDE_STREAMS, StreamDamage, StreamDescription, main_stream, side_stream
 
 _MAXIMUM_SETTINGS = 64 * 1024
@@ -31,8 +33,8 @@ _MAXIMUM_TIME = 1024
 _UNCACHED = {"Cache-Control": "no-store"}
 
 
-def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
-    """A stream as JSON: its settings as PUT takes them, and what is in it."""
+def stream_document(stream: StreamDescription, root: str, source: SourceDescription | None = None) -> dict[str, Any]:
+    """A stream as JSON: its settings as PUT takes them, what is in it, and the state of its source."""
     url, beside = f"{root}/streams/{stream.name}", stream.name != main_stream(stream.name)
     links = {"self": url} if beside else {"self": url, "watermark": f"{url}/watermark"}
     if not beside:
@@ -51,7 +53,20 @@ def stream_document(stream: StreamDescription, root: str) -> dict[str, Any]:
         "ended": stream.ended,
         **({} if stream.query is None else {"query": stream.query}),
         **({"damage": [_damage_document(damage) for damage in stream.damage]} if stream.damage else {}),
+        **({} if source is None else {"sourceState": _source_state(source)}),
         "links": links,
+    }
+
+
+def _source_state(source: SourceDescription) -> dict[str, Any]:
+    return {
+        "state": source.state.value,
+        "lastError": source.error,
+        "notice": source.notice,
+        "messages": source.messages,
+        "bytes": source.bytes,
+        "rejected": source.rejected,
+        "failures": source.failures,
     }
 
 
@@ -68,10 +83,13 @@ def _damage_document(damage: StreamDamage) -> dict[str, Any]:
 
 async def list_streams(request: Request) -> Response:
     """All streams, by name."""
-    hub = services_of(request.app).hub
+    hub, sources = services_of(request.app).hub, services_of(request.app).sources
     streams = await hub.threads.run(hub.backend.streams)
     root = mounted_at(request)
-    documents = [stream_document(stream, root) for stream in sorted(streams, key=lambda stream: stream.name)]
+    documents = [
+        stream_document(stream, root, sources.describe(stream.name))
+        for stream in sorted(streams, key=lambda stream: stream.name)
+    ]
     return JSONResponse({"streams": documents}, headers=_UNCACHED)
 
 
@@ -103,7 +121,13 @@ class StreamResource(HTTPEndpoint):
                 if known is None or known.given != settings.context.given:
                     known = await hub.threads.run(fetched_context, settings.context, services.store.fetching)
                 settings = replace(settings, context=known)
+            if settings.source is not None:
+                services.sources.require_allowed(settings.source)
+                if settings.source.content_type is not None:
+                    parse_content_type(settings.source.content_type)
             new = await hub.threads.run(hub.backend.create_stream, name, settings)
+            if settings.source is not None:
+                await hub.threads.run(services.sources.begin, name, settings.source)
         response = _described(request, await hub.threads.run(hub.backend.stream, name), status=201 if new else 200)
         response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"
         return response
@@ -116,6 +140,7 @@ class StreamResource(HTTPEndpoint):
             if condition != Precondition():
                 condition.require(await _existing(hub, name) is not None, f"the stream {name}")
             await hub.threads.run(hub.backend.delete_stream, name)
+            services_of(request.app).sources.end(name)
         return Response(status_code=204)
 
     async def post(self, request: Request) -> Response:
@@ -187,7 +212,8 @@ async def _existing(hub: Hub, name: str) -> StreamDescription | None:
 
 
 def _described(request: Request, stream: StreamDescription, *, status: int = 200) -> Response:
-    return JSONResponse(stream_document(stream, mounted_at(request)), status_code=status, headers=_UNCACHED)
+    source = services_of(request.app).sources.describe(stream.name)
+    return JSONResponse(stream_document(stream, mounted_at(request), source), status_code=status, headers=_UNCACHED)
 
 
 routes: list[BaseRoute] = [

@@ -12,10 +12,11 @@ from pyoxigraph import NamedNode
 from protocol.errors import ProtocolError
 from protocol.formats.json_context import context_problem, refers
 from protocol.formats.json_depth import check_json_depth
+from protocol.formats.source_settings import parse_source, source_document
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
 
-MEMBERS = ("iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context")
+MEMBERS = ("iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source")
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
@@ -31,7 +32,8 @@ class InvalidSettings(ProtocolError):
 def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     """The settings in ``body``, defaults filled in; an empty body asks for all of them.
 
-    Raises InvalidSettings, which names the member (or line and column of what is not JSON).
+    Raises InvalidSettings, which names the member (or line and column of what is not JSON), and for a source what
+    ``parse_source`` raises.
     """
     members = _members(body)
     for name in members:
@@ -51,6 +53,7 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         retention=retention,
         idle_timeout=idle_timeout,
         context=_context(members.get("context")),
+        source=None if members.get("source") is None else parse_source(members["source"]),
     )
 
 
@@ -64,6 +67,7 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         "retention": format_duration(settings.retention),
         **({} if settings.idle_timeout is None else {"idleTimeout": format_duration(settings.idle_timeout)}),
         **({} if settings.context is None else {"context": json.loads(settings.context.given)}),
+        **({} if settings.source is None else {"source": source_document(settings.source)}),
     }
 
 

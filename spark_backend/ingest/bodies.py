@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
@@ -59,6 +60,30 @@ def _division(document: bytes, body_type: BodyType) -> Division | None:
             )
         return MARKERS
     return DELIMITERS if announced else None
+
+
+def read_documents(
+    bodies: Sequence[bytes], body_type: BodyType, base: str, parser: Parser = IN_PROCESS, context: str | None = None
+) -> Statements:
+    """The statements of bodies of one message each, as if they were one body. Raises InvalidMessage.
+
+    ``body_type`` is one whose bodies are one message; ``context``: see ``read_statements``.
+    """
+    documents = [_utf8(body, body_type.charset) for body in bodies]
+    if body_type.takes_context and context is not None:
+        for document in documents:
+            try:
+                _check_json(document)
+            except SyntaxError as error:
+                raise statement_error(error, 0, error.lineno, error.offset) from error
+        documents = [JsonLine(1, document, 0, context.encode()).document for document in documents]
+    if body_type.format is RdfSyntax.RDF_XML and body_type.charset is not None:
+        documents = [without_encoding(document) for document in documents]
+    try:
+        quads, counts = parser.all_statements(documents, body_type.format, base)
+    except WrongDocument as wrong:
+        raise statement_error(wrong.error, wrong.number, wrong.error.lineno, wrong.error.offset) from wrong.error
+    return Statements(quads, counts, lambda message: 1)
 
 
 def _utf8(body: bytes, charset: str | None) -> bytes:

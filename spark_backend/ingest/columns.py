@@ -71,13 +71,20 @@ def read_elements(
     Raises UnsupportedMediaType (415) for a format streams do not take, and InvalidMessage (400) for the
     first message that is wrong, saying which and where; there is no partial result.
     """
-    if settings.time is TimeKind.ARRIVAL and not (blank_scope and blank_scope.isascii() and blank_scope.isalnum()):
-        raise ValueError("blank_scope must be of ASCII letters and digits")
     if at is not None:
         _check_at(at, settings)
     context = None if settings.context is None else settings.context.document
     body_type = parse_content_type(content_type, has_context=context is not None)
     statements = read_statements(body, body_type, settings.iri, parser, context)
+    return element_columns(statements, settings=settings, at=at, blank_scope=blank_scope)
+
+
+def element_columns(
+    statements: Statements, *, settings: StreamSettings, at: Instant | None = None, blank_scope: str | None = None
+) -> pa.RecordBatch:
+    """The elements of messages whose statements are known: see ``read_elements``."""
+    if settings.time is TimeKind.ARRIVAL and not (blank_scope and blank_scope.isascii() and blank_scope.isalnum()):
+        raise ValueError("blank_scope must be of ASCII letters and digits")
     rows = _Rows.of(statements, blank_scope if settings.time is TimeKind.ARRIVAL else None)
     if settings.time is TimeKind.ARRIVAL or at is not None:
         found = rows.graph_timestamps

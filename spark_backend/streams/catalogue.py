@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from protocol.sources import SourceSettings, SourceType, TlsFiles
 from protocol.streams import JsonContext, StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.files import Content, DamagedDocument, document, read_document, set_aside, write_atomically
@@ -155,7 +156,17 @@ def _stream(document: dict[str, Any]) -> StreamEntry:
                 "time": TimeKind(settings["time"]),
                 "timestamp_path": tuple(settings["timestamp_path"]),
                 "context": None if context is None else JsonContext(**context),
+                "source": _source(settings.get("source")),
             }
         ),
         document.get("query"),
+    )
+
+
+def _source(document: dict[str, Any] | None) -> SourceSettings | None:
+    if document is None:
+        return None
+    tls = None if document["tls"] is None else TlsFiles(**document["tls"])
+    return SourceSettings(
+        **{**document, "type": SourceType(document["type"]), "topics": tuple(document["topics"]), "tls": tls}
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.messages.rejected import Rejected
+from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
     REJECTED,
     AppendReceipt,
@@ -28,6 +29,7 @@ from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import read_elements
 from spark_backend.ingest.parsing.parsers import Parsers
+from spark_backend.ingest.source_messages import read_messages, rejected_message
 from spark_backend.layout import Layout
 from spark_backend.log.recovery import has_elements
 from spark_backend.log.request_keys import RequestKey
@@ -189,6 +191,20 @@ class Streams:
             log = self._logs[self._side(side_stream(name, REJECTED))]
         now = self._clock()
         log.append_all([rejected_request(one, now) for one in rejected])
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest."""
+        with self._lock:
+            entry, log = self._own(name), self._logs[name]
+        read = read_messages(batch.messages, entry.settings, self._parsers)
+        if read.wrong:
+            self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
+        receipt = log.append(read.batch, positions=batch.positions)
+        return SourceReceipt(receipt.elements, len(read.wrong))
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        """How far the source of the stream was read."""
+        return self._log(name).positions
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         with self._lock:

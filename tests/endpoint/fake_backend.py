@@ -24,6 +24,7 @@ from endpoint.backend import (
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
+from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
     AppendReceipt,
     StreamDescription,
@@ -87,6 +88,7 @@ class FakeBackend:
     limits: dict[str, EvaluationLimits] = field(default_factory=dict)
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
+    placed: dict[str, dict[str, bytes]] = field(default_factory=dict)
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
     _queries: dict[str, QueryDescription] = field(default_factory=dict)
     _listener: Listener | None = None
@@ -206,6 +208,23 @@ class FakeBackend:
                 last=at if at is not None else description.last,
             )
             return AppendReceipt(1, triples, watermark)
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        """Appends each message as ``append`` does, and counts those that this refuses."""
+        self._enter("receive")
+        rejected = 0
+        with self._lock:
+            for message in batch.messages:
+                try:
+                    self.append(name, message.body, message.content_type or "", None)
+                except InvalidMessage:
+                    rejected += 1
+            self.placed[name] = {**self.positions(name), **batch.positions}
+        return SourceReceipt(len(batch.messages) - rejected, rejected)
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        self.stream(name)
+        return {place: position for place, position in self.placed.get(name, {}).items() if position}
 
     def advance(self, name: str, watermark: Instant) -> StreamDescription:
         self._enter("advance")

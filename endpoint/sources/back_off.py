@@ -1,0 +1,30 @@
+"""How long to wait before the next attempt."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+FIRST_SECONDS = 0.5
+LONGEST_SECONDS = 30.0
+
+
+class BackOff:
+    """Twice as long after each failure, up to a limit, and less by up to a half at random.
+
+    So clients that lost the same server do not come back to it all at once.
+    """
+
+    def __init__(self, chance: Callable[[], float] = random.random) -> None:
+        self._chance = chance
+        self._next = FIRST_SECONDS
+
+    def failed(self) -> float:
+        """The seconds to wait now."""
+        seconds = self._next * (1 - self._chance() / 2)
+        self._next = min(2 * self._next, LONGEST_SECONDS)
+        return seconds
+
+    def succeeded(self) -> None:
+        """The next failure is a first one."""
+        self._next = FIRST_SECONDS

@@ -1,0 +1,62 @@
+"""What a source is to the thread that keeps it going."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from protocol.formats.allow_list import AllowList
+from protocol.sources import SourceBatch, SourceSettings
+
+MOST_MESSAGES = 10_000
+MOST_BYTES = 8 * 1024 * 1024
+"""A batch takes no more messages, and none after so many bytes: they are in memory at once."""
+
+
+class Connection(Protocol):
+    """A source that is read, from a position on. Used by one thread.
+
+    Whatever raises OSError or ProtocolError ends the connection: another is made later, from the positions that are
+    durable then.
+    """
+
+    notice: str | None
+    """What else is to be known, for a person."""
+
+    def take(self, seconds: float) -> SourceBatch | None:
+        """What has come, in its order, at most a batch; None if nothing comes within ``seconds``, or on ``stopping``.
+
+        ``positions`` are those after all of its messages. What was taken may be stored or not: see ``stored``.
+        """
+
+    def stored(self, batch: SourceBatch) -> None:
+        """The batch is durable: acknowledge it."""
+
+    def close(self) -> None:
+        """Let go of everything. Again: does nothing."""
+
+    def forget(self) -> None:
+        """The stream is deleted: whoever keeps something for this client need not, as far as can be said to it."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a connection works with.
+
+    ``identity``: of this stream in this data directory, the same after a restart, ASCII letters and digits.
+    ``wait`` waits for so many seconds, or until the source is stopped, and says whether it is. ``largest`` is the
+    most bytes that a message may have.
+    """
+
+    stream: str
+    settings: SourceSettings
+    allowed: AllowList
+    identity: str
+    largest: int
+    wait: Callable[[float], bool]
+    positions: Mapping[str, bytes] = field(default_factory=dict)
+
+
+Connect = Callable[[Surroundings], Connection]
+"""Makes a connection that goes on after ``positions``. Raises OSError or ProtocolError if that cannot be."""

@@ -1,0 +1,129 @@
+"""One file that grows, read from a position on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from endpoint.sources.files.framing import Ends, Framed, Framing
+from protocol.errors import size_text
+from protocol.sources import SourceFailed, SourceMessage
+
+_CHUNK = 256 * 1024
+_HEAD = 256
+"""A file is known again by so many bytes at its beginning, besides its number: numbers are used again."""
+
+
+@dataclass(frozen=True)
+class FilePosition:
+    """How far a file is read: ``offset`` bytes, which end with a message. ``head``: a digest of its beginning."""
+
+    offset: int
+    head: str
+    framing: Framing
+
+    def encode(self) -> bytes:
+        """The position as bytes."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, position: bytes) -> FilePosition:
+        """The position that was encoded so."""
+        document = json.loads(position)
+        framing = document["framing"]
+        return cls(document["offset"], document["head"], Framing(**{**framing, "ends": Ends(framing["ends"])}))
+
+
+class GrowingFile:
+    """An open file. ``number`` is its inode; ``path`` where it was found, which may change while it is open."""
+
+    def __init__(self, path: Path, framing: Framing, largest: int) -> None:
+        """Open it at its beginning. Raises OSError, SourceFailed for what is no regular file."""
+        self.path = path
+        self.largest = largest
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        status = os.fstat(self._descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._descriptor)
+            raise SourceFailed(f"{path} is not a regular file")
+        self.number = status.st_ino
+        self._begin = framing
+        self._framing = framing
+        self._offset = 0
+        self._pending = b""
+        self._left = False
+
+    def go_on(self, position: FilePosition) -> bool:
+        """Go on at a position; False (and at the beginning) if this is another file than the one it is of."""
+        if os.fstat(self._descriptor).st_size < position.offset or self._head(position.offset) != position.head:
+            return False
+        self._offset, self._framing = position.offset, position.framing
+        return True
+
+    @property
+    def position(self) -> FilePosition:
+        """Behind the last message that was read."""
+        return FilePosition(self._offset, self._head(self._offset), self._framing)
+
+    def was_cut(self) -> bool:
+        """Whether it is shorter than what was read of it; then it is read from its beginning."""
+        if os.fstat(self._descriptor).st_size >= self._offset + len(self._pending):
+            return False
+        self._offset, self._pending, self._framing = 0, b"", self._begin
+        return True
+
+    def take(self, messages: int, size: int, *, whole: bool = False) -> list[SourceMessage]:
+        """What has ended since, in its order: at most so many messages, and none after so many bytes.
+
+        ``whole``: nothing more comes, and the last message ends with the file. Raises SourceFailed for one that is
+        longer than ``largest``, once nothing is before it.
+        """
+        taken: list[SourceMessage] = []
+        while len(taken) < messages and size > 0:
+            chunk = os.pread(self._descriptor, _CHUNK, self._offset + len(self._pending))
+            self._pending += chunk
+            last = whole and not chunk
+            if b"\n" in chunk or self._left or (last and self._pending):
+                found = self._divided(messages - len(taken), size, whole=last)
+                taken += found
+                size -= sum(len(message.body) for message in found)
+            if not chunk or (taken and len(self._pending) > self.largest):
+                break
+            if len(self._pending) > self.largest:
+                raise SourceFailed(
+                    f"a message of {self.path} at byte {self._offset} is longer than {size_text(self.largest)}: "
+                    "nothing behind it is read"
+                )
+        return taken
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._descriptor)
+
+    def _divided(self, messages: int, size: int, *, whole: bool) -> list[SourceMessage]:
+        taken: list[SourceMessage] = []
+        base, done = self._offset, 0
+        self._left = False
+        for framed, end, framing in self._framing.divide(self._pending, whole=whole):
+            done, self._framing = end, framing
+            if framed is not None:
+                taken.append(self._message(base + framed.start, framed))
+                size -= len(framed.body)
+                if len(taken) >= messages or size <= 0:
+                    self._left = True
+                    break
+        # What was not taken is read again.
+        self._offset, self._pending = base + done, self._pending[done:]
+        return taken
+
+    def _message(self, start: int, framed: Framed) -> SourceMessage:
+        digest = hashlib.blake2b(framed.body, digest_size=8).hexdigest()
+        key = f"{self.number} {start} {digest}".encode()
+        return SourceMessage(framed.body, framed.content_type, self.path.as_uri(), key)
+
+    def _head(self, offset: int) -> str:
+        return hashlib.blake2b(os.pread(self._descriptor, min(offset, _HEAD), 0), digest_size=8).hexdigest()

@@ -1,0 +1,129 @@
+"""A source that is kept going: connected, read, tried again after failures, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from endpoint.sources.back_off import LONGEST_SECONDS, BackOff
+from endpoint.sources.connection import Connect, Connection, Surroundings
+from protocol.errors import Conflict, NotFound, ProtocolError, shortened
+from protocol.sources import SourceBatch, SourceDescription, SourceReceipt, SourceState
+
+_TAKE_SECONDS = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class Receiver(Protocol):
+    """Where messages go: the backend."""
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt: ...
+
+    def positions(self, name: str) -> dict[str, bytes]: ...
+
+
+class SourceRun:
+    """One source of one stream. ``describe`` may be called by any thread."""
+
+    def __init__(
+        self,
+        surroundings: Callable[[Callable[[float], bool]], Surroundings],
+        connect: Connect,
+        receiver: Receiver,
+        *,
+        back_off: BackOff | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stopping = threading.Event()
+        self._surroundings = surroundings(self._stopping.wait)
+        self._connect = connect
+        self._receiver = receiver
+        self._back_off = back_off or BackOff()
+        self._clock = clock
+        self._deleted = False
+        self._lock = threading.Lock()
+        self._description = SourceDescription(SourceState.CONNECTING)
+        self._thread = threading.Thread(target=self.run, name=f"source-{self._surroundings.stream}", daemon=True)
+
+    def start(self) -> None:
+        """Have the thread run it."""
+        self._thread.start()
+
+    def stop(self, *, deleted: bool = False) -> None:
+        """Have it end soon; does not wait. ``deleted``: the stream is, and the other side may forget this client."""
+        self._deleted = deleted
+        self._stopping.set()
+
+    def join(self, seconds: float) -> None:
+        """Wait until the thread has ended, or so long."""
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def describe(self) -> SourceDescription:
+        """Its state, what it has received, and what was wrong last."""
+        with self._lock:
+            return self._description
+
+    def run(self) -> None:
+        """What the thread does, until the source is stopped or its stream is gone."""
+        while not self._stopping.is_set():
+            try:
+                self._attempt()
+            except (Conflict, NotFound) as error:
+                self._stopping.set()
+                self._note(error=error.detail)
+            except Exception as error:
+                self._failed(error)
+                self._stopping.wait(self._back_off.failed())
+        self._note(state=SourceState.STOPPED)
+
+    def _attempt(self) -> None:
+        """One connection, until it fails or the source is stopped."""
+        name = self._surroundings.stream
+        connection = self._connect(replace(self._surroundings, positions=self._receiver.positions(name)))
+        try:
+            began = self._clock()
+            while not self._stopping.is_set():
+                batch = connection.take(_TAKE_SECONDS)
+                if batch is not None:
+                    self._store(connection, batch)
+                if batch is not None or self._clock() - began > LONGEST_SECONDS:
+                    self._back_off.succeeded()
+                self._note(state=SourceState.RUNNING, notice=connection.notice)
+            if self._deleted:
+                connection.forget()
+        finally:
+            connection.close()
+
+    def _store(self, connection: Connection, batch: SourceBatch) -> None:
+        receipt = self._receiver.receive(self._surroundings.stream, batch)
+        connection.stored(batch)
+        known = self.describe()
+        self._note(
+            messages=known.messages + len(batch.messages),
+            bytes=known.bytes + sum(len(message.body) for message in batch.messages),
+            rejected=known.rejected + receipt.rejected,
+        )
+
+    def _failed(self, error: Exception) -> None:
+        known = self.describe()
+        if isinstance(error, ProtocolError):
+            reason = error.detail
+        elif isinstance(error, OSError):
+            reason = error.strerror or str(error) or type(error).__name__
+        else:
+            # Not what a source is expected to raise: the log has all of it, and it is tried again.
+            _log.exception("the source of the stream %s", self._surroundings.stream)
+            reason = f"{type(error).__name__}: {error}"
+        if known.state is not SourceState.FAILING:
+            _log.warning("the source of the stream %s fails: %s", self._surroundings.stream, reason)
+        self._note(state=SourceState.FAILING, error=shortened(reason), failures=known.failures + 1)
+
+    def _note(self, **changed: object) -> None:
+        with self._lock:
+            self._description = replace(self._description, **changed)  # type: ignore[arg-type]

@@ -1,0 +1,102 @@
+"""All sources of an endpoint: begun with their streams, and again at every start; ended with them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from endpoint.backend import Backend
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.connectors import CONNECTORS
+from endpoint.sources.run import SourceRun
+from protocol.errors import ProtocolError
+from protocol.formats.allow_list import AllowList
+from protocol.formats.source_settings import schemes_of
+from protocol.sources import SourceDescription, SourceRefused, SourceSettings
+
+_IDENTITY_FILE = "client-identity"
+_STOP_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Sources:
+    """Thread-safe. ``data`` keeps the identity by which others know this endpoint's clients."""
+
+    def __init__(self, backend: Backend, allowed: AllowList, data: Path, largest: int) -> None:
+        self._backend = backend
+        self._allowed = allowed
+        self._data = data
+        self._largest = largest
+        self._lock = threading.Lock()
+        self._runs: dict[str, SourceRun] = {}
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin the sources of all streams there are, once the backend knows them; returns at once."""
+        threading.Thread(target=self._restore, name="sources", daemon=True).start()
+
+    def require_allowed(self, source: SourceSettings) -> None:
+        """Raises SourceRefused for an address that the server may not use."""
+        if not self._allowed.permits(source.url, schemes_of(source.type)):
+            raise SourceRefused(
+                f"this server may not use {source.url}: --allow-fetch names the addresses that sources may have"
+            )
+
+    def begin(self, name: str, source: SourceSettings) -> None:
+        """Have the source fill the stream from now on."""
+        with self._lock:
+            if self._stopped or name in self._runs:
+                return
+            self._runs[name] = run = SourceRun(self._surroundings(name, source), CONNECTORS[source.type], self._backend)
+            run.start()
+
+    def end(self, name: str) -> None:
+        """The stream is deleted: its source is needed no more."""
+        with self._lock:
+            run = self._runs.pop(name, None)
+        if run is not None:
+            run.stop(deleted=True)
+
+    def describe(self, name: str) -> SourceDescription | None:
+        """The source of a stream; None for a stream without one."""
+        with self._lock:
+            run = self._runs.get(name)
+        return None if run is None else run.describe()
+
+    def stop(self) -> None:
+        """End all threads; waits some seconds for what is being stored."""
+        with self._lock:
+            self._stopped = True
+            runs = list(self._runs.values())
+        for run in runs:
+            run.stop()
+        for run in runs:
+            run.join(_STOP_SECONDS)
+
+    def _restore(self) -> None:
+        try:
+            streams = self._backend.streams()
+        except ProtocolError as error:
+            _log.warning("no source was started: %s", error.detail)
+            return
+        for stream in streams:
+            if stream.settings.source is not None and not stream.ended:
+                self.begin(stream.name, stream.settings.source)
+
+    def _surroundings(self, name: str, source: SourceSettings) -> Callable[[Callable[[float], bool]], Surroundings]:
+        identity = hashlib.blake2b(f"{self._identity()} {name}".encode(), digest_size=8).hexdigest()
+        return lambda wait: Surroundings(name, source, self._allowed, identity, self._largest, wait)
+
+    def _identity(self) -> str:
+        """A name of this data directory, made once: no copy of it elsewhere is taken for this one."""
+        path = self._data / _IDENTITY_FILE
+        try:
+            return path.read_text("ascii")
+        except FileNotFoundError:
+            path.write_text(uuid.uuid4().hex, "ascii")
+            return path.read_text("ascii")

@@ -1,0 +1,120 @@
+"""What fills a stream from elsewhere: its settings, its state, and what it hands over (docs/sources.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from protocol.errors import ProtocolError
+
+
+class SourceType(StrEnum):
+    """What a source is a client of."""
+
+    FILE = "file"
+    LDES = "ldes"
+    MQTT = "mqtt"
+    SSE = "sse"
+    WEBSOCKET = "websocket"
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Paths of PEM files: authorities to trust in place of the system's, and the client's own certificate and key."""
+
+    authorities: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """The member ``source`` of a stream's settings.
+
+    ``content_type``: of the messages, where the transport does not say it. ``version``: of the protocol, None for the
+    newest. The password is in neither: it is the line of a file, or the value of an environment variable.
+    """
+
+    type: SourceType
+    url: str
+    topics: tuple[str, ...] = ()
+    content_type: str | None = None
+    version: str | None = None
+    user: str | None = None
+    password_file: str | None = None
+    password_variable: str | None = None
+    tls: TlsFiles | None = None
+
+
+@dataclass(frozen=True)
+class SourceMessage:
+    """A message as it came: one body, of one message or of several.
+
+    ``content_type`` is None where nobody has said it. ``origin``: the IRI of where it came from. ``key``: what tells it
+    from all others of its source, the same when it comes again.
+    """
+
+    body: bytes
+    content_type: str | None
+    origin: str
+    key: bytes
+
+
+@dataclass(frozen=True)
+class SourceBatch:
+    """Messages in their order, and how far the source is read after them: stored together, or not at all.
+
+    ``positions`` has what changed, by name; empty bytes take a name away. There may be no message.
+    """
+
+    messages: Sequence[SourceMessage]
+    positions: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class SourceReceipt:
+    """What became of a batch, said once it is durable: elements stored, and messages that were not taken."""
+
+    elements: int
+    rejected: int
+
+
+class SourceState(StrEnum):
+    """Whether messages come: ``failing`` from the first failure until they can come again."""
+
+    CONNECTING = "connecting"
+    RUNNING = "running"
+    FAILING = "failing"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class SourceDescription:
+    """A source at a moment. ``messages``, ``bytes``, ``rejected`` and ``failures`` count since the server started.
+
+    ``error``: the last one, also after it is over. ``notice``: what else is to be known, such as that a file was cut.
+    """
+
+    state: SourceState
+    error: str | None = None
+    notice: str | None = None
+    messages: int = 0
+    bytes: int = 0
+    rejected: int = 0
+    failures: int = 0
+
+
+class SourceFailed(ProtocolError):
+    """A source cannot be read: it is tried again later."""
+
+    status = 502
+    title = "The source cannot be read"
+
+
+class SourceRefused(ProtocolError):
+    """The address of a source is none that the server may use."""
+
+    status = 403
+    title = "The source is not allowed"
+    refusal = "fetch"

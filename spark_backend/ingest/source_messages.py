@@ -1,0 +1,118 @@
+"""Messages of a source become elements, many at once; those that are wrong are told apart."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from protocol.errors import InvalidMessage, ProtocolError, Unavailable
+from protocol.messages.body_type import Grouping, parse_content_type
+from protocol.messages.rejected import Rejected
+from protocol.sources import SourceMessage
+from protocol.streams import StreamSettings, TimeKind
+from spark_backend.ingest.bodies import read_documents
+from spark_backend.ingest.columns import ELEMENT_SCHEMA, element_columns, read_elements
+from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
+
+_VERSION = re.compile(rb"version\s", re.IGNORECASE)
+_UNTOLD = "nobody has said what the message is: say the source's contentType"
+
+
+class ReadMessages(NamedTuple):
+    """The elements of all messages that are right (columns of ELEMENT_SCHEMA), and those that are not, with why."""
+
+    batch: pa.RecordBatch
+    wrong: list[tuple[SourceMessage, ProtocolError]]
+
+
+def read_messages(
+    messages: Sequence[SourceMessage], settings: StreamSettings, parser: Parser = IN_PROCESS
+) -> ReadMessages:
+    """Read messages of a source: what is said of each does not depend on which others come with it.
+
+    Raises Unavailable where a process that parses is lost.
+    """
+    batches: list[pa.RecordBatch] = []
+    wrong: list[tuple[SourceMessage, ProtocolError]] = []
+
+    def read(content_type: str | None, group: Sequence[SourceMessage]) -> None:
+        try:
+            batches.append(_batch(content_type, group, settings, parser))
+        except Unavailable:
+            raise
+        except ProtocolError as error:
+            if len(group) == 1:
+                wrong.append((group[0], error))
+                return
+            # One that is wrong among many is found by halves.
+            read(content_type, group[: len(group) // 2])
+            read(content_type, group[len(group) // 2 :])
+
+    for content_type, group in groupby(messages, key=lambda message: message.content_type):
+        read(content_type, list(group))
+    return ReadMessages(_joined(batches), wrong)
+
+
+def rejected_message(message: SourceMessage, error: ProtocolError) -> Rejected:
+    """A message that is wrong, as it is kept: under its key, so that it is there once however often it comes."""
+    return Rejected(message.body, message.content_type or "", error.detail, message.origin, message.key)
+
+
+def _batch(
+    content_type: str | None, messages: Sequence[SourceMessage], settings: StreamSettings, parser: Parser
+) -> pa.RecordBatch:
+    if content_type is None:
+        raise InvalidMessage(_UNTOLD)
+    # Blank nodes of messages without times are told apart by what they came with, as those of requests are.
+    scope = uuid.uuid4().hex if settings.time is TimeKind.ARRIVAL else None
+    context = None if settings.context is None else settings.context.document
+    body_type = parse_content_type(content_type, has_context=context is not None)
+    bodies = [message.body for message in messages]
+    if body_type.grouping is Grouping.LINES and all(map(_is_plain_line, bodies)):
+        return read_elements(
+            b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, parser=parser
+        )
+    alone = body_type.grouping is not Grouping.SINGLE or any(map(_says_version, bodies))
+    if len(messages) == 1 or alone:
+        each = (
+            read_elements(
+                message.body, content_type, settings=settings, at=None,
+                blank_scope=None if scope is None else f"{scope}{number}", parser=parser,
+            )
+            for number, message in enumerate(messages)
+        )  # fmt: skip
+        return _joined(list(each))
+    statements = read_documents(bodies, body_type, settings.iri, parser, context)
+    if settings.time is TimeKind.EVENT and not all(statements.counts):
+        raise InvalidMessage("an empty message has no time")  # alone, too: it would have that of the one before it
+    return element_columns(statements, settings=settings, blank_scope=scope)
+
+
+def _says_version(body: bytes) -> bool:
+    """Whether it may say by its text that it is several messages."""
+    return _VERSION.search(body) is not None
+
+
+def _is_plain_line(body: bytes) -> bool:
+    """Whether it is one line of JSON, which is no context for others."""
+    return bool(body.strip()) and b"\n" not in body and b'"@context"' not in body
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch, its elements counted on."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return pa.RecordBatch.from_pylist([], ELEMENT_SCHEMA)
+    counted, before = [], 0
+    for batch in batches:
+        ordinals = batch["element"].to_numpy()
+        counted.append(batch.set_column(0, ELEMENT_SCHEMA.field(0), pa.array(ordinals + np.int32(before), pa.int32())))
+        before += int(ordinals[-1]) + 1 if len(ordinals) else 0
+    return pa.concat_batches(counted)

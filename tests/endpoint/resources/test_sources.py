@@ -1,0 +1,95 @@
+"""Sources over HTTP: begun with their streams, described with them, refused where the server may not read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint import create_app
+from endpoint.settings import Settings
+from protocol.formats.allow_list import AllowList
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+
+def until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def app(data: Path, folder: Path, backend: FakeBackend) -> TestClient:
+    settings = Settings(threads=2, data=data, allow_fetch=AllowList.of([f"file://{folder}"]))
+    return TestClient(create_app(settings, backend=backend))
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return folder
+
+
+def source(path: Path) -> dict[str, Any]:
+    return {"source": {"type": "file", "url": path.as_uri()}}
+
+
+def test_a_source_fills_its_stream_until_that_is_deleted(tmp_path: Path, folder: Path) -> None:
+    backend = FakeBackend()
+    path = folder / "a.ndjson"
+    path.write_text('{"@id":"a:1"}\nnot RDF\n')
+    with app(tmp_path / "data", folder, backend) as client:
+        assert client.put("/streams/a", json=source(path)).status_code == 201
+        assert client.put("/streams/a", json=source(path)).status_code == 200
+        assert client.put("/streams/a", json={}).status_code == 409
+        until(lambda: len(backend.appended) == 1)
+        until(lambda: client.get("/streams/a").json()["sourceState"]["messages"] == 2)
+        described = client.get("/streams/a").json()
+        assert described["source"] == source(path)["source"]
+        assert described["sourceState"] | {"bytes": 0} == {
+            "state": "running", "lastError": None, "notice": None, "messages": 2, "bytes": 0, "rejected": 1,
+            "failures": 0,
+        }  # fmt: skip
+        metrics = client.get("/metrics").text
+        assert 'sparql_streams_source_messages_total{stream="a"} 2.0' in metrics
+        assert 'sparql_streams_source_state{state="running",stream="a"} 1.0' in metrics
+    append(path, '{"@id":"a:2"}\n')
+    with app(tmp_path / "data", folder, backend) as client:
+        until(lambda: len(backend.appended) == 2)
+        assert client.delete("/streams/a").status_code == 204
+        append(path, '{"@id":"a:3"}\n')
+        assert "sourceState" not in client.put("/streams/a", json={}).json()
+    assert [one.body for one in backend.appended] == [b'{"@id":"a:1"}', b'{"@id":"a:2"}']
+
+
+def test_what_the_server_may_not_read_is_refused_and_nothing_is_made(tmp_path: Path, folder: Path) -> None:
+    backend = FakeBackend()
+    with app(tmp_path / "data", folder, backend) as client:
+        for url in ("file:///etc/passwd", f"file://{folder}/../x"):
+            answer = client.put("/streams/a", json={"source": {"type": "file", "url": url}})
+            assert answer.status_code == 403, answer.text
+            assert "--allow-fetch" in answer.json()["detail"]
+        wrong = source(folder) | {"source": {**source(folder)["source"], "contentType": "text/csv"}}
+        assert client.put("/streams/a", json=wrong).status_code == 415
+        assert client.get("/streams/a").status_code == 404
+
+
+def test_a_source_that_cannot_be_read_says_so_and_comes_back(tmp_path: Path, folder: Path) -> None:
+    backend = FakeBackend()
+    with app(tmp_path / "data", folder, backend) as client:
+        client.put("/streams/a", json=source(folder / "a.nt"))
+        until(lambda: client.get("/streams/a").json()["sourceState"]["state"] == "failing")
+        assert "there is no file" in client.get("/streams").json()["streams"][0]["sourceState"]["lastError"]
+        (folder / "a.nt").write_text("<a:a> <a:p> <a:o> .\n")
+        until(lambda: client.get("/streams/a").json()["sourceState"]["state"] == "running")
+        until(lambda: len(backend.appended) == 1)

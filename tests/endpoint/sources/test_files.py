@@ -1,0 +1,219 @@
+"""A file that grows, is rotated, cut, and read on after a restart: each of its messages once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.files import connection as files
+from endpoint.sources.files.connection import FileConnection
+from protocol.formats.allow_list import AllowList
+from protocol.sources import SourceFailed, SourceSettings, SourceType
+
+
+class Reader:
+    """Reads a place as the thread of a source does, and can be started anew from what was stored."""
+
+    def __init__(self, place: Path, allowed: str | None = None, content_type: str | None = None, largest: int = 10**6):
+        self.allowed = AllowList.of([f"file://{allowed or place.parent}"])
+        self.settings = SourceSettings(SourceType.FILE, place.as_uri(), content_type=content_type)
+        self.largest = largest
+        self.positions: dict[str, bytes] = {}
+        self.connection: FileConnection | None = None
+
+    def restart(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def take(self, looks: int = 1, *, store: bool = True) -> list[str]:
+        if self.connection is None:
+            surroundings = Surroundings(
+                "s", self.settings, self.allowed, "id", self.largest, lambda seconds: True, self.positions
+            )
+            self.connection = FileConnection(surroundings)
+        found: list[str] = []
+        for _ in range(looks):
+            batch = self.connection.take(1)
+            if batch is not None:
+                found += [message.body.decode() for message in batch.messages]
+                if store:
+                    self.positions = {name: at for name, at in {**self.positions, **batch.positions}.items() if at}
+        return found
+
+    @property
+    def notice(self) -> str | None:
+        return None if self.connection is None else self.connection.notice
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Callable[..., Reader]]:
+    made: list[Reader] = []
+
+    def make(place: Path, **options: object) -> Reader:
+        made.append(Reader(place, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.restart()
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_lines_are_read_once_each_as_they_come(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    path = tmp_path / "in.ndjson"
+    path.write_text('{"a":1}\n{"a"')
+    read = reader(path)
+    assert read.take() == ['{"a":1}']
+    assert read.take() == []
+    append(path, ':2}\n{"a":3}\n')
+    read.restart()
+    assert read.take() == ['{"a":2}', '{"a":3}']
+    append(path, '{"a":4}\n')
+    assert read.take(store=False) == ['{"a":4}']
+    read.restart()
+    assert read.take() == ['{"a":4}'], "what was not stored comes again"
+    read.restart()
+    assert read.take(3) == []
+
+
+def test_a_context_and_a_version_hold_on_across_restarts(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    lines, triples = tmp_path / "a" / "in.ndjson", tmp_path / "a" / "in.nt"
+    lines.parent.mkdir()
+    append(lines, '{"@context":{"@vocab":"a:"}}\n')
+    append(triples, 'VERSION "1.2-messages"\n<a:a> <a:p> <a:o> .\n')
+    read = reader(lines.parent)
+    assert read.take() == []
+    read.restart()
+    append(lines, '{"x":1}\n')
+    append(triples, "<a:b> <a:p> <a:o> .\nMESSAGE\n<a:c>")
+    assert read.take() == [
+        '{"@context":{"@vocab": "a:"},"@graph":{"x":1}}',
+        "<a:a> <a:p> <a:o> .\n<a:b> <a:p> <a:o> .\n",
+    ]
+
+
+def test_a_rotated_file_is_read_to_its_end_first(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n")
+    read = reader(path)
+    assert read.take() == ["1"]
+    append(path, "2\n")
+    path.rename(tmp_path / "in.ndjson.1")
+    append(tmp_path / "in.ndjson.1", "3\n")
+    append(path, "4\n")
+    append(tmp_path / "in.ndjson.1", "5")  # whoever writes had it open
+    assert read.take() == ["2", "3", "4"]
+    assert read.take(2) == []
+    append(tmp_path / "in.ndjson.1", "5\n")
+    assert read.take() == ["55"]
+    append(tmp_path / "in.ndjson.1", "6")
+    assert read.take(9) == ["6"]
+    append(path, "7\n")
+    assert read.take(9) == ["7"]
+    assert len(read.positions) == 1
+
+
+def test_a_file_rotated_while_nobody_read_is_found_beside(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n")
+    read = reader(path)
+    assert read.take() == ["1"]
+    read.restart()
+    append(path, "2\n")
+    path.rename(tmp_path / "in.ndjson.1")
+    read.positions = dict(read.positions)
+    assert read.take() == ["2"], "also while the next one is not there"
+    append(path, "3\n")
+    assert read.take() == ["3"]
+
+
+def test_a_file_that_is_gone_is_read_to_its_end_if_it_was_open(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n")
+    read = reader(path)
+    assert read.take() == ["1"]
+    append(path, "2\n")
+    path.unlink()
+    append(path, "3\n")
+    assert read.take() == ["2", "3"]
+    read.restart()
+    path.unlink()
+    append(path, "4\n")
+    assert read.take(9) == ["4"]
+
+
+def test_a_cut_file_is_read_from_its_beginning_and_that_is_said(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n22\n")
+    read = reader(path)
+    assert read.take() == ["1", "22"]
+    path.write_text("3\n")
+    assert read.take() == ["3"]
+    assert read.notice is not None
+    assert "was cut" in read.notice
+    read.restart()
+    path.write_text("44444444\n")
+    assert read.take() == ["44444444"]
+    assert read.notice is not None
+    assert "not the file that it was" in read.notice
+
+
+def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("b.ndjson", "a.ndjson", ".hidden.ndjson", "c.txt"):
+        append(folder / name, f'"{name}"\n')
+    (folder / "below").mkdir()
+    read = reader(folder)
+    assert read.take() == ['"a.ndjson"', '"b.ndjson"']
+    assert read.notice is not None
+    assert "c.txt is passed over" in read.notice
+    (folder / "b.ndjson").rename(folder / "z.ndjson")
+    append(folder / "z.ndjson", "1\n")
+    assert read.take() == ["1"], "a file is known whatever it is called"
+
+
+def test_a_batch_is_bounded_and_the_rest_comes_later(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_MESSAGES", 7)
+    path = tmp_path / "in.ndjson"
+    append(path, "".join(f"{number}\n" for number in range(40)))
+    read = reader(path)
+    batches = [read.take() for _ in range(7)]
+    assert max(map(len, batches)) == 7
+    assert [int(one) for batch in batches for one in batch] == list(range(40))
+
+
+def test_a_message_that_is_too_long_is_said_and_nothing_before_it_is_lost(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n" + "2" * 300_000)
+    read = reader(path, largest=1000)
+    assert read.take() == ["1"]
+    with pytest.raises(SourceFailed, match="at byte 2 is longer than 1000 bytes"):
+        read.take()
+
+
+def test_only_allowed_files_are_read(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    secret, folder = tmp_path / "secret.ndjson", tmp_path / "in"
+    append(secret, "1\n")
+    folder.mkdir()
+    (folder / "link.ndjson").symlink_to(secret)
+    with pytest.raises(SourceFailed, match="may not read"):
+        reader(folder / "link.ndjson").take()
+    os.mkfifo(folder / "pipe.ndjson")
+    with pytest.raises(SourceFailed, match="not a regular file"):
+        reader(folder / "pipe.ndjson").take()
+    with pytest.raises(SourceFailed, match="there is no file"):
+        reader(folder / "none.ndjson").take()

@@ -1,0 +1,168 @@
+"""A source is kept going: nothing is lost where either side fails, and its state says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from endpoint.sources.back_off import BackOff
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.run import SourceRun
+from protocol.errors import Conflict, NotFound, Unavailable
+from protocol.formats.allow_list import NOTHING
+from protocol.sources import (
+    SourceBatch,
+    SourceFailed,
+    SourceMessage,
+    SourceReceipt,
+    SourceSettings,
+    SourceState,
+    SourceType,
+)
+
+
+@dataclass
+class Feed:
+    """The other side: numbers up to ``last``; ``faults`` are raised by the call with this number."""
+
+    last: int
+    faults: dict[int, Exception] = field(default_factory=dict)
+    calls: int = 0
+    acknowledged: list[bytes] = field(default_factory=list)
+    closed: int = 0
+    forgotten: int = 0
+    waited: list[float] = field(default_factory=list)
+    stop: Callable[[], None] = lambda: None
+
+    def fault(self) -> None:
+        self.calls += 1
+        if self.calls in self.faults:
+            raise self.faults[self.calls]
+
+    def connect(self, surroundings: Surroundings) -> FeedConnection:
+        self.fault()
+        return FeedConnection(self, int(surroundings.positions.get("at", b"0")))
+
+
+@dataclass
+class FeedConnection:
+    feed: Feed
+    place: int
+    notice: str | None = None
+
+    def take(self, seconds: float) -> SourceBatch | None:
+        self.feed.fault()
+        if self.place >= self.feed.last:
+            self.feed.stop()
+            return None
+        self.place += 1
+        body = str(self.place).encode()
+        return SourceBatch([SourceMessage(body, "text/turtle", "x:y", body)], {"at": body})
+
+    def stored(self, batch: SourceBatch) -> None:
+        self.feed.fault()
+        self.feed.acknowledged += [message.body for message in batch.messages]
+
+    def close(self) -> None:
+        self.feed.closed += 1
+
+    def forget(self) -> None:
+        self.feed.forgotten += 1
+
+
+@dataclass
+class Log:
+    """Our side."""
+
+    feed: Feed
+    bodies: list[bytes] = field(default_factory=list)
+    at: dict[str, bytes] = field(default_factory=dict)
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        self.feed.fault()
+        self.bodies += [message.body for message in batch.messages]
+        self.at.update(batch.positions)
+        return SourceReceipt(len(batch.messages), 0)
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        self.feed.fault()
+        return self.at
+
+
+class PatientBackOff(BackOff):
+    """Asks for no time at all, and remembers what it would have asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0)
+        self.asked: list[float] = []
+
+    def failed(self) -> float:
+        self.asked.append(super().failed())
+        return 0.0
+
+
+SETTINGS = SourceSettings(SourceType.FILE, "file:///x")
+
+
+def run(feed: Feed) -> tuple[SourceRun, Log, PatientBackOff]:
+    log, back_off = Log(feed), PatientBackOff()
+    running = SourceRun(
+        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log, back_off=back_off
+    )
+    feed.stop = running.stop
+    running.run()
+    return running, log, back_off
+
+
+def test_everything_comes_once_wherever_it_fails() -> None:
+    expected = [str(number).encode() for number in range(1, 6)]
+    whole = Feed(5)
+    run(whole)
+    for call in range(1, whole.calls + 1):
+        for error in (
+            SourceFailed("away"),
+            OSError(111, "refused"),
+            Unavailable("busy"),
+            ZeroDivisionError(),
+        ):
+            running, log, back_off = run(Feed(5, {call: error}))
+            assert log.bodies == expected, (call, error)
+            described = running.describe()
+            assert (described.state, described.failures) == (SourceState.STOPPED, 1)
+            assert back_off.asked == [0.5]
+    assert whole.acknowledged == expected
+    assert (whole.closed, whole.forgotten) == (1, 0)
+
+
+def test_it_waits_longer_after_each_failure_in_a_row_and_says_the_last() -> None:
+    feed = Feed(2, {call: SourceFailed(f"away {call}") for call in range(1, 10)})
+    running, log, back_off = run(feed)
+    assert back_off.asked == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    assert log.bodies == [b"1", b"2"]
+    assert running.describe().error == "away 9"
+    assert (running.describe().messages, running.describe().bytes) == (2, 2)
+
+
+def test_it_ends_with_its_stream() -> None:
+    for error in (Conflict("the stream has ended"), NotFound("there is no stream s")):
+        running, _, back_off = run(Feed(10**6, {5: error}))
+        assert running.describe().state is SourceState.STOPPED
+        assert running.describe().error == error.detail
+        assert back_off.asked == []
+
+
+def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
+    feed = Feed(1)
+    log = Log(feed)
+    running = SourceRun(lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log)
+    feed.stop = lambda: running.stop(deleted=True)
+    running.run()
+    assert (feed.forgotten, feed.closed) == (1, 1)
+
+
+def test_jitter_takes_off_up_to_a_half() -> None:
+    assert BackOff(lambda: 1.0).failed() == 0.25
+    steady = BackOff(lambda: 0.0)
+    assert [steady.failed(), steady.failed()] == [0.5, 1.0]
+    steady.succeeded()
+    assert steady.failed() == 0.5
