@@ -113,6 +113,8 @@ SPARQL_QUERY = "application/sparql-query"
 SPARQL_UPDATE = "application/sparql-update"
 EVENT_STREAM = "text/event-stream"
 PROBLEM = "application/problem+json"
+JELLY = "application/x-jelly-rdf"
+"""Jelly, a binary format; of streams only, for Oxigraph does not have it."""
 JSON_LINES = "application/x-ndjson"
 """A JSON document a line: of JSON-LD, each a message."""
 

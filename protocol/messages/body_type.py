@@ -2,8 +2,9 @@
 
 One message a body: Turtle, TriG, N-Triples, N-Quads, JSON-LD, RDF/XML. Several: a version of the first four that has
 messages (W3C RSP CG, *RDF Messages*: ``version=1.2-messages``, and ``MESSAGE`` between them), the older parameter
-``messages=rdfm`` (a ``# @message`` comment between them), or newline-delimited JSON-LD, one document a line. JSON
-that is no JSON-LD, ``application/json`` and what is based on it, is one message of a stream that has a context for it.
+``messages=rdfm`` (a ``# @message`` comment between them), newline-delimited JSON-LD, one document a line, or Jelly, a
+frame of which is a message. JSON that is no JSON-LD, ``application/json`` and what is based on it, is one message of a
+stream that has a context for it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from protocol.formats.media_types import JSON_LINES, RDF_TYPES, RdfSyntax
+from protocol.formats.media_types import JELLY, JSON_LINES, RDF_TYPES, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.messages.preambles import VERSIONS_WITH_MESSAGES
 
@@ -24,6 +25,7 @@ class Grouping(StrEnum):
     SINGLE = "single"  # the body is one message, unless its text announces that it may be several
     DELIMITERS = "messages"  # ``MESSAGE`` or ``@message .`` stands between messages
     MARKERS = "rdfm"  # ``# @message`` comment lines stand between messages
+    FRAMES = "frames"  # the body is Jelly, which says N-Quads: a frame is a message
     LINES = "lines"  # every line that is not blank is a document
 
 
@@ -42,7 +44,7 @@ class BodyType:
 
 _LINES = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"})
 _LINES_OF_JSON = _LINES - {"application/x-ld+ndjson"}
-ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES)
+ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES, JELLY)
 """The media types to name in an ``Accept-Post`` header or an error."""
 
 # Not werkzeug's parser: that passes over what is no parameter, and for `messages = rdfm`, or `messages` alone, a body
@@ -66,6 +68,10 @@ def parse_content_type(content_type: str, *, has_context: bool = False) -> BodyT
         if messages is not None:
             raise UnsupportedMediaType(f"{media_type} has no parameter messages: each line is a message already")
         return BodyType(RdfSyntax.JSON_LD, Grouping.LINES, charset, has_context and media_type in _LINES_OF_JSON)
+    if media_type == JELLY:
+        if charset is not None or messages is not None:
+            raise UnsupportedMediaType(f"{media_type} has no parameters charset and messages: its frames are messages")
+        return BodyType(RdfSyntax.N_QUADS, Grouping.FRAMES)
     if _is_plain_json(media_type):
         if not has_context:
             raise UnsupportedMediaType(

@@ -33,6 +33,8 @@ def read_statements(
 
     Raises InvalidMessage for the first message that is not RDF, with its number, line and column.
     """
+    if body_type.grouping is Grouping.FRAMES:
+        return _read_frames(body, parser)
     document = _utf8(body, body_type.charset)
     stream_context = context.encode() if body_type.takes_context and context is not None else None
     if body_type.grouping is Grouping.LINES:
@@ -45,6 +47,15 @@ def read_statements(
     if body_type.format is RdfSyntax.RDF_XML and body_type.charset is not None:
         document = without_encoding(document)  # the header has the last word (RFC 7303 section 3.2)
     return _read_single(document, body_type.format, base, parser)
+
+
+def _read_frames(body: bytes, parser: Parser) -> Statements:
+    """Jelly (``protocol/messages/jelly_frames.py``)."""
+    try:
+        quads, counts = parser.frames(body)
+    except WrongDocument as wrong:
+        raise statement_error(wrong.error, wrong.number, None, None) from wrong
+    return Statements(quads, counts, lambda message: None)
 
 
 def _division(document: bytes, body_type: BodyType) -> Division | None:

@@ -21,18 +21,20 @@ class Statements:
     """The statements of all messages of a body.
 
     ``quads``: their terms as ``str(term)`` gives them, in document order. ``counts``: statements per message,
-    in order. ``line_of``: the line of the body (from 1) on which the message with this ordinal (from 0) starts.
+    in order. ``line_of``: the line of the body (from 1) on which the message with this ordinal (from 0) starts,
+    None in a body that has no lines.
     """
 
     quads: Quads
     counts: list[int]
-    line_of: Callable[[int], int]
+    line_of: Callable[[int], int | None]
 
     def invalid(self, message: int, problem: str) -> InvalidMessage:
         """The error that says which message (an ordinal from 0) is wrong and where it starts."""
         line = self.line_of(message)
         number = message + 1
-        return InvalidMessage(f"message {number} (line {line}): {problem}", line=line, extra={"message": number})
+        place = "" if line is None else f" (line {line})"
+        return InvalidMessage(f"message {number}{place}: {problem}", line=line, extra={"message": number})
 
 
 def syntax_problem(error: SyntaxError) -> str:

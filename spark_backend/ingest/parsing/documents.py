@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import pyoxigraph
@@ -54,6 +56,12 @@ class Parser(Protocol):
         Raises WrongDocument for the first that is not RDF 1.1.
         """
 
+    def frames(self, document: bytes) -> tuple[Quads, list[int]]:
+        """The statements of a document in Jelly, and how many each of its frames has.
+
+        Raises WrongDocument for the first frame that is not RDF 1.1.
+        """
+
 
 class InProcess:
     """Parses in this process, in the thread that asks."""
@@ -63,6 +71,10 @@ class InProcess:
 
     def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
         parsed = parse_documents(documents, format, base)
+        return parsed.quads, list(parsed.counts)
+
+    def frames(self, document: bytes) -> tuple[Quads, list[int]]:
+        parsed = parse_frames(document)
         return parsed.quads, list(parsed.counts)
 
 
@@ -80,6 +92,24 @@ def parse_documents(documents: Sequence[bytes], format: RdfSyntax, base: str) ->
             raise WrongDocument(number, error) from error
         texts.append(text)
     return Parsed(quads_of(b"".join(texts), format), [text.count(b"\n") for text in texts], end)
+
+
+def parse_frames(document: bytes) -> Parsed:
+    """Parse a document in Jelly. Raises WrongDocument for the first frame that is not RDF 1.1."""
+    # Protobuf takes longer to import than all of the other formats, and few read Jelly.
+    from protocol.messages.jelly_frames import WrongFrame, read_frames
+
+    try:
+        lines, counts = read_frames(document)
+    except WrongFrame as wrong:
+        raise WrongDocument(wrong.number, SyntaxError(wrong.problem)) from wrong
+    try:
+        text, end = canonical_statements(lines, RdfSyntax.N_QUADS, "http://localhost/")
+    except SyntaxError as error:
+        # A line is a statement, and has no place in the frame.
+        frame = bisect_left(list(accumulate(counts)), error.lineno or 1)
+        raise WrongDocument(frame, SyntaxError(error.msg)) from error
+    return Parsed(quads_of(text, RdfSyntax.N_QUADS), counts, end)
 
 
 def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple[bytes, Names]:

@@ -21,9 +21,9 @@ _COLUMNS = pa.schema([pa.field(name, _TERMS) for name in "gspo"])
 
 
 class Asked(NamedTuple):
-    """``lengths``: bytes of each document."""
+    """``lengths``: bytes of each document. ``format`` None: one document in Jelly."""
 
-    format: RdfSyntax
+    format: RdfSyntax | None
     base: str
     lengths: Sequence[int]
 

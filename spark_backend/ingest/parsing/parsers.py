@@ -33,6 +33,9 @@ from spark_backend.ingest.quads import Quads, joined
 LONG = 64 * 1024
 """Documents of less bytes together are parsed in the thread that has them: that is done sooner than said."""
 
+LONG_JELLY = LONG // 8
+"""The same for Jelly, which says as much in fewer bytes, and is decoded with the interpreter's lock held."""
+
 _PROGRAM = "spark_backend.ingest.parsing.program"
 _PACKAGES = Path(__file__).resolve().parents[3]
 
@@ -84,6 +87,13 @@ class Parsers:
         parsed = self._parsed([documents[at : at + share] for at in range(0, len(documents), share)], format, base)
         return joined([part.quads for part in parsed]), [count for part in parsed for count in part.counts]
 
+    def frames(self, document: bytes) -> tuple[Quads, list[int]]:
+        """As ``Parser.frames``. Raises Unavailable where the process is lost."""
+        if len(document) < LONG_JELLY:
+            return IN_PROCESS.frames(document)
+        (whole,) = self._parsed([[document]], None, "")
+        return whole.quads, list(whole.counts)
+
     def look(self) -> None:
         """End processes that have stood still for too long; their requests fail. Called often, looks once a second."""
         with self._free:
@@ -108,7 +118,7 @@ class Parsers:
             self._idle.clear()
             self._free.notify_all()
 
-    def _parsed(self, parts: Sequence[Sequence[bytes]], format: RdfSyntax, base: str) -> list[Parsed]:
+    def _parsed(self, parts: Sequence[Sequence[bytes]], format: RdfSyntax | None, base: str) -> list[Parsed]:
         """The statements of the documents of each part.
 
         Parts are parsed at the same time, by as many processes as are free. Raises WrongDocument for the first
@@ -209,7 +219,7 @@ class _Process:
         """Have it end; whoever waits for its answer learns of that."""
         self._process.kill()
 
-    def ask(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> None:
+    def ask(self, documents: Sequence[bytes], format: RdfSyntax | None, base: str) -> None:
         self.ready = False
         with self._lost_is_unavailable():
             self._connection.send(Asked(format, base, [len(document) for document in documents]))

@@ -10,7 +10,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from protocol.child_bounds import be_first_killed_for_memory
-from spark_backend.ingest.parsing.documents import WrongDocument, parse_documents
+from spark_backend.ingest.parsing.documents import WrongDocument, parse_documents, parse_frames
 from spark_backend.ingest.parsing.exchange import Answered, Asked, divided, encode_quads
 
 
@@ -19,7 +19,10 @@ def _serve(connection: Connection) -> None:
         asked: Asked = connection.recv()
         documents = divided(connection.recv_bytes(), asked.lengths)
         try:
-            parsed = parse_documents(documents, asked.format, asked.base)
+            if asked.format is None:
+                parsed = parse_frames(documents[0])
+            else:
+                parsed = parse_documents(documents, asked.format, asked.base)
         except WrongDocument as wrong:
             connection.send(wrong)
             continue

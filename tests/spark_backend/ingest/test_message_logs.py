@@ -16,11 +16,14 @@ from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.division import divide, join
+from protocol.messages.jelly_frames import write_frames
 from protocol.messages.message import Message
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest import statement_lines
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.parsing.documents import IN_PROCESS, WrongDocument
+from spark_backend.ingest.parsing.parsers import Parsers
 
 STREAM = StreamSettings("http://ex/stream", time=TimeKind.ARRIVAL)
 EVENT = StreamSettings("http://ex/stream", time=TimeKind.EVENT)
@@ -283,6 +286,68 @@ def test_an_empty_message_with_none_before_it_has_no_time() -> None:
     with pytest.raises(InvalidMessage, match="empty") as raised:
         read_elements(log("MESSAGE").encode(), NT, settings=EVENT, at=None)
     assert raised.value.extra == {"message": 1}
+
+
+# Jelly and lines of JSON-LD
+
+
+JELLY = "application/x-jelly-rdf"
+QUAD = ox.Quad(*(ox.NamedNode(f"http://ex/{name}") for name in "apo"))
+
+
+def test_a_frame_of_jelly_is_a_message() -> None:
+    blank = ox.Quad(ox.BlankNode("b"), QUAD.predicate, ox.BlankNode("b"), ox.NamedNode("http://ex/g"))
+    frames = b"".join(write_frames([[QUAD], [], [blank], [blank]]))
+    batch = read_elements(frames, JELLY, settings=STREAM, at=None, blank_scope="r1")
+    one, empty, second, third = batch.to_pylist()
+    assert (one["s"], one["o"], one["g"], empty["s"]) == ("<http://ex/a>", "<http://ex/o>", None, None)
+    assert second["g"] == "<http://ex/g>"
+    assert second["s"] == second["o"] != third["s"] == third["o"]
+
+
+def test_an_error_in_a_frame_says_which() -> None:
+    frames = list(write_frames([[QUAD], [], [QUAD, ox.Quad(ox.NamedNode("http://ex/b"), QUAD.predicate, QUAD.object)]]))
+    frames[2] = frames[2].replace(b"b", b" ")
+    with pytest.raises(InvalidMessage, match=r"message 3: .*not an IRI") as raised:
+        read_elements(b"".join(frames), JELLY, settings=STREAM, at=None, blank_scope="r1")
+    assert (raised.value.line, raised.value.extra) == (None, {"message": 3})
+    with pytest.raises(InvalidMessage, match="message 1: no timestamp found"):
+        read_elements(frames[0], JELLY, settings=EVENT, at=None)
+
+
+def test_long_jelly_is_read_in_a_process_as_it_is_in_this_one() -> None:
+    messages = [
+        [ox.Quad(ox.NamedNode(f"http://ex/{n}"), QUAD.predicate, ox.Literal(str(n)))] * (n % 3) for n in range(2000)
+    ]
+    frames = b"".join(write_frames(messages))
+    parsers = Parsers()
+    try:
+        quads, counts = parsers.frames(frames)
+        assert counts == [n % 3 for n in range(2000)]
+        assert [column.to_pylist() for column in quads.columns] == [
+            column.to_pylist() for column in IN_PROCESS.frames(frames)[0].columns
+        ]
+        with pytest.raises(WrongDocument) as raised:
+            parsers.frames(frames[:-1])
+        assert raised.value.number == 0
+    finally:
+        parsers.close()
+
+
+def test_lines_of_json_ld_have_contexts_and_may_say_nothing() -> None:
+    lines = [
+        '{"@id": "http://ex/a", "p": 1}',
+        '{"@context": {"p": "http://ex/p"}}',
+        '{"@id": "http://ex/b", "p": 2}',
+        "{}",
+    ]
+    lines += ['{"@context": {"p": "http://ex/q"}}', '{"@id": "http://ex/c", "p": 3}']
+    for media_type in ("application/x-ndjson", "application/x-ld+ndjson"):
+        batch = read_elements("\n".join(lines).encode(), media_type, settings=STREAM, at=None, blank_scope="r1")
+        found = [(row["element"], row["s"], row["p"]) for row in batch.to_pylist()]
+        assert found == [
+            (0, None, None), (1, "<http://ex/b>", "<http://ex/p>"), (2, None, None), (3, "<http://ex/c>", "<http://ex/q>"),
+        ]  # fmt: skip
 
 
 # Any log

@@ -60,6 +60,9 @@ def found(text: str, *, graphs: bool) -> list[Row] | None:
 class NoParser:
     """Refuses to parse."""
 
+    def frames(self, document: bytes) -> tuple[Quads, list[int]]:
+        raise AssertionError(document)
+
     def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
         raise AssertionError(document)
 
