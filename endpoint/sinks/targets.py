@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from endpoint.sinks.json_lines_file import JsonLinesFile
+from endpoint.sinks.mqtt import MqttPublisher
 from endpoint.sinks.target import Target
 from endpoint.sinks.webhook import Webhook
 from protocol.errors import ProtocolError
@@ -19,7 +21,7 @@ class SinkRefused(ProtocolError):
 
 def require_permitted(settings: SinkSettings, allowed: AllowList) -> None:
     """Raises SinkRefused unless the server may use the sink's address."""
-    if not allowed.permits(settings.url):
+    if not allowed.permits(settings.url, settings.type.schemes):
         raise SinkRefused(
             f"{settings.url} is no address that this server may send to: the url of a {settings.type} has to begin "
             f"with one of --allow-fetch ({allowed or 'none are given'})"
@@ -28,4 +30,8 @@ def require_permitted(settings: SinkSettings, allowed: AllowList) -> None:
 
 def target_of(settings: SinkSettings) -> Target:
     """The receiver that the settings name; nothing is opened yet."""
+    if settings.rotation is not None:
+        return JsonLinesFile(settings.url, settings.format, settings.rotation)
+    if settings.topic is not None:
+        return MqttPublisher(settings.url, settings.topic)
     return Webhook(settings)

@@ -6,12 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NoReturn
+from typing import Any
+from urllib.parse import urlsplit
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.errors import UnsupportedFeature
 from protocol.formats.json_object import read_object, shown
 from protocol.language.model import ContinuousQuery, Form
+from protocol.sinks import file_settings, mqtt_settings
 from protocol.sinks.body import TEXT, default_format, known_format, require_format
+from protocol.sinks.file_settings import Rotation
+from protocol.sinks.members import LONGEST_TEXT, InvalidSinkSettings, required_text, wrong
+from protocol.sinks.mqtt_settings import MqttTopic
 from protocol.sinks.template import Template
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -19,38 +24,48 @@ _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
 _OURS = frozenset({"connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding"})
 _EXAMPLE = '{"type": "webhook", "url": "https://example.org/alerts", "format": "rows"}'
 _MOST_HEADERS = 20
-_LONGEST = 8192
-"""Characters of a text in the settings."""
-
-
-class InvalidSinkSettings(ProtocolError):
-    """A member of a sink's settings that is unknown, is missing, or has a value that is not one."""
-
-    title = "The sink's settings are wrong"
 
 
 class SinkType(StrEnum):
     """What a sink sends answers to."""
 
+    FILE = "file"
+    MQTT = "mqtt"
     WEBHOOK = "webhook"
 
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """Those that its url may have."""
+        return _SCHEMES[self]
 
-_MEMBERS: Mapping[SinkType, tuple[str, ...]] = {SinkType.WEBHOOK: ("headers",)}
+
+_SCHEMES = {SinkType.FILE: ("file",), SinkType.MQTT: ("mqtt", "mqtts"), SinkType.WEBHOOK: ("http", "https")}
+_MEMBERS = {
+    SinkType.FILE: file_settings.MEMBERS,
+    SinkType.MQTT: mqtt_settings.MEMBERS,
+    SinkType.WEBHOOK: ("headers",),
+}
 """What a type has besides the members that all have."""
 
 _COMMON = ("type", "url", "format", "template")
-_LATER = frozenset({"kafka", "mqtt", "file"})
+_LATER = frozenset({"kafka"})
 
 
 @dataclass(frozen=True)
 class SinkSettings:
-    """Where a query's answers go, and as what. ``headers`` may hold secrets: no ``repr`` has them."""
+    """Where a query's answers go, and as what.
+
+    ``headers`` are of a webhook, and may hold secrets: no ``repr`` has them. ``rotation`` is of a file, ``topic`` of
+    MQTT.
+    """
 
     type: SinkType
     url: str
     format: str
     template: str | None = None
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    rotation: Rotation | None = None
+    topic: MqttTopic | None = None
 
     @property
     def lines(self) -> Template | None:
@@ -66,7 +81,7 @@ class SinkSettings:
         for name in self.lines.variables:
             if name not in variables:
                 known = ", ".join(sorted(variables)) or "none"
-                _wrong(f"template: the query's answers have no variable {shown(name)}: they have {known}")
+                wrong(f"template: the query's answers have no variable {shown(name)}: they have {known}")
 
 
 def parse_sink_settings(body: bytes, form: Form) -> SinkSettings:
@@ -83,14 +98,17 @@ def settings_of(members: Mapping[str, Any], form: Form = Form.SELECT) -> SinkSet
     known = (*_COMMON, *_MEMBERS[kind])
     for name in members:
         if name not in known:
-            _wrong(f"a {kind} has no setting {shown(name)}: the settings are {', '.join(known)}")
+            wrong(f"a {kind} has no setting {shown(name)}: the settings are {', '.join(known)}")
     format_name = _format(members.get("format"), form)
+    url = _url(members, kind)
     return SinkSettings(
         type=kind,
-        url=_text(members, "url"),
+        url=url,
         format=format_name,
         template=_template(members, format_name),
         headers=_headers(members.get("headers")),
+        rotation=file_settings.read_rotation(members) if kind is SinkType.FILE else None,
+        topic=mqtt_settings.read_topic(members, secure=url.startswith("mqtts:")) if kind is SinkType.MQTT else None,
     )
 
 
@@ -102,6 +120,8 @@ def settings_document(settings: SinkSettings) -> dict[str, Any]:
         "format": settings.format,
         **({} if settings.template is None else {"template": settings.template}),
         **({"headers": dict(settings.headers)} if settings.headers else {}),
+        **(file_settings.rotation_document(settings.rotation) if settings.rotation else {}),
+        **(mqtt_settings.topic_document(settings.topic) if settings.topic else {}),
     }
 
 
@@ -119,18 +139,26 @@ def _type(value: object) -> SinkType:
         raise UnsupportedFeature(f"sinks of the type {shown(value)} are not there yet: there are {known}")
     if not isinstance(value, str) or value not in set(SinkType):
         said = "is missing" if value is None else f"is {shown(value)}"
-        _wrong(f"type {said}: it must be one of {known}")
+        wrong(f"type {said}: it must be one of {known}")
     return SinkType(value)
 
 
-def _text(members: Mapping[str, Any], member: str) -> str:
-    value = members.get(member)
-    if not isinstance(value, str) or not value.strip():
-        said = "is missing" if value is None else f"is {shown(value)}"
-        _wrong(f"{member} {said}: it must be a text in quotes")
-    if len(value) > _LONGEST:
-        _wrong(f"{member} has {len(value)} characters, more than {_LONGEST}")
-    return value.strip()
+def _url(members: Mapping[str, Any], kind: SinkType) -> str:
+    url = required_text(members, "url")
+    schemes = " or ".join(f"{scheme}:" for scheme in kind.schemes)
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in kind.schemes and bool(parts.path if kind is SinkType.FILE else parts.hostname)
+        parts.port  # noqa: B018 - raises for what is no port
+    except ValueError:
+        right = False
+    if not right:
+        wrong(f"url: the address of a {kind} begins with {schemes}, which {shown(url)} does not, or it is not whole")
+    if "@" in parts.netloc:
+        wrong("url must have no user and no password in it: they would be shown to everybody")
+    if kind is SinkType.FILE and (parts.netloc not in ("", "localhost") or parts.query or parts.path.endswith("/")):
+        wrong(f"url: {shown(url)} is not the absolute path of a file, such as file:///srv/out/answers.jsonl")
+    return url
 
 
 def _format(value: object, form: Form) -> str:
@@ -138,26 +166,26 @@ def _format(value: object, form: Form) -> str:
         return default_format(form)
     found = known_format(value) if isinstance(value, str) else None
     if found is None:
-        _wrong(f'format: {shown(value)} is none of "json", "rows", "text" or a media type of answers')
+        wrong(f'format: {shown(value)} is none of "json", "rows", "text" or a media type of answers')
     return found
 
 
 def _template(members: Mapping[str, Any], format_name: str) -> str | None:
     value = members.get("template")
     if (format_name == TEXT) != (value is not None):
-        _wrong(
+        wrong(
             'template is missing: the format "text" needs one, such as "{room} is {degrees} °C"'
             if value is None
             else f'template is for the format "text", not for {shown(format_name)}'
         )
     if value is None:
         return None
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
-        _wrong(f"template must be a text of at most {_LONGEST} characters, not {shown(value)}")
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT:
+        wrong(f"template must be a text of at most {LONGEST_TEXT} characters, not {shown(value)}")
     try:
         Template.of(value)
     except ValueError as error:
-        _wrong(f"template: {shown(value)} {error}")
+        wrong(f"template: {shown(value)} {error}")
     return value
 
 
@@ -165,17 +193,13 @@ def _headers(value: object) -> tuple[tuple[str, str], ...]:
     if value is None:
         return ()
     if not isinstance(value, dict):
-        _wrong('headers must be an object of names and texts, such as {"Authorization": "Bearer …"}')
+        wrong('headers must be an object of names and texts, such as {"Authorization": "Bearer …"}')
     if len(value) > _MOST_HEADERS:
-        _wrong(f"headers has {len(value)} members, more than {_MOST_HEADERS}")
+        wrong(f"headers has {len(value)} members, more than {_MOST_HEADERS}")
     for name, text in value.items():
         if not _HEADER.match(name) or name.lower() in _OURS:
-            _wrong(f"headers: {shown(name)} is none that can be set")
-        if not isinstance(text, str) or len(text) > _LONGEST or not _HEADER_VALUE.match(text):
+            wrong(f"headers: {shown(name)} is none that can be set")
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT or not _HEADER_VALUE.match(text):
             # Not what it is: it may be a secret.
-            _wrong(f"headers: the value of {shown(name)} is not a text in visible ASCII characters on one line")
+            wrong(f"headers: the value of {shown(name)} is not a text in visible ASCII characters on one line")
     return tuple(value.items())
-
-
-def _wrong(detail: str) -> NoReturn:
-    raise InvalidSinkSettings(detail)

@@ -8,8 +8,8 @@ import pytest
 from protocol.errors import UnsupportedFeature
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery, Form
+from protocol.sinks.members import InvalidSinkSettings
 from protocol.sinks.settings import (
-    InvalidSinkSettings,
     parse_sink_settings,
     settings_document,
     settings_of,
@@ -67,6 +67,52 @@ def test_a_wrong_header_is_told_without_its_value() -> None:
     with pytest.raises(InvalidSinkSettings) as caught:
         parsed(headers={"Authorization": SECRET + "\r\nX: y"})
     assert SECRET not in caught.value.detail
+
+
+MQTT = {"type": "mqtt", "url": "mqtts://broker.example", "topic": "home/alerts"}
+FILE = {"type": "file", "url": "file:///srv/out/answers.jsonl"}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        MQTT,
+        {**MQTT, "user": "sink", "passwordFile": "/run/secrets/mqtt", "tls": {"caFile": "/etc/ca.pem"}},
+        {**MQTT, "user": "sink", "passwordVariable": "SPARQL_STREAMS_SECRET_MQTT", "tls": {}},
+        FILE,
+        {**FILE, "maxBytes": "1MB", "keep": 3},
+    ],
+)
+def test_brokers_and_files_are_kept(members: dict[str, Any]) -> None:
+    settings = settings_of(members)
+    assert settings_of(settings_document(settings)) == settings
+    sizes = {"maxBytes": 2**20} if "maxBytes" in members else {}
+    assert shown_settings(settings).items() >= {**members, **sizes}.items()
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({**MQTT, "topic": None}, "topic is missing"),
+        ({**MQTT, "topic": "home/#"}, "without [+] and #"),
+        ({**MQTT, "url": "https://broker.example"}, "mqtt: or mqtts:"),
+        ({**MQTT, "url": "mqtt://sink:secret@broker.example"}, "no password"),
+        ({**MQTT, "url": "mqtt://broker.example:port"}, "not whole"),
+        ({**MQTT, "url": "mqtt://broker.example", "tls": {}}, "mqtts:"),
+        ({**MQTT, "passwordFile": "/run/secrets/mqtt"}, "say which"),
+        ({**MQTT, "user": "sink", "passwordFile": "mqtt"}, "absolute path"),
+        ({**MQTT, "user": "sink", "passwordVariable": "HOME"}, "SPARQL_STREAMS_SECRET_"),
+        ({**MQTT, "tls": {"keyFile": "/k"}}, "certFile"),
+        ({**MQTT, "headers": {}}, "has no setting"),
+        ({**FILE, "url": "file://elsewhere/answers"}, "absolute path"),
+        ({**FILE, "url": "file:///srv/out/"}, "absolute path"),
+        ({**FILE, "maxBytes": "large"}, "maxBytes"),
+        ({**FILE, "keep": 0}, "keep"),
+    ],
+)
+def test_what_is_wrong_of_brokers_and_files_is_named(members: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidSinkSettings, match=said):
+        settings_of(members)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{", b'{"type": "webhook", "type": "webhook"}', b"\xff"])

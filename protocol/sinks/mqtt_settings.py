@@ -1,0 +1,75 @@
+"""What a sink that publishes to an MQTT broker has besides its url (docs/sinks.md, "Settings")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from protocol.formats.json_object import shown
+from protocol.formats.source_settings import SECRET_PREFIX
+from protocol.sinks.members import optional_text, required_text, wrong
+from protocol.sources import TlsFiles
+
+MEMBERS = ("topic", "user", "passwordFile", "passwordVariable", "tls")
+_VARIABLE = re.compile(rf"{SECRET_PREFIX}[A-Z0-9_]+\Z")
+_TLS = ("caFile", "certFile", "keyFile")
+
+
+@dataclass(frozen=True)
+class MqttTopic:
+    """A topic, and who publishes there. The password is the first line of a file, or an environment variable's value.
+
+    ``tls``: in place of the system's authorities, and a certificate of one's own.
+    """
+
+    topic: str
+    user: str | None = None
+    password_file: str | None = None
+    password_variable: str | None = None
+    tls: TlsFiles | None = None
+
+
+def read_topic(members: Mapping[str, Any], *, secure: bool) -> MqttTopic:
+    """Raises InvalidSinkSettings. ``secure``: the url is one of TLS."""
+    topic = required_text(members, "topic")
+    if any(character in topic for character in "+#\0") or len(topic.encode()) > 65_535:
+        wrong(f"topic must be the name of one topic, without + and #, not {shown(topic)}")
+    user, file, variable = (optional_text(members, name) for name in ("user", "passwordFile", "passwordVariable"))
+    if file is not None and variable is not None:
+        wrong("a sink has a passwordFile or a passwordVariable, not both")
+    if user is None and (file or variable) is not None:
+        wrong("a password goes with a user: say which")
+    if file is not None and not file.startswith("/"):
+        wrong(f"passwordFile must be an absolute path of the server's, not {shown(file)}")
+    if variable is not None and not _VARIABLE.match(variable):
+        wrong(f"passwordVariable must be the name of an environment variable that begins with {SECRET_PREFIX}")
+    tls = _tls(members.get("tls"))
+    if tls is not None and not secure:
+        wrong("tls is for a url that begins with mqtts:")
+    return MqttTopic(topic, user, file, variable, tls)
+
+
+def topic_document(topic: MqttTopic) -> dict[str, Any]:
+    """The members as ``read_topic`` takes them. There is no secret in them: only where it is."""
+    files = topic.tls and (topic.tls.authorities, topic.tls.certificate, topic.tls.key)
+    document = {
+        "topic": topic.topic,
+        "user": topic.user,
+        "passwordFile": topic.password_file,
+        "passwordVariable": topic.password_variable,
+        "tls": files and {name: path for name, path in zip(_TLS, files, strict=True) if path is not None},
+    }
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _tls(value: object) -> TlsFiles | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not value.keys() <= set(_TLS):
+        wrong(f"tls must be an object with some of {', '.join(_TLS)} (paths of PEM files), not {shown(value)}")
+    authorities, certificate, key = (optional_text(value, name) for name in _TLS)
+    if key is not None and certificate is None:
+        wrong("tls: a keyFile goes with a certFile")
+    return TlsFiles(authorities, certificate, key)

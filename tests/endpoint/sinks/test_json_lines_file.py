@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint.sinks import json_lines_file
+from endpoint.sinks.json_lines_file import JsonLinesFile
+from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.formats.sse import resume_token
+from protocol.sinks.body import Body
+from protocol.sinks.file_settings import Rotation
+from tests.endpoint.live.live_side import answer, run
+
+
+def answered(number: int, content: bytes = b"") -> Answer:
+    return Answer("q", number * 1000, resume_token(number * 1000), Body(content or answer(number), "application/json"))
+
+
+def write(path: Path, *batches: list[Answer], format_name: str = "json", rotation: Rotation | None = None) -> None:
+    """Deliver the batches, each at once, as one server would."""
+
+    async def deliver() -> None:
+        file = JsonLinesFile(f"file://{path}", format_name, rotation or Rotation())
+        try:
+            for batch in batches:
+                await file.deliver(batch)
+        finally:
+            await file.close()
+
+    run(deliver())
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def ids(path: Path) -> list[str]:
+    return [line["id"] for line in lines(path)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "answers.jsonl"
+
+
+def test_a_document_is_a_line_with_its_id(path: Path) -> None:
+    write(path, [answered(1), answered(2)], [answered(3)])
+    assert lines(path) == [{"id": resume_token(n * 1000), **json.loads(answer(n))} for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("format_name", "content", "members"),
+    [
+        ("rows", b'[{"n":1}]', {"rows": [{"n": 1}]}),
+        ("text", "22 °C\n".encode(), {"body": "22 °C\n"}),
+        ("text/turtle", b'<a> <b> "c" .\n', {"body": '<a> <b> "c" .\n'}),
+    ],
+)
+def test_other_formats_are_members(path: Path, format_name: str, content: bytes, members: dict[str, Any]) -> None:
+    write(path, [answered(1, content)], format_name=format_name)
+    assert lines(path) == [{"id": resume_token(1000), "time": "1970-01-01T00:00:01Z", **members}]
+
+
+def test_a_line_that_a_crash_has_torn_is_written_again(path: Path) -> None:
+    write(path, [answered(1), answered(2)])
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for end in range(first, len(whole)):
+        path.write_bytes(whole[:end])
+        write(path, [answered(2)])
+        assert path.read_bytes() == whole
+
+
+def test_a_torn_line_may_be_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines_file, "_TAIL_BYTES", 16)
+    write(path, [answered(1), answered(2)])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])
+    write(path, [answered(2)])
+    assert path.read_bytes() == whole
+
+
+def test_what_is_not_a_sinks_is_left_alone(path: Path) -> None:
+    path.write_bytes(b"a diary\nwithout an end")
+    with pytest.raises(DeliveryFailed, match="none of a sink's"):
+        write(path, [answered(1)])
+    assert path.read_bytes() == b"a diary\nwithout an end"
+
+
+def test_a_file_has_one_writer(path: Path) -> None:
+    write(path, [answered(1)])
+    with path.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(DeliveryFailed, match="another sink"):
+            write(path, [answered(2)])
+    write(path, [answered(2)])
+    assert ids(path) == [resume_token(1000), resume_token(2000)]
+
+
+def test_a_full_disk_leaves_whole_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(path, [answered(1)])
+    before, real = path.read_bytes(), os.write
+
+    def full(descriptor: int, data: Any) -> int:
+        if len(data) < 20:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, bytes(data)[: len(data) - 10])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(DeliveryFailed, match="No space left"):
+        write(path, [answered(2)])
+    assert path.read_bytes() == before
+
+
+def test_a_long_file_makes_room_and_the_last_are_kept(path: Path) -> None:
+    size = len(b'{"id":"0000000000000000",') + len(answer(1))
+    rotation = Rotation(max_bytes=2 * size + 1, keep=2)
+    write(path, *[[answered(number)] for number in range(1, 10)], rotation=rotation)
+    kept = [path.with_name(f"{path.name}.2"), path.with_name(f"{path.name}.1"), path]
+    assert sorted(path.parent.iterdir()) == sorted(kept)
+    assert [ids(one) for one in kept] == [
+        [resume_token(n * 1000) for n in pair] for pair in ((5, 6), (7, 8), (9,))
+    ]  # fmt: skip
+
+
+def test_a_file_that_was_moved_away_is_begun_anew(path: Path) -> None:
+    async def deliver() -> None:
+        file = JsonLinesFile(f"file://{path}", "json", Rotation())
+        await file.deliver([answered(1)])
+        path.rename(path.with_suffix(".old"))
+        await file.deliver([answered(2)])
+        await file.close()
+
+    run(deliver())
+    assert ids(path) == [resume_token(2000)]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("elsewhere")])
+def test_only_ordinary_files_are_written(path: Path, make: Any) -> None:
+    make(path)
+    with pytest.raises(DeliveryFailed, match="cannot be written"):
+        write(path, [answered(1)])
+    assert not path.with_name("elsewhere").exists()

@@ -1,0 +1,182 @@
+"""MQTT by a real broker: mosquitto, where it is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client, MQTTMessage, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+
+from endpoint.sinks.mqtt import MqttPublisher
+from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.formats.sse import resume_token
+from protocol.sinks.body import Body
+from protocol.sinks.mqtt_settings import MqttTopic
+from tests.endpoint.live.live_side import run
+
+MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
+needs_mosquitto = pytest.mark.skipif(
+    MOSQUITTO is None, reason="this machine has no mosquitto (Debian's package mosquitto)"
+)
+
+
+def answers(*numbers: int) -> list[Answer]:
+    return [Answer("q", n, resume_token(n), Body(b"%d" % n, "text/plain; charset=utf-8")) for n in numbers]
+
+
+class Broker:
+    """A mosquitto on a free port of this machine, which can be started again there."""
+
+    def __init__(self, folder: Path, *lines: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"mqtt://127.0.0.1:{self.port}"
+        self._settings = folder / "mosquitto.conf"
+        self._settings.write_text("\n".join([f"listener {self.port} 127.0.0.1", *lines, ""]))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        assert MOSQUITTO is not None
+        self._process = subprocess.Popen(
+            [MOSQUITTO, "-c", str(self._settings)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                assert time.monotonic() < deadline, "mosquitto does not listen"
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def broker_of(folder: Path, *lines: str) -> Iterator[Broker]:
+    broker = Broker(folder, *(lines or ("allow_anonymous true",)))
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.kill()
+
+
+@contextmanager
+def subscriber(broker: Broker, topic: str) -> Iterator[list[MQTTMessage]]:
+    """What comes to the topic, from now on."""
+    came: list[MQTTMessage] = []
+    subscribed = threading.Event()
+    client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
+    client.on_message = lambda _, __, message: came.append(message)
+    client.on_subscribe = lambda *_: subscribed.set()
+    client.connect("127.0.0.1", broker.port, clean_start=True)
+    client.subscribe(topic, qos=1)
+    client.loop_start()
+    try:
+        assert subscribed.wait(20)
+        yield came
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def came_all(came: list[MQTTMessage], count: int) -> list[MQTTMessage]:
+    deadline = time.monotonic() + 20
+    while len(came) < count:
+        assert time.monotonic() < deadline, f"{len(came)} of {count} came"
+        time.sleep(0.01)
+    return came
+
+
+def delivered(url: str, topic: MqttTopic, *batches: list[Answer]) -> None:
+    async def deliver() -> None:
+        publisher = MqttPublisher(url, topic)
+        try:
+            for batch in batches:
+                await publisher.deliver(batch)
+        finally:
+            await publisher.close()
+
+    run(deliver())
+
+
+@needs_mosquitto
+def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
+    with broker_of(tmp_path) as broker, subscriber(broker, "home/#") as came:
+        delivered(broker.url, MqttTopic("home/alerts"), answers(1, 2, 3), answers(4))
+        messages = came_all(came, 4)
+        assert [message.payload for message in messages] == [b"1", b"2", b"3", b"4"]
+        assert {(message.topic, message.qos) for message in messages} == {("home/alerts", 1)}
+        properties: Any = messages[0].properties
+        assert dict(properties.UserProperty) == {"id": resume_token(1), "query": "q"}
+        assert properties.ContentType == "text/plain; charset=utf-8"
+
+
+@needs_mosquitto
+def test_a_broker_that_went_away_is_found_again(tmp_path: Path) -> None:
+    async def deliver(broker: Broker) -> None:
+        publisher = MqttPublisher(broker.url, MqttTopic("t"))
+        await publisher.deliver(answers(1))
+        broker.kill()
+        with pytest.raises(DeliveryFailed):
+            await publisher.deliver(answers(2))
+        with pytest.raises(DeliveryFailed, match="cannot be reached"):
+            await publisher.deliver(answers(2))
+        await asyncio.to_thread(broker.start)
+        with subscriber(broker, "t") as came:
+            await publisher.deliver(answers(2, 3))
+            assert [message.payload for message in await asyncio.to_thread(came_all, came, 2)] == [b"2", b"3"]
+        await publisher.close()
+
+    with broker_of(tmp_path) as broker:
+        run(deliver(broker), timeout=60)
+
+
+@needs_mosquitto
+def test_who_may_not_publish_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rights, passwords = tmp_path / "rights", tmp_path / "passwords"
+    rights.write_text("user sink\ntopic write allowed\n")
+    tool = shutil.which("mosquitto_passwd")
+    assert tool is not None, "it comes with mosquitto"
+    subprocess.run([tool, "-b", "-c", str(passwords), "sink", "secret"], check=True, capture_output=True)
+    for one in (rights, passwords):
+        one.chmod(0o644)
+    tmp_path.chmod(0o755)
+    monkeypatch.setenv("SPARQL_STREAMS_SECRET_MQTT", "secret")
+    (tmp_path / "password").write_text("secret\n")
+    settings = ("allow_anonymous false", f"password_file {passwords}", f"acl_file {rights}", "user root")
+    with broker_of(tmp_path, *settings) as broker:
+        delivered(broker.url, MqttTopic("allowed", "sink", str(tmp_path / "password")), answers(1))
+        delivered(broker.url, MqttTopic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_MQTT"), answers(1))
+        for topic, said in (
+            (MqttTopic("other", "sink", str(tmp_path / "password")), "Not authorized"),
+            (MqttTopic("allowed"), "refuses"),
+            (MqttTopic("allowed", "sink", str(tmp_path / "none")), "none"),
+            (MqttTopic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_OTHER"), "SPARQL_STREAMS_SECRET_OTHER"),
+        ):
+            with pytest.raises(DeliveryFailed, match=said) as caught:
+                delivered(broker.url, topic, answers(1))
+            assert "secret" not in caught.value.detail.lower().replace("sparql_streams_secret", "")
+
+
+def test_a_broker_that_is_not_there_is_told() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"mqtt://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(DeliveryFailed, match="cannot be reached"):
+            delivered(url, MqttTopic("t"), answers(1))
