@@ -6,8 +6,14 @@ from collections.abc import Mapping
 
 from endpoint.sources.connection import Connect
 from endpoint.sources.files.connection import FileConnection
+from endpoint.sources.ldes.connection import LdesConnection
+from endpoint.sources.sse.connection import SseConnection
+from endpoint.sources.websocket.connection import WebSocketConnection
 from protocol.sources import SourceType
 
 CONNECTORS: Mapping[SourceType, Connect] = {
     SourceType.FILE: FileConnection,
+    SourceType.LDES: LdesConnection,
+    SourceType.SSE: SseConnection,
+    SourceType.WEBSOCKET: WebSocketConnection,
 }

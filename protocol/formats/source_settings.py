@@ -36,14 +36,14 @@ class _Kind:
 
 _KINDS = {
     SourceType.FILE: _Kind(("file",), ("contentType",), "file:///srv/in/readings.ndjson"),
-    SourceType.LDES: _Kind(("http", "https"), ("contentType",), "https://example.org/feed"),
+    SourceType.LDES: _Kind(("http", "https"), ("contentType", *_LOGIN), "https://example.org/feed"),
     SourceType.MQTT: _Kind(
         ("mqtt", "mqtts"), ("topics", "contentType", "version", *_LOGIN, "tls"), "mqtt://localhost:1883"
     ),
     SourceType.SSE: _Kind(("http", "https"), ("contentType", *_LOGIN), "https://example.org/events"),
     SourceType.WEBSOCKET: _Kind(("ws", "wss"), ("contentType", *_LOGIN), "wss://example.org/live"),
 }
-_READY = frozenset({SourceType.FILE})
+_READY = frozenset({SourceType.FILE, SourceType.LDES, SourceType.SSE, SourceType.WEBSOCKET})
 """The types that this version has."""
 
 _VERSIONS = ("5", "3.1.1")

@@ -1,0 +1,194 @@
+"""A Linked Data Event Stream as a source: its pages are read again as their caching headers say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from urllib.parse import urlsplit
+
+import httpx
+
+from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
+from endpoint.sources.ldes.page import Member, Page, read_page
+from endpoint.sources.web import Opened, open_address
+from protocol.formats.media_types import RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
+from protocol.formats.negotiation import media_type_of
+from protocol.sources import SourceBatch, SourceFailed, SourceMessage
+
+POLL_SECONDS = 60.0
+"""How long a page without caching headers is taken for unchanged."""
+
+_SHORTEST, _LONGEST = 1.0, 3600.0
+_SILENCE_SECONDS = 30.0
+_MOST_PAGES = 10_000
+_MOST_SEEN = 20_000
+_DIGEST = 8
+_GONE = (httpx.codes.NOT_FOUND, httpx.codes.GONE)
+_MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
+_IMMUTABLE = re.compile(r"(?:^|,)\s*immutable\s*(?:,|$)", re.IGNORECASE)
+_ACCEPT = (
+    b"application/trig, application/n-quads, text/turtle, application/n-triples, application/ld+json;q=0.5, */*;q=0.1"
+)
+
+
+@dataclass(frozen=True)
+class PageState:
+    """What is known of a page. ``pages``: where it leads. ``over``: it is not to be read any more.
+
+    ``seen``: digests of the members that were taken, in hexadecimal, one behind the other. ``tag``, ``modified``: what
+    its answer was known by, once all of its members were taken.
+    """
+
+    pages: list[str] = field(default_factory=list)
+    seen: str = ""
+    tag: str = ""
+    modified: str = ""
+    over: bool = False
+
+    def encode(self) -> bytes:
+        """The state as bytes."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value}).encode()
+
+    @classmethod
+    def decode(cls, position: bytes) -> PageState:
+        """The state that was encoded so."""
+        return cls(**json.loads(position))
+
+
+class LdesConnection:
+    """A message is a member of a page. The position is what was taken of each page, and which are over."""
+
+    def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.notice: str | None = None
+        self._surroundings = surroundings
+        self._clock = clock
+        self._first = surroundings.settings.url
+        self._known = {address: PageState.decode(one) for address, one in surroundings.positions.items()}
+        self._due: dict[str, float] = {}
+        """When each page that is not over is to be read: seconds of the clock. Those of one time in their order."""
+        self._waiting: deque[SourceBatch] = deque()
+        self._find([self._first, *(page for state in self._known.values() for page in state.pages), *self._known])
+
+    def take(self, seconds: float) -> SourceBatch | None:
+        """As ``Connection.take``. A page is read whole before its first members are given."""
+        if not self._waiting:
+            if not self._due:
+                self._surroundings.wait(seconds)
+                return None
+            address = min(self._due, key=self._due.__getitem__)
+            until = self._due[address] - self._clock()
+            if until > 0:
+                self._surroundings.wait(min(seconds, until))
+                return None
+            self._waiting.extend(self._read(address))
+        return self._waiting.popleft() if self._waiting else None
+
+    def stored(self, batch: SourceBatch) -> None:
+        """Who serves pages awaits no word."""
+
+    def close(self) -> None:
+        """Every page has a connection of its own."""
+
+    def forget(self) -> None:
+        """Who serves pages knows of nobody."""
+
+    def _find(self, addresses: list[str]) -> None:
+        for address in addresses:
+            known = self._known.get(address)
+            if address not in self._due and (known is None or not known.over):
+                self._due[address] = self._clock()
+        if len(self._due.keys() | self._known.keys()) > _MOST_PAGES:
+            raise SourceFailed(f"{self._first} has more than {_MOST_PAGES} pages")
+
+    def _read(self, address: str) -> Iterator[SourceBatch]:
+        """What is new on a page."""
+        state = self._known.get(address, PageState())
+        headers = {b"Accept": _ACCEPT}
+        if state.tag:
+            headers[b"If-None-Match"] = state.tag.encode()
+        elif state.modified:
+            headers[b"If-Modified-Since"] = state.modified.encode()
+        also = {httpx.codes.NOT_MODIFIED, *(_GONE if address != self._first else ())}
+        opened = open_address(self._surroundings, address, headers, _SILENCE_SECONDS, also)
+        try:
+            told = opened.response.headers
+            status = opened.response.status_code
+            if status in _GONE:
+                self.notice = f"{address} is gone: what it had and was not read is lost"
+                yield self._moved(address, PageState(state.pages, over=True))
+                return
+            self._due[address] = self._clock() + _fresh_seconds(told)
+            if status == httpx.codes.NOT_MODIFIED:
+                return
+            body = opened.body(self._surroundings.largest)
+            page = read_page(body, self._syntax(opened), opened.address)
+        finally:
+            opened.close()
+        yield from self._new(address, state, page, told)
+
+    def _new(self, address: str, state: PageState, page: Page, told: httpx.Headers) -> Iterator[SourceBatch]:
+        if page.nameless:
+            self.notice = f"{address} has members without an IRI, which cannot be told apart: they are left out"
+        width = 2 * _DIGEST
+        seen = {state.seen[at : at + width] for at in range(0, len(state.seen), width)}
+        fresh = [(member, digest) for member in page.members if (digest := _digest(member)) not in seen]
+        if len(seen) + len(fresh) > _MOST_SEEN:
+            raise SourceFailed(f"{address} has more than {_MOST_SEEN} members: no page should")
+        over = _IMMUTABLE.search(told.get("cache-control", "")) is not None
+        left = deque(fresh)
+        while left:
+            messages: list[SourceMessage] = []
+            size = 0
+            while left and len(messages) < MOST_MESSAGES and size < MOST_BYTES:
+                member, digest = left.popleft()
+                messages.append(SourceMessage(member.quads, RdfSyntax.N_QUADS.value, address, digest.encode()))
+                size += len(member.quads)
+                state = replace(state, seen=state.seen + digest)
+            if left:
+                yield self._moved(address, state, messages)
+            else:
+                yield self._moved(address, _whole(state, page, told, over=over), messages)
+        # Without new members there may be new pages, or another tag.
+        if not fresh and (whole := _whole(state, page, told, over=over)) != state:
+            yield self._moved(address, whole)
+
+    def _moved(self, address: str, state: PageState, messages: list[SourceMessage] | None = None) -> SourceBatch:
+        self._known[address] = state
+        if state.over:
+            self._due.pop(address, None)
+        self._find(state.pages)
+        return SourceBatch(messages or [], {address: state.encode()})
+
+    def _syntax(self, opened: Opened) -> RdfSyntax:
+        told = media_type_of(opened.response.headers.get("content-type"))
+        given = media_type_of(self._surroundings.settings.content_type)
+        ending = urlsplit(opened.address).path.rpartition("/")[2].rpartition(".")[2].lower()
+        found = RDF_TYPES.get(told) or RDF_TYPES.get(given) or RDF_EXTENSIONS.get(ending)
+        if found is None:
+            raise SourceFailed(f"{opened.address} is {told or 'of no type'}, which is no syntax of RDF")
+        return found
+
+
+def _whole(state: PageState, page: Page, told: httpx.Headers, *, over: bool) -> PageState:
+    """The state of a page all of whose members were taken."""
+    if over:
+        return PageState(page.pages, over=True)
+    return replace(state, pages=page.pages, tag=told.get("etag", ""), modified=told.get("last-modified", ""))
+
+
+def _digest(member: Member) -> str:
+    return hashlib.blake2b(member.iri.encode(), digest_size=_DIGEST).hexdigest()
+
+
+def _fresh_seconds(told: httpx.Headers) -> float:
+    """How long a page is to be taken for unchanged (RFC 9111 section 4.2)."""
+    age = _MAX_AGE.search(told.get("cache-control", ""))
+    if age is None:
+        return POLL_SECONDS
+    spent = told.get("age", "0").strip()
+    return min(max(float(age[1]) - (float(spent) if spent.isdecimal() else 0.0), _SHORTEST), _LONGEST)

@@ -1,0 +1,119 @@
+"""A page of a Linked Data Event Stream: its members and where it leads (TREE and LDES specifications)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import pyoxigraph as ox
+
+from protocol.errors import ProtocolError
+from protocol.formats.document_checks import check_document
+from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.media_types import RdfSyntax
+from protocol.sources import SourceFailed
+from protocol.time import FIRST_INSTANT, Instant, parse_instant
+
+_TREE, _LDES = "https://w3id.org/tree#", "https://w3id.org/ldes#"
+_MEMBER, _VIEW, _RELATION, _NODE, _VALUE = (
+    ox.NamedNode(_TREE + name) for name in ("member", "view", "relation", "node", "value")
+)
+_TIMESTAMP_PATH = ox.NamedNode(_LDES + "timestampPath")
+
+
+@dataclass(frozen=True)
+class Member:
+    """``iri`` names it for good; ``quads`` is what the page says of it, as N-Quads."""
+
+    iri: str
+    quads: bytes
+
+
+@dataclass(frozen=True)
+class Page:
+    """Members in the order of their times, where all have one, and the addresses of other pages in the order of the
+    relations' values. ``nameless``: whether there are members without an IRI, which are left out.
+    """
+
+    members: list[Member]
+    pages: list[str]
+    nameless: bool
+
+
+def read_page(document: bytes, syntax: RdfSyntax, address: str) -> Page:
+    """The page that was found at an address. Raises SourceFailed for what is not RDF."""
+    try:
+        check_document(document, syntax)
+        with long_token_refused(document, syntax):
+            quads = list(ox.parse(document, format=syntax.oxigraph, base_iri=address))
+    except (SyntaxError, ValueError) as error:
+        raise SourceFailed(f"{address} is not a page in {syntax}: {error}") from None
+    by_subject, by_graph = defaultdict(list), defaultdict(list)
+    for quad in quads:
+        by_subject[quad.subject].append(quad)
+        by_graph[quad.graph_name].append(quad)
+    found = list(dict.fromkeys(quad.object for quad in quads if quad.predicate == _MEMBER))
+    named = [node for node in found if isinstance(node, ox.NamedNode)]
+    path = next((quad.object for quad in quads if quad.predicate == _TIMESTAMP_PATH), None)
+    described = [(node, _described(node, by_subject, by_graph)) for node in named]
+    times = [_time(node, about, path) for node, about in described]
+    if None not in times:
+        # Sorting keeps the order of those of one time.
+        order = sorted(range(len(times)), key=lambda place: times[place] or FIRST_INSTANT)
+        described = [described[place] for place in order]
+    members = [Member(node.value, ox.serialize(about, format=ox.RdfFormat.N_QUADS) or b"") for node, about in described]
+    return Page(members, _pages(quads, by_subject, address), len(named) < len(found))
+
+
+def _described(
+    node: ox.NamedNode, by_subject: dict[object, list[ox.Quad]], by_graph: dict[object, list[ox.Quad]]
+) -> list[ox.Quad]:
+    """What is said of a member, by way of blank nodes too, and what is in the graph of its name."""
+    about: dict[ox.Quad, None] = {}
+    waiting: list[object] = [node]
+    known = set(waiting)
+    while waiting:
+        for quad in by_subject.get(waiting.pop(), ()):
+            about[quad] = None
+            if isinstance(quad.object, ox.BlankNode) and quad.object not in known:
+                known.add(quad.object)
+                waiting.append(quad.object)
+    about.update(dict.fromkeys(by_graph.get(node, ())))
+    return list(about)
+
+
+def _time(node: ox.NamedNode, about: list[ox.Quad], path: object) -> Instant | None:
+    for quad in about:
+        if quad.predicate == path and quad.subject == node and isinstance(quad.object, ox.Literal):
+            return _instant(quad.object.value)
+    return None
+
+
+def _instant(text: str) -> Instant | None:
+    try:
+        return parse_instant(text)
+    except (ValueError, ProtocolError):
+        return None
+
+
+def _pages(quads: list[ox.Quad], by_subject: dict[object, list[ox.Quad]], address: str) -> list[str]:
+    relations = [quad.object for quad in quads if quad.predicate == _RELATION]
+    if relations:
+        found: list[tuple[Instant, str]] = []
+        for relation in relations:
+            about = by_subject.get(relation, [])
+            values = [
+                quad.object.value for quad in about if quad.predicate == _VALUE and isinstance(quad.object, ox.Literal)
+            ]
+            value = _instant(values[0]) if values else None
+            begins = FIRST_INSTANT if value is None else value
+            found += [
+                (begins, quad.object.value)
+                for quad in about
+                if quad.predicate == _NODE and isinstance(quad.object, ox.NamedNode)
+            ]
+        return list(dict.fromkeys(page for _, page in sorted(found, key=lambda one: one[0])))
+    views = [quad.object.value for quad in quads if quad.predicate == _VIEW and isinstance(quad.object, ox.NamedNode)]
+    # Views say the same in different ways: one of them is enough. A page that is one has it here already.
+    here = {address, address.partition("#")[0]}
+    return [] if here & {view.partition("#")[0] for view in views} else views[:1]

@@ -1,0 +1,1 @@
+"""Server-Sent Events as a source (docs/sources.md, "Server-Sent Events")."""

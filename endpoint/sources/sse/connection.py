@@ -1,0 +1,138 @@
+"""A stream of Server-Sent Events as a source: its position is the id of the last event."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+
+import httpx
+from httpx_sse import EventSource, ServerSentEvent
+
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.sse.waiting import Waiting
+from endpoint.sources.web import MESSAGE_TYPE, failures_of, message_type, open_address
+from protocol.errors import shortened, size_text
+from protocol.formats.media_types import EVENT_STREAM
+from protocol.formats.negotiation import media_type_of
+from protocol.sources import SourceBatch, SourceFailed, SourceMessage
+
+SILENCE_SECONDS = 60.0
+"""Who sends events says something every 15 seconds, as the standard advises; one silent for so long is lost."""
+
+_POSITION = "id"
+_BESIDE = 64 * 1024
+"""Bytes that may come with an event besides its data: comments, and the next events of one read."""
+
+
+class SseConnection:
+    """Reads events in a thread of its own, a batch ahead of what is stored.
+
+    A message is the ``data`` of an event without a name. Of those with one, ``end``, ``reset`` and ``error`` are what
+    this endpoint's own streams say of themselves; others are passed over.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        """Raises SourceFailed where there are no events, or nobody says what they carry."""
+        self.notice: str | None = None
+        self._url = surroundings.settings.url
+        self._largest = surroundings.largest
+        position = surroundings.positions.get(_POSITION, b"")
+        headers = {b"Accept": EVENT_STREAM.encode(), b"Cache-Control": b"no-store"}
+        if position:
+            headers[b"Last-Event-ID"] = position
+        self._opened = open_address(surroundings, self._url, headers, SILENCE_SECONDS)
+        try:
+            told = self._opened.response.headers
+            if media_type_of(told.get("content-type")) != EVENT_STREAM:
+                raise SourceFailed(f"{self._url} has no events: it is {told.get('content-type') or 'of no type'}")
+            self._content_type = message_type(surroundings, told.get(MESSAGE_TYPE))
+        except BaseException:
+            self._opened.close()
+            raise
+        self._waiting = Waiting()
+        self._thread = threading.Thread(target=self._receive, name=f"sse-{surroundings.stream}", daemon=True)
+        self._thread.start()
+
+    def take(self, seconds: float) -> SourceBatch | None:
+        """As ``Connection.take``."""
+        messages, position = self._waiting.take(seconds)
+        if not messages:
+            return None
+        return SourceBatch(messages, {_POSITION: position} if position else {})
+
+    def stored(self, batch: SourceBatch) -> None:
+        """Who sends events awaits no word."""
+
+    def close(self) -> None:
+        """End the connection, and the thread with it."""
+        self._waiting.close()
+        stream = self._opened.response.extensions.get("network_stream")
+        connected = None if stream is None else stream.get_extra_info("socket")
+        if connected is not None:
+            # The thread that reads from it is told at once.
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+
+    def forget(self) -> None:
+        """Who sends events knows of nobody."""
+
+    def _receive(self) -> None:
+        """What the thread does, until the connection breaks or is closed."""
+        try:
+            with failures_of(self._url):
+                for event in self._events():
+                    message = self._message(event)
+                    if message is not None and not self._waiting.put(message, event.id.encode()):
+                        return
+            raise SourceFailed(f"{self._url} has closed the connection")
+        except Exception as error:
+            self._waiting.fail(error)
+        finally:
+            self._opened.close()
+
+    def _events(self) -> Iterator[ServerSentEvent]:
+        response = self._opened.response
+        bounded = _Bounded(response, self._largest + _BESIDE)
+        # Not the response itself: that would hold a line, or an event, however long it gets.
+        for event in EventSource(httpx.Response(200, headers=response.headers, stream=bounded)).iter_sse():
+            bounded.since = 0
+            yield event
+
+    def _message(self, event: ServerSentEvent) -> SourceMessage | None:
+        if event.event == "end":
+            raise SourceFailed(f"{self._url} says that it has ended: {shortened(event.data)}")
+        if event.event == "reset":
+            self.notice = f"{self._url} no longer holds what came after the last event that was read: that is lost"
+        elif event.event == "error":
+            self.notice = f"{self._url} tells of an error: {shortened(event.data)}"
+        elif event.event == "message" and event.data:
+            if not event.id:
+                self.notice = "its events have no ids: what is sent while the connection is away is lost"
+            # An event is known again by its id; one without is never sent again.
+            return SourceMessage(
+                event.data.encode(), self._content_type, self._url, event.id.encode() or uuid.uuid4().bytes
+            )
+        return None
+
+
+class _Bounded(httpx.SyncByteStream):
+    """The bytes of a response, of which no more than ``most`` may come while the next event is awaited.
+
+    ``since``: how many have come since the last event.
+    """
+
+    def __init__(self, response: httpx.Response, most: int) -> None:
+        self._response = response
+        self._most = most
+        self.since = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._response.iter_raw():
+            self.since += len(chunk)
+            if self.since > self._most:
+                raise SourceFailed(f"an event is longer than {size_text(self._most - _BESIDE)}: none behind it is read")
+            yield chunk

@@ -1,0 +1,57 @@
+"""What was received and waits to be stored: bounded, so that who sends waits for who stores."""
+
+from __future__ import annotations
+
+import threading
+
+from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES
+from protocol.sources import SourceMessage
+
+
+class Waiting:
+    """Messages between the thread that receives and the one that stores."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._messages: list[SourceMessage] = []
+        self._position = b""
+        self._bytes = 0
+        self._failure: Exception | None = None
+        self._closed = False
+
+    def put(self, message: SourceMessage, position: bytes) -> bool:
+        """Add one, after which this is the position; waits while there are many. False once nobody takes them."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or (len(self._messages) < MOST_MESSAGES and self._bytes < MOST_BYTES)
+            )
+            self._messages.append(message)
+            self._position = position
+            self._bytes += len(message.body)
+            self._changed.notify_all()
+            return not self._closed
+
+    def fail(self, failure: Exception) -> None:
+        """Nothing more comes, and why."""
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
+
+    def take(self, seconds: float) -> tuple[list[SourceMessage], bytes]:
+        """All that wait, none if none comes within so many seconds, and the position after them.
+
+        Raises the failure, once all that came before it were taken.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._messages or self._failure is not None, seconds)
+            taken, self._messages, self._bytes = self._messages, [], 0
+            if not taken and self._failure is not None:
+                raise self._failure
+            self._changed.notify_all()
+            return taken, self._position
+
+    def close(self) -> None:
+        """Nobody takes them any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

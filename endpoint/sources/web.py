@@ -1,0 +1,133 @@
+"""Requests of sources: to allowed addresses only, wherever these lead."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.password import password_of
+from protocol.errors import size_text
+from protocol.sources import SourceFailed
+from protocol.sparql.iris import resolve
+
+USER_AGENT = "sparql-streams"
+MESSAGE_TYPE = "RDF-Message-Content-Type"
+"""The header in which a live channel says what its messages are (W3C RSP CG, *RDF Messages*)."""
+
+_REDIRECTS = 5
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An answer whose body is still to be read, and where it was found."""
+
+    address: str
+    response: httpx.Response
+    client: httpx.Client
+
+    def body(self, largest: int) -> bytes:
+        """All of it. Raises SourceFailed where it is longer than so many bytes."""
+        chunks: list[bytes] = []
+        size = 0
+        with failures_of(self.address):
+            for chunk in self.response.iter_raw():
+                size += len(chunk)
+                if size > largest:
+                    raise SourceFailed(f"{self.address} is longer than {size_text(largest)}")
+                chunks.append(chunk)
+        return b"".join(chunks)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.response.close()
+        self.client.close()
+
+
+def require_permitted(surroundings: Surroundings, address: str, schemes: frozenset[str]) -> None:
+    """Raises SourceFailed for an address that the server may not use."""
+    if not surroundings.allowed.permits(address, schemes):
+        raise SourceFailed(f"{address} is not an address that this server may use: see --allow-fetch")
+
+
+def is_outside(address: str) -> bool:
+    """Whether a proxy may stand before it: not before this machine."""
+    return urlsplit(address).hostname not in _LOOPBACK
+
+
+def open_address(
+    surroundings: Surroundings,
+    address: str,
+    headers: Mapping[bytes, bytes],
+    silence: float,
+    also: Collection[int] = (),
+) -> Opened:
+    """The answer of an address, or of where it leads; ``silence`` is how many seconds nothing may come.
+
+    Raises SourceFailed, also for an answer that is no success, but for those with a status of ``also``.
+    """
+    for _ in range(_REDIRECTS + 1):
+        require_permitted(surroundings, address, frozenset({"http", "https"}))
+        with failures_of(address):
+            opened = _ask(surroundings, address, headers, silence)
+        response = opened.response
+        if response.has_redirect_location:
+            opened.close()
+            address = resolve(address, response.headers["location"])
+        elif response.is_success or response.status_code in also:
+            return opened
+        else:
+            opened.close()
+            raise SourceFailed(f"{address} answers with {response.status_code} {response.reason_phrase}".rstrip())
+    raise SourceFailed(f"{surroundings.settings.url} leads to more than {_REDIRECTS} others, one after the other")
+
+
+@contextmanager
+def failures_of(address: str) -> Iterator[None]:
+    """What goes wrong with a request is SourceFailed."""
+    try:
+        yield
+    except httpx.InvalidURL as error:
+        raise SourceFailed(f"{address} is not an address: {error}") from None
+    except httpx.TimeoutException:
+        raise SourceFailed(f"{address} was silent for too long") from None
+    except httpx.HTTPError as error:
+        raise SourceFailed(f"the connection to {address} broke: {str(error) or type(error).__name__}") from None
+
+
+def _ask(surroundings: Surroundings, address: str, headers: Mapping[bytes, bytes], silence: float) -> Opened:
+    settings = surroundings.settings
+    client = httpx.Client(
+        timeout=httpx.Timeout(10.0, read=silence),
+        trust_env=is_outside(address),
+        # What comes compressed could be a thousand times as long: it is asked for as it is.
+        headers={b"Accept-Encoding": b"identity", b"User-Agent": USER_AGENT.encode(), **headers},
+    )
+    try:
+        login = None
+        if settings.user is not None and urlsplit(address)[:2] == urlsplit(settings.url)[:2]:
+            login = httpx.BasicAuth(settings.user, password_of(settings) or "")
+        response = client.send(client.build_request("GET", address), stream=True, auth=login)
+        coding = response.headers.get("content-encoding", "").strip().lower()
+        if coding not in ("", "identity"):
+            raise SourceFailed(f"{address} comes compressed ({coding}), though it was asked for as it is")
+        return Opened(address, response, client)
+    except BaseException:
+        client.close()
+        raise
+
+
+def message_type(surroundings: Surroundings, told: str | None) -> str:
+    """The content type of messages: what the channel says, else what the settings do. SourceFailed if neither does."""
+    found = told or surroundings.settings.content_type
+    if found is None:
+        raise SourceFailed(
+            f"{surroundings.settings.url} has no header {MESSAGE_TYPE} that says what its messages are: "
+            "say it with the source's contentType"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""A WebSocket as a source (docs/sources.md, "WebSocket")."""

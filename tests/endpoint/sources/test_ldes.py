@@ -1,0 +1,233 @@
+"""A Linked Data Event Stream as a source: each member once, page by page, as pages grow and close."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from endpoint.sources.ldes import connection as ldes
+from endpoint.sources.ldes.connection import LdesConnection
+from endpoint.sources.ldes.page import read_page
+from protocol.formats.media_types import RdfSyntax
+from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
+from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
+
+PREFIXES = """PREFIX tree: <https://w3id.org/tree#> PREFIX ldes: <https://w3id.org/ldes#> PREFIX : <http://ex/>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+"""
+
+
+@dataclass
+class Feed:
+    """Pages of so many members each, from the oldest on; the last one grows, those before it are immutable."""
+
+    size: int = 4
+    members: int = 0
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    max_age: int | None = 0
+    largest_page: int = 10**9
+
+    def page(self, number: int) -> str:
+        first, last = number * self.size, min((number + 1) * self.size, self.members)
+        # Backwards, so that their times say their order.
+        members = "".join(
+            f':feed tree:member :m{one} . :m{one} :at "{one}"^^xsd:integer ; :says [ :number {one} ] .\n'
+            for one in reversed(range(first, last))
+        )
+        following = f"<p{number + 1}>" if last - first == self.size else None
+        relation = "" if following is None else f"<p{number}> tree:relation [ tree:node {following} ] .\n"
+        return f"{PREFIXES}:feed ldes:timestampPath :at ; tree:view <p{number}> .\n{relation}{members}"
+
+    @contextmanager
+    def served(self, port: int = 0) -> Iterator[int]:
+        feed = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                page = (
+                    feed.page(int(self.path[2:]))
+                    if self.path != "/feed"
+                    else f"{PREFIXES}:feed tree:view <p0> , <q0> ."
+                )
+                tag = f'"{hash(page)}"'
+                status = 200
+                if self.path in feed.gone:
+                    status = 410
+                elif self.headers.get("If-None-Match") == tag:
+                    status = 304
+                feed.asked.append((self.path, status))
+                self.send_response(status)
+                self.send_header("Content-Type", "text/turtle")
+                self.send_header("ETag", tag)
+                immutable = ", immutable" if "tree:relation" in page else ""
+                if feed.max_age is not None:
+                    self.send_header("Cache-Control", f"public, max-age={feed.max_age}{immutable}")
+                self.end_headers()
+                if status == 200:
+                    self.wfile.write(page.encode())
+
+            def log_message(self, *arguments: object) -> None:
+                """Say nothing."""
+
+        with serving(Handler, port) as found:
+            yield found
+
+
+def settings(port: int, path: str = "feed") -> SourceSettings:
+    return SourceSettings(SourceType.LDES, f"http://127.0.0.1:{port}/{path}")
+
+
+def numbers(log: Log) -> list[int]:
+    return [int(body.split(b'/number> "')[1].split(b'"')[0]) for body in log.bodies]
+
+
+def connect(port: int, log: Log, now: list[float]) -> LdesConnection:
+    given = surroundings(settings(port), f"http://127.0.0.1:{port}")()
+    return LdesConnection(type(given)(**{**vars(given), "positions": log.at}), lambda: now[0])
+
+
+def read(connection: LdesConnection, log: Log) -> None:
+    """All that is due now."""
+    for _ in range(100):
+        while (batch := connection.take(0)) is not None:
+            log.receive("s", batch)
+        if not connection._due or min(connection._due.values()) > connection._clock():
+            return
+
+
+def test_each_member_comes_once_in_order_though_both_sides_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldes, "_SHORTEST", 0.01)
+    chance = random.Random(3)
+    feed, log = Feed(size=7), Log()
+    port = 0
+    for _ in range(6):
+        with feed.served(port) as port:
+            run_settings = SourceSettings(SourceType.LDES, f"http://127.0.0.1:{port}/p0")
+            with running(LdesConnection, run_settings, log, f"http://127.0.0.1:{port}"):
+                for _ in range(3):
+                    feed.members += chance.randrange(0, 12)
+                    eventually(lambda: len(log.bodies) >= feed.members)
+        with running(LdesConnection, run_settings, log, f"http://127.0.0.1:{port}") as run:
+            eventually(lambda run=run: run.describe().state is SourceState.FAILING)  # type: ignore[misc]
+    assert numbers(log) == list(range(feed.members))
+    assert log.content_types == {"application/n-quads"}
+
+
+def test_pages_are_asked_for_again_as_their_caching_headers_say() -> None:
+    feed, log, now = Feed(members=6, max_age=100), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        read(connection, log)
+        assert numbers(log) == [0, 1, 2, 3, 4, 5]
+        assert feed.asked == [("/feed", 200), ("/p0", 200), ("/p1", 200)], "one of the views"
+        feed.members, now[0] = 7, 99.0
+        read(connection, log)
+        assert len(feed.asked) == 3
+        now[0] = 100.5
+        read(connection, log)
+        assert feed.asked[3:] == [("/feed", 304), ("/p1", 200)], "what is immutable is not asked for again"
+        restarted = connect(port, log, now)
+        read(restarted, log)
+        assert feed.asked[5:] == [("/feed", 304), ("/p1", 304)]
+        feed.members, feed.max_age = 9, None
+        now[0] = 300.0
+        read(restarted, log)
+        now[0] = 300.0 + ldes.POLL_SECONDS + 1
+        read(restarted, log)
+    assert numbers(log) == list(range(9))
+
+
+def test_a_page_of_many_members_comes_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldes, "MOST_MESSAGES", 3)
+    feed, log, now = Feed(size=100, members=10), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        for _ in range(4):  # the view, and some of its members
+            batch = connection.take(0)
+            if batch is not None:
+                assert len(batch.messages) <= 3
+                log.receive("s", batch)
+        read(connect(port, log, now), log)
+    assert numbers(log) == list(range(10)), "what was stored is not read again"
+
+
+def test_what_is_gone_is_said_and_stops_nothing() -> None:
+    feed, log, now = Feed(members=10, gone={"/p1"}), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        read(connection, log)
+        assert numbers(log) == [0, 1, 2, 3]
+        assert "/p1 is gone" in (connection.notice or "")
+        feed.gone = {"/feed"}
+        with pytest.raises(SourceFailed, match="410"):
+            read(connect(port, Log(), now), Log())
+
+
+def test_pages_elsewhere_are_not_asked_for() -> None:
+    feed, log = Feed(members=10), Log()
+    with feed.served() as port:
+        connection = LdesConnection(surroundings(settings(port))())
+        with pytest.raises(SourceFailed, match="/p0 is not an address that this server may use"):
+            read(connection, log)
+    assert feed.asked == [("/feed", 200)]
+
+
+def test_a_page_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed, now = Feed(size=100, members=10), [0.0]
+    with feed.served() as port:
+        monkeypatch.setattr(ldes, "_MOST_SEEN", 9)
+        with pytest.raises(SourceFailed, match="more than 9 members"):
+            read(connect(port, Log(), now), Log())
+        monkeypatch.setattr(ldes, "_MOST_PAGES", 1)
+        with pytest.raises(SourceFailed, match="more than 1 pages"):
+            read(connect(port, Log(), now), Log())
+        with pytest.raises(SourceFailed, match="is longer than 10 bytes"):
+            read(LdesConnection(surroundings(settings(port), largest=10)()), Log())
+
+
+def page(text: str) -> tuple[list[str], list[str], bool]:
+    found = read_page((PREFIXES + text).encode(), RdfSyntax.TRIG, "http://ex/p")
+    return [member.iri for member in found.members], found.pages, found.nameless
+
+
+def test_members_without_times_keep_their_order_and_those_without_a_name_are_left_out() -> None:
+    assert page(":f tree:member :b, :a, [] . :b :at 2 . :a :at 1 .") == (["http://ex/b", "http://ex/a"], [], True)
+    assert page(":f ldes:timestampPath :at ; tree:member :b, :a . :b :at 2 . :a :at 1 .")[0] == [
+        "http://ex/a",
+        "http://ex/b",
+    ]
+    assert page(":f ldes:timestampPath :at ; tree:member :b, :a . :b :at 2 . :a :at 'x' .")[0] == [
+        "http://ex/b",
+        "http://ex/a",
+    ]
+
+
+def test_relations_are_followed_in_the_order_of_their_values() -> None:
+    later, earlier = (
+        f'[ tree:node <{name}> ; tree:value "{name}T00:00:00Z"^^xsd:dateTime ]' for name in ("2026-02-01", "2026-01-01")
+    )
+    assert page(f"<p> tree:relation {later}, {earlier}, [ tree:node <x> ] .")[1] == [
+        "http://ex/x", "http://ex/2026-01-01", "http://ex/2026-02-01"
+    ]  # fmt: skip
+    assert page(":f tree:view <p> , <q> .")[1] == []
+    assert page(":f tree:view <q> , <r> .")[1] == ["http://ex/q"]
+
+
+def test_a_member_is_what_is_said_of_it_and_what_its_graph_says() -> None:
+    found = read_page(
+        (PREFIXES + ":f tree:member :a . :a :p [ :q [ :r :b ] ] . :b :p 1 . :a { :x :y :z }").encode(),
+        RdfSyntax.TRIG,
+        "http://ex/p",
+    )
+    text = found.members[0].quads.decode()
+    assert text.count("\n") == 4
+    assert "<http://ex/x> <http://ex/y> <http://ex/z> <http://ex/a> ." in text
+    assert "/b> <http://ex/p>" not in text
+    with pytest.raises(SourceFailed, match="is not a page in text/turtle"):
+        read_page(b"<a", RdfSyntax.TURTLE, "http://ex/p")

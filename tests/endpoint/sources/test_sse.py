@@ -1,0 +1,194 @@
+"""Server-Sent Events as a source: each event once, whoever is away meanwhile."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import ClassVar
+
+import pytest
+
+from endpoint.sources.sse import connection as sse
+from endpoint.sources.sse.connection import SseConnection
+from endpoint.sources.web import MESSAGE_TYPE
+from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
+from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
+
+TURTLE = "text/turtle"
+
+
+@dataclass
+class Feed:
+    """Events with ids from 1 on, each request answered with those after its Last-Event-ID, so many at most."""
+
+    events: list[str] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=lambda: {MESSAGE_TYPE: TURTLE})
+    most: int = 10**9
+    with_ids: bool = True
+    asked: list[dict[str, str]] = field(default_factory=list)
+    status: int = 200
+    content_type: str = "text/event-stream"
+    before: bytes = b""
+    open: bool = True
+
+    @contextmanager
+    def served(self, port: int = 0) -> Iterator[int]:
+        feed = self
+        feed.open = True
+
+        class Handler(BaseHTTPRequestHandler):
+            known: ClassVar[Feed] = feed
+
+            def do_GET(self) -> None:
+                feed.asked.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})
+                self.send_response(feed.status)
+                self.send_header("Content-Type", feed.content_type)
+                for name, value in feed.headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(feed.before)
+                place = int(self.headers.get("Last-Event-ID") or 0)
+                last = place + feed.most
+                while feed.open and place < last:
+                    if place >= len(feed.events):
+                        self.wfile.write(b": heartbeat\n\n")
+                        self.wfile.flush()
+                        eventually(lambda read=place: not feed.open or read < len(feed.events))  # type: ignore[misc,redundant-expr]
+                        continue
+                    place += 1
+                    identifier = f"id: {place}\n" if feed.with_ids else ""
+                    self.wfile.write(f"{identifier}data: {feed.events[place - 1]}\n\n".encode())
+
+            def log_message(self, *arguments: object) -> None:
+                """Say nothing."""
+
+        try:
+            with serving(Handler, port) as found:
+                yield found
+                feed.open = False
+        finally:
+            feed.open = False
+
+
+def settings(port: int, **given: str) -> SourceSettings:
+    return SourceSettings(SourceType.SSE, f"http://127.0.0.1:{port}/events?since=beginning", **given)  # type: ignore[arg-type]
+
+
+def bodies(count: int) -> list[str]:
+    return [f"<a:{number}> <a:p> <a:o> ." for number in range(count)]
+
+
+def test_every_event_comes_once_though_both_sides_go_away() -> None:
+    chance = random.Random(5)
+    feed, log = Feed(bodies(3000), most=170), Log()
+    port = 0
+    for _ in range(6):
+        with feed.served(port) as port, running(SseConnection, settings(port), log) as run:
+            reached = min(len(log.bodies) + chance.randrange(300, 600), len(feed.events))
+            eventually(lambda reached=reached: len(log.bodies) >= reached)  # type: ignore[misc]
+            feed.open = False  # in the middle of an answer
+            eventually(lambda run=run: run.describe().state is SourceState.FAILING)  # type: ignore[misc]
+    with feed.served(port), running(SseConnection, settings(port), log):
+        eventually(lambda: len(log.bodies) >= len(feed.events))
+        feed.events.append("<a:live> <a:p> <a:o> .")
+        eventually(lambda: len(log.bodies) >= len(feed.events))
+    assert [body.decode() for body in log.bodies] == feed.events
+    assert log.content_types == {TURTLE}
+    assert log.keys == [str(number).encode() for number in range(1, len(feed.events) + 1)]
+    assert "last-event-id" not in feed.asked[0]
+    assert feed.asked[-1]["path"] == "/events?since=beginning"
+
+
+def test_the_settings_say_the_type_where_the_channel_does_not() -> None:
+    feed, log = Feed(bodies(1), headers={}), Log()
+    with feed.served() as port:
+        with pytest.raises(SourceFailed, match="say it with the source's contentType"):
+            SseConnection(surroundings(settings(port))())
+        with running(SseConnection, settings(port, content_type="application/n-triples"), log):
+            eventually(lambda: len(log.bodies) == 1)
+    assert log.content_types == {"application/n-triples"}
+
+
+def test_events_without_ids_are_read_and_what_that_means_is_said() -> None:
+    feed, log = Feed(bodies(2), with_ids=False), Log()
+    with feed.served() as port, running(SseConnection, settings(port), log) as run:
+        eventually(lambda: len(log.bodies) == 2)
+        eventually(lambda: "no ids" in (run.describe().notice or ""))
+    assert log.at == {}
+    assert len(set(log.keys)) == 2
+
+
+def test_what_this_endpoints_own_streams_say_of_themselves() -> None:
+    feed = Feed(
+        bodies(1), before=b"event: progress\ndata: {}\n\nevent: reset\ndata: {}\n\nevent: other\ndata: 1\n\n", most=1
+    )
+    log = Log()
+    with feed.served() as port, running(SseConnection, settings(port), log) as run:
+        eventually(lambda: len(log.bodies) == 1)
+        eventually(lambda: "no longer holds" in (run.describe().notice or ""))
+    feed = Feed(before=b'event: end\ndata: {"reason":"the stream has ended"}\n\n', most=0)
+    with feed.served() as port, running(SseConnection, settings(port), log) as run:
+        eventually(lambda: "the stream has ended" in (run.describe().error or ""))
+
+
+@pytest.mark.parametrize(
+    ("feed", "said"),
+    [
+        (Feed(status=404), "answers with 404"),
+        (Feed(content_type="text/html"), "has no events: it is text/html"),
+        (Feed(headers={"Content-Encoding": "gzip"}), "comes compressed"),
+    ],
+)
+def test_what_is_no_stream_of_events_fails(feed: Feed, said: str) -> None:
+    feed.most = 0
+    with feed.served() as port, pytest.raises(SourceFailed, match=said):
+        SseConnection(surroundings(settings(port))()).take(5)
+
+
+def test_an_event_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "_BESIDE", 100)
+    feed = Feed(bodies(2), before=b"data: " + b"x" * 3000)
+    with feed.served() as port:
+        connection = SseConnection(surroundings(settings(port), largest=1000)())
+        with pytest.raises(SourceFailed, match="an event is longer than 1000 bytes"):
+            connection.take(5)
+        connection.close()
+
+
+def test_a_redirect_leads_to_allowed_addresses_only_and_takes_no_password_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARQL_STREAMS_SECRET_X", "secret")
+    login = {"user": "me", "password_variable": "SPARQL_STREAMS_SECRET_X"}
+    there = Feed(bodies(1))
+    with there.served() as elsewhere:
+        moved = Feed(status=302, headers={"Location": f"http://127.0.0.1:{elsewhere}/moved"}, most=0)
+        with moved.served() as port:
+            with pytest.raises(SourceFailed, match="/moved is not an address that this server may use"):
+                SseConnection(surroundings(settings(port, **login))())
+            assert there.asked == []
+            allowed = [f"http://127.0.0.1:{one}" for one in (port, elsewhere)]
+            connection = SseConnection(surroundings(settings(port, **login), *allowed)())
+            eventually(lambda: connection.take(1) is not None)
+            connection.close()
+    assert moved.asked[-1]["authorization"].startswith("Basic ")
+    assert "authorization" not in there.asked[0]
+    monkeypatch.delenv("SPARQL_STREAMS_SECRET_X")
+    with (
+        there.served() as port,
+        pytest.raises(SourceFailed, match="SPARQL_STREAMS_SECRET_X with the password is not set"),
+    ):
+        SseConnection(surroundings(settings(port, **login))())
+
+
+def test_a_connection_that_is_closed_waits_for_nobody() -> None:
+    feed = Feed(bodies(1))
+    with feed.served() as port:
+        connection = SseConnection(surroundings(settings(port))())
+        eventually(lambda: connection.take(1) is not None)
+        connection.close()
+        connection.close()
+        assert not connection._thread.is_alive()
