@@ -95,6 +95,14 @@ class InvalidMessage(ProtocolError):
     title = "The messages cannot be appended"
 
 
+class MessageWithoutTime(InvalidMessage):
+    """A message of a stream of event time that has no timestamp, or something else in its place."""
+
+
+class MessageAhead(InvalidMessage):
+    """A message whose timestamp is further ahead of the server's clock than its stream takes."""
+
+
 class NotFound(ProtocolError):
     """No such stream or query."""
 

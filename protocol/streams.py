@@ -45,6 +45,15 @@ class TimeKind(StrEnum):
     EVENT = "event"
 
 
+class OnInvalid(StrEnum):
+    """What becomes of a request with messages that are not right: it is refused as a whole, or these are diverted to
+    the stream of rejected ones.
+    """
+
+    REJECT = "reject"
+    DIVERT = "divert"
+
+
 @dataclass(frozen=True)
 class JsonContext:
     """A JSON-LD context by which a stream reads JSON that says none.
@@ -62,8 +71,9 @@ class StreamSettings:
     """The body of ``PUT /streams/NAME``, with defaults filled in. Durations in milliseconds.
 
     ``idle_timeout``: how long an event stream may pause before its watermark goes on with the server's clock; None for
-    ever. It says nothing in an arrival stream, whose watermark goes with the clock at all times. ``source``: what fills
-    the stream from elsewhere.
+    ever. ``max_ahead``: how far ahead of the server's clock an element's time may be; None: as far as it likes. Both
+    say nothing in an arrival stream, whose elements and watermark go with the clock at all times. ``source``: what
+    fills the stream from elsewhere.
     """
 
     iri: str
@@ -74,6 +84,8 @@ class StreamSettings:
     idle_timeout: Milliseconds | None = None
     context: JsonContext | None = None
     source: SourceSettings | None = None
+    on_invalid: OnInvalid = OnInvalid.REJECT
+    max_ahead: Milliseconds | None = None
 
 
 @dataclass(frozen=True)
@@ -121,11 +133,15 @@ class StreamDescription:
 
 @dataclass(frozen=True)
 class AppendReceipt:
-    """Said once the elements are durable. ``watermark`` is the stream's after them."""
+    """Said once the elements are durable. ``watermark`` is the stream's after them.
+
+    ``rejected``: how many messages of the request were diverted.
+    """
 
     elements: int
     triples: int
     watermark: Instant | None
+    rejected: int = 0
 
 
 @dataclass(frozen=True)

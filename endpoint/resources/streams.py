@@ -158,6 +158,7 @@ class StreamResource(HTTPEndpoint):
             "elements": receipt.elements,
             "triples": receipt.triples,
             "watermark": format_or_null(receipt.watermark),
+            **({"rejected": receipt.rejected} if receipt.rejected else {}),
         }
         return JSONResponse(document, headers=_UNCACHED)
 

@@ -13,10 +13,13 @@ from protocol.errors import ProtocolError
 from protocol.formats.json_context import context_problem, refers
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.source_settings import parse_source, source_document
-from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, StreamSettings, TimeKind
+from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
 
-MEMBERS = ("iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source")
+MEMBERS = (
+    "iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source", "onInvalid",
+    "maxAhead",
+)  # fmt: skip
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
@@ -54,6 +57,8 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         idle_timeout=idle_timeout,
         context=_context(members.get("context")),
         source=None if members.get("source") is None else parse_source(members["source"]),
+        on_invalid=_on_invalid(members.get("onInvalid")),
+        max_ahead=None if members.get("maxAhead") is None else _duration(members, "maxAhead", 0),
     )
 
 
@@ -68,6 +73,8 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         **({} if settings.idle_timeout is None else {"idleTimeout": format_duration(settings.idle_timeout)}),
         **({} if settings.context is None else {"context": json.loads(settings.context.given)}),
         **({} if settings.source is None else {"source": source_document(settings.source)}),
+        **({} if settings.on_invalid is OnInvalid.REJECT else {"onInvalid": settings.on_invalid.value}),
+        **({} if settings.max_ahead is None else {"maxAhead": format_duration(settings.max_ahead)}),
     }
 
 
@@ -123,6 +130,14 @@ def _time(value: object) -> TimeKind:
     if not isinstance(value, str) or value not in list(TimeKind):
         _wrong(f'time must be "arrival" or "event", not {_shown(value)}')
     return TimeKind(value)
+
+
+def _on_invalid(value: object) -> OnInvalid:
+    if value is None:
+        return OnInvalid.REJECT
+    if not isinstance(value, str) or value not in list(OnInvalid):
+        _wrong(f'onInvalid must be "reject" or "divert", not {_shown(value)}')
+    return OnInvalid(value)
 
 
 def _path(value: object) -> tuple[str, ...]:

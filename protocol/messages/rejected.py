@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
+from protocol.errors import MessageAhead, MessageWithoutTime, ProtocolError
 from protocol.terms import XSD
 from protocol.time import Instant, format_instant
 
@@ -29,6 +30,14 @@ class Reason(StrEnum):
     NO_TIME = "no_time"
     AHEAD = "ahead"
     SHAPE = "shape"
+
+
+_REASONS: dict[type[ProtocolError], Reason] = {MessageWithoutTime: Reason.NO_TIME, MessageAhead: Reason.AHEAD}
+
+
+def reason_of(error: ProtocolError) -> Reason:
+    """What kind of fault an error tells of a message."""
+    return _REASONS.get(type(error), Reason.UNREADABLE)
 
 
 @dataclass(frozen=True)

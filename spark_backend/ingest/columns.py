@@ -9,10 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.errors import InvalidMessage
+from protocol.errors import InvalidMessage, MessageAhead, MessageWithoutTime
 from protocol.messages.body_type import parse_content_type
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant
+from protocol.time import (
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    Instant,
+    Milliseconds,
+    format_duration,
+    format_instant,
+)
 from spark_backend.ingest.blank_nodes import scope_blank_nodes
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.distinct import combine, repeated_rows
@@ -58,6 +65,7 @@ def read_elements(
     settings: StreamSettings,
     at: Instant | None,
     blank_scope: str | None = None,
+    now: Instant | None = None,
     parser: Parser = IN_PROCESS,
 ) -> pa.RecordBatch:
     """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
@@ -66,21 +74,27 @@ def read_elements(
     whole body one element at that time; else a message is an element for each of its timestamped graphs,
     or one at the time its timestamp path gives. A message is a dataset: a quad in it twice is one row.
     Blank nodes of an event stream are named by their messages; in an arrival stream, whose messages have no time
-    yet, by ``blank_scope`` (ASCII letters and digits), which must be another for every request.
+    yet, by ``blank_scope`` (ASCII letters and digits), which must be another for every request. ``now`` is the server's
+    clock, to which an event stream may bind its elements (``StreamSettings.max_ahead``); None: it is not asked.
 
     Raises UnsupportedMediaType (415) for a format streams do not take, and InvalidMessage (400) for the
     first message that is wrong, saying which and where; there is no partial result.
     """
     if at is not None:
-        _check_at(at, settings)
+        check_at(at, settings)
     context = None if settings.context is None else settings.context.document
     body_type = parse_content_type(content_type, has_context=context is not None)
     statements = read_statements(body, body_type, settings.iri, parser, context)
-    return element_columns(statements, settings=settings, at=at, blank_scope=blank_scope)
+    return element_columns(statements, settings=settings, at=at, blank_scope=blank_scope, now=now)
 
 
 def element_columns(
-    statements: Statements, *, settings: StreamSettings, at: Instant | None = None, blank_scope: str | None = None
+    statements: Statements,
+    *,
+    settings: StreamSettings,
+    at: Instant | None = None,
+    blank_scope: str | None = None,
+    now: Instant | None = None,
 ) -> pa.RecordBatch:
     """The elements of messages whose statements are known: see ``read_elements``."""
     if settings.time is TimeKind.ARRIVAL and not (blank_scope and blank_scope.isascii() and blank_scope.isalnum()):
@@ -93,10 +107,31 @@ def element_columns(
         times = pa.nulls(len(statements.counts), pa.int64()) if at is None else pa.array([at], pa.int64())
     else:
         carriers, elements, times = _event_elements(statements, rows, settings.timestamp_path)
+    if settings.time is TimeKind.EVENT and settings.max_ahead is not None and now is not None:
+        ahead = _ahead(times, now, settings.max_ahead)
+        if ahead is not None and at is not None:
+            raise MessageAhead(f"at={format_instant(at)}: {ahead[1]}")
+        if ahead is not None:
+            row = pc.index(elements, pa.scalar(ahead[0], pa.int32())).as_py()
+            message = rows.message[row].as_py() if row >= 0 else min(ahead[0], len(statements.counts) - 1)
+            raise statements.invalid(message, ahead[1], MessageAhead)
     return _batch(rows, elements, carriers, times, settings)
 
 
-def _check_at(at: Instant, settings: StreamSettings) -> None:
+def _ahead(times: pa.Int64Array, now: Instant, most: Milliseconds) -> tuple[int, str] | None:
+    """The first element that is too far ahead of the clock, and what to say of it."""
+    element = pc.index(pc.greater(times, now + most), True).as_py()
+    if element < 0:
+        return None
+    time, bound = format_instant(times[element].as_py()), format_duration(most)
+    return element, (
+        f"its time, {time}, is more than {bound} (the stream's maxAhead) ahead of the server's clock, "
+        f"which says {format_instant(now)}"
+    )
+
+
+def check_at(at: Instant, settings: StreamSettings) -> None:
+    """Raises InvalidMessage for a time that a request to this stream cannot give."""
     if settings.time is TimeKind.ARRIVAL:
         raise InvalidMessage(
             "the parameter 'at' is for event streams; this stream takes its time from the server's clock"
@@ -163,7 +198,7 @@ def _event_elements(
             message = int(np.argmax(timeless))
             empty = statements.counts[message] == 0
             problem = not_a_time(rows.object_of(wrong[message])) if message in wrong else no_time(path, empty)
-            raise statements.invalid(message, problem)
+            raise statements.invalid(message, problem, MessageWithoutTime)
     if found is None or graphs is None:
         return None, rows.message, times
     return found.row, *divide_by_graphs(rows.quads, rows.message, graphs, times)
@@ -194,7 +229,7 @@ def _graph_times(statements: Statements, rows: _Rows, found: GraphTimestamps) ->
         problem = f"graph {graph} has two timestamps; give it one"
     else:
         problem = f"the timestamp of graph {graph}: {not_a_time(rows.object_of(found.row[graphs].as_py()))}"
-    raise statements.invalid(found.message[graphs].as_py(), problem)
+    raise statements.invalid(found.message[graphs].as_py(), problem, MessageWithoutTime)
 
 
 def _candidates(rows: _Rows, path: Sequence[str]) -> Candidates:
@@ -258,3 +293,15 @@ def _counts_up(ordinals: pa.Int32Array, count: int) -> bool:
         return count == 0
     steps = pc.min_max(pc.pairwise_diff(ordinals, 1)).as_py()
     return len(ordinals) == 1 or (steps["min"] >= 0 and steps["max"] <= 1)
+
+
+def one_request(elements: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of one element each as one."""
+    if len(elements) == 1:
+        return elements[0]
+    numbered = [
+        batch.set_column(0, batch.schema.field("element"), pa.repeat(pa.scalar(place, pa.int32()), batch.num_rows))
+        for place, batch in enumerate(elements)
+    ]
+    (joined,) = pa.Table.from_batches(numbered).unify_dictionaries().combine_chunks().to_batches()
+    return joined

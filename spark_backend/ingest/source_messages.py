@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.messages.body_type import Grouping, parse_content_type
-from protocol.messages.rejected import Rejected
+from protocol.messages.rejected import Rejected, reason_of
 from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
+from protocol.time import Instant
 from spark_backend.ingest.bodies import read_documents
 from spark_backend.ingest.columns import ELEMENT_SCHEMA, element_columns, read_elements
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
@@ -32,18 +33,18 @@ class ReadMessages(NamedTuple):
 
 
 def read_messages(
-    messages: Sequence[SourceMessage], settings: StreamSettings, parser: Parser = IN_PROCESS
+    messages: Sequence[SourceMessage], settings: StreamSettings, parser: Parser = IN_PROCESS, now: Instant | None = None
 ) -> ReadMessages:
     """Read messages of a source: what is said of each does not depend on which others come with it.
 
-    Raises Unavailable where a process that parses is lost.
+    ``now``: see ``read_elements``. Raises Unavailable where a process that parses is lost.
     """
     batches: list[pa.RecordBatch] = []
     wrong: list[tuple[SourceMessage, ProtocolError]] = []
 
     def read(content_type: str | None, group: Sequence[SourceMessage]) -> None:
         try:
-            batches.append(_batch(content_type, group, settings, parser))
+            batches.append(_batch(content_type, group, settings, parser, now))
         except Unavailable:
             raise
         except ProtocolError as error:
@@ -61,11 +62,17 @@ def read_messages(
 
 def rejected_message(message: SourceMessage, error: ProtocolError) -> Rejected:
     """A message that is wrong, as it is kept: under its key, so that it is there once however often it comes."""
-    return Rejected(message.body, message.content_type or "", error.detail, message.origin, message.key)
+    return Rejected(
+        message.body, message.content_type or "", error.detail, message.origin, message.key, reason_of(error)
+    )
 
 
 def _batch(
-    content_type: str | None, messages: Sequence[SourceMessage], settings: StreamSettings, parser: Parser
+    content_type: str | None,
+    messages: Sequence[SourceMessage],
+    settings: StreamSettings,
+    parser: Parser,
+    now: Instant | None,
 ) -> pa.RecordBatch:
     if content_type is None:
         raise InvalidMessage(_UNTOLD)
@@ -76,14 +83,14 @@ def _batch(
     bodies = [message.body for message in messages]
     if body_type.grouping is Grouping.LINES and all(map(_is_plain_line, bodies)):
         return read_elements(
-            b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, parser=parser
+            b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, now=now, parser=parser
         )
     alone = body_type.grouping is not Grouping.SINGLE or any(map(_says_version, bodies))
     if len(messages) == 1 or alone:
         each = (
             read_elements(
                 message.body, content_type, settings=settings, at=None,
-                blank_scope=None if scope is None else f"{scope}{number}", parser=parser,
+                blank_scope=None if scope is None else f"{scope}{number}", now=now, parser=parser,
             )
             for number, message in enumerate(messages)
         )  # fmt: skip
@@ -91,7 +98,7 @@ def _batch(
     statements = read_documents(bodies, body_type, settings.iri, parser, context)
     if settings.time is TimeKind.EVENT and not all(statements.counts):
         raise InvalidMessage("an empty message has no time")  # alone, too: it would have that of the one before it
-    return element_columns(statements, settings=settings, blank_scope=scope)
+    return element_columns(statements, settings=settings, blank_scope=scope, now=now)
 
 
 def _says_version(body: bytes) -> bool:

@@ -29,12 +29,12 @@ class Statements:
     counts: list[int]
     line_of: Callable[[int], int | None]
 
-    def invalid(self, message: int, problem: str) -> InvalidMessage:
+    def invalid(self, message: int, problem: str, kind: type[InvalidMessage] = InvalidMessage) -> InvalidMessage:
         """The error that says which message (an ordinal from 0) is wrong and where it starts."""
         line = self.line_of(message)
         number = message + 1
         place = "" if line is None else f" (line {line})"
-        return InvalidMessage(f"message {number}{place}: {problem}", line=line, extra={"message": number})
+        return kind(f"message {number}{place}: {problem}", line=line, extra={"message": number})
 
 
 def syntax_problem(error: SyntaxError) -> str:

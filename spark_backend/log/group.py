@@ -27,15 +27,20 @@ CommitOutcome = AppendReceipt | Instant | Exception
 
 class Operation:
     """Something to commit: an append (a request, perhaps with a key) or an advance (a watermark; END to end the
-    stream). An append may bring positions, and nothing else.
+    stream). An append may bring positions, and nothing else. ``at``: when a request with a key came; None: now.
     """
 
     def __init__(
-        self, wanted: AppendRequest | Instant, key: RequestKey | None = None, positions: Positions | None = None
+        self,
+        wanted: AppendRequest | Instant,
+        key: RequestKey | None = None,
+        positions: Positions | None = None,
+        at: Instant | None = None,
     ) -> None:
         self.wanted = wanted
         self.key = key
         self.positions = positions or {}
+        self.at = at
         self.settled: CommitOutcome | None = None
 
     def outcome(self) -> AppendReceipt | Instant:
@@ -117,7 +122,8 @@ def compose(
             watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
             if operation.key is not None and wanted.elements:
-                keyed.append(KeyedRequest(*operation.key, now, wanted.elements, wanted.triples, totals.watermark))
+                at = now if operation.at is None else operation.at
+                keyed.append(KeyedRequest(*operation.key, at, wanted.elements, wanted.triples, totals.watermark))
                 keys.note(keyed[-1])
     close_run()
     return CommitGroup(parts, outcomes, totals, changed)

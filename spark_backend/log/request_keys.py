@@ -62,6 +62,14 @@ class RequestKeys:
 
         ``pending``: or is about to be. Raises KeyReused if that was another request.
         """
+        found = self.request(wanted, now, pending=pending)
+        if found is None:
+            return None
+        watermark = None if found.watermark == BEFORE_ALL else found.watermark
+        return AppendReceipt(found.elements, found.triples, watermark)
+
+    def request(self, wanted: RequestKey, now: Instant, *, pending: bool = False) -> KeyedRequest | None:
+        """The first request with this key, as ``answer``."""
         with self._lock:
             found = self._recent.get(wanted.key) or self._in_packed(wanted.key)
             if found is None and pending:
@@ -70,9 +78,7 @@ class RequestKeys:
             return None
         if found.body != wanted.body:
             raise KeyReused("this Idempotency-Key came with another request before: send a new one with a new request")
-        return AppendReceipt(
-            found.elements, found.triples, None if found.watermark == BEFORE_ALL else found.watermark
-        )  # fmt: skip
+        return found
 
     def note(self, request: KeyedRequest) -> None:
         """A request that is about to be stored."""

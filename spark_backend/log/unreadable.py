@@ -34,8 +34,15 @@ class UnreadableLog:
         """What it had is not known."""
         self._refuse()
 
+    def request(self, key: RequestKey) -> NoReturn:
+        self._refuse()
+
     def append(
-        self, batch: pa.RecordBatch, key: RequestKey | None = None, positions: Positions | None = None
+        self,
+        batch: pa.RecordBatch,
+        key: RequestKey | None = None,
+        positions: Positions | None = None,
+        at: Instant | None = None,
     ) -> NoReturn:
         self._refuse()
 

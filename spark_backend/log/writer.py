@@ -21,6 +21,7 @@ from spark_backend.files import link_or_copy, sync_directory
 from spark_backend.log.damage import Damage, lost_files, note_lost_files
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
+from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.manifest import MANIFEST, Manifest, ManifestWriter, decode_manifest, encode_manifest
 from spark_backend.log.format.positions import Positions, merged
 from spark_backend.log.format.request import check_request
@@ -144,17 +145,26 @@ class StreamLog:
         with self._lock:
             return dict(self._positions)
 
+    def request(self, key: RequestKey) -> KeyedRequest | None:
+        """The request with this key, if it was there before. Raises KeyReused if it was another one."""
+        return self._keys.request(key, self._clock())
+
     def append(
-        self, batch: pa.RecordBatch, key: RequestKey | None = None, positions: Positions | None = None
+        self,
+        batch: pa.RecordBatch,
+        key: RequestKey | None = None,
+        positions: Positions | None = None,
+        at: Instant | None = None,
     ) -> AppendReceipt:
         """Append the elements of a request, all or none; returns once they are durable.
 
         ``batch`` has the columns of REQUEST. With a ``key`` that was there before, it is answered as then (see
-        ``answer``) and nothing is appended. ``positions`` are stored with the elements, or alone if there are none.
-        Raises Conflict after the end of the stream, InvalidMessage
+        ``answer``) and nothing is appended. ``positions`` are stored with the elements, or alone if there are none;
+        ``at`` is when the request came (None: now). Raises Conflict after the end of the stream, InvalidMessage
         for an element without a time, StorageFull or Unavailable if it could not be written (then nothing was).
         """
-        return cast(AppendReceipt, self._commit(Operation(check_request(batch, self._settings.time), key, positions)))
+        operation = Operation(check_request(batch, self._settings.time), key, positions, at)
+        return cast(AppendReceipt, self._commit(operation))
 
     def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> list[AppendReceipt]:
         """Append several requests (see ``append``) with one write: those that are not there yet, all or none."""

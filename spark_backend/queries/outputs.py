@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
-
 from protocol.errors import Conflict, QuerySemanticError
 from protocol.evaluations import Evaluation, Notice
 from protocol.language.model import ContinuousQuery
@@ -21,7 +19,7 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from protocol.windows.spec import StreamWindow
 from protocol.windows.timeline import END
-from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.columns import one_request, read_elements
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.streams.streams import Streams
 
@@ -103,7 +101,7 @@ class Outputs:
             elements = [
                 read_elements(one.data, "application/n-triples", settings=settings, at=one.instant) for one in fresh
             ]
-            self._streams.publish(running.output, _join(elements))
+            self._streams.publish(running.output, one_request(elements))
         self.reach(running, evaluations[-1].instant)
 
     def reach(self, running: RunningQuery, watermark: Instant) -> None:
@@ -137,15 +135,3 @@ class Outputs:
             if path is not None:
                 return [*path, owner]
         return None
-
-
-def _join(elements: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Requests of one element each as one request."""
-    if len(elements) == 1:
-        return elements[0]
-    numbered = [
-        batch.set_column(0, batch.schema.field("element"), pa.repeat(pa.scalar(place, pa.int32()), batch.num_rows))
-        for place, batch in enumerate(elements)
-    ]
-    (joined,) = pa.Table.from_batches(numbered).unify_dictionaries().combine_chunks().to_batches()
-    return joined

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.sources import SourceSettings, SourceType, TlsFiles
-from protocol.streams import JsonContext, StreamSettings, TimeKind
+from protocol.streams import JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.files import Content, DamagedDocument, document, read_document, set_aside, write_atomically
 
@@ -157,6 +157,7 @@ def _stream(document: dict[str, Any]) -> StreamEntry:
                 "timestamp_path": tuple(settings["timestamp_path"]),
                 "context": None if context is None else JsonContext(**context),
                 "source": _source(settings.get("source")),
+                "on_invalid": OnInvalid(settings.get("on_invalid", OnInvalid.REJECT)),
             }
         ),
         document.get("query"),

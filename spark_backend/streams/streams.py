@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,7 @@ from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
     REJECTED,
     AppendReceipt,
+    OnInvalid,
     StreamDescription,
     StreamSettings,
     TimeKind,
@@ -27,7 +29,7 @@ from protocol.streams import (
 )
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
-from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.columns import check_at, read_elements
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.source_messages import read_messages, rejected_message
 from spark_backend.layout import Layout
@@ -37,10 +39,11 @@ from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
+from spark_backend.streams.diversion import Read, append_right
 from spark_backend.streams.idle import IdleClock
 from spark_backend.streams.known_logs import known_log
 from spark_backend.streams.references import bound_windows, with_only_stream
-from spark_backend.streams.rejected import rejected_request
+from spark_backend.streams.rejected import rejected_element, rejected_key
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -162,22 +165,34 @@ class Streams:
     def append(
         self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
     ) -> AppendReceipt:
-        """Append all messages of a body, or none. Returns once they are durable.
-
-        The same request with the same idempotency ``key`` as one before is answered as that was.
+        """Append all messages of a body, or none; those that are right if the stream diverts. Returns once they are
+        durable. The same request with the same idempotency ``key`` as one before is answered as that was.
         """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
         keyed = None if key is None else RequestKey.of(key, body, content_type, at)
+        reading = partial(self._reading, entry, at)
+        if entry.settings.on_invalid is OnInvalid.DIVERT:
+            if at is not None:
+                check_at(at, entry.settings)
+            rejecting = partial(self._rejecting, name)
+            has_context = entry.settings.context is not None
+            return append_right(
+                body, content_type, keyed, log, rejecting, reading, self._clock, has_context=has_context
+            )
         answered = None if keyed is None else log.answer(keyed)
-        if answered is not None:
-            return answered
+        return answered or log.append(reading(self._clock())(body, content_type), keyed)
+
+    def _rejecting(self, name: str, *, make: bool) -> StreamLog | UnreadableLog | None:
+        side = side_stream(name, REJECTED)
+        with self._lock:
+            return self._logs[self._side(side)] if make else self._logs.get(side)
+
+    def _reading(self, entry: StreamEntry, at: Instant | None, now: Instant) -> Read:
+        """What makes elements of a body of a content type, as the stream is set."""
         # Messages that the server stamps have no time yet: their blank nodes are told apart by the request.
         scope = uuid.uuid4().hex if entry.settings.time is TimeKind.ARRIVAL else None
-        batch = read_elements(
-            body, content_type, settings=entry.settings, at=at, blank_scope=scope, parser=self._parsers
-        )
-        return log.append(batch, keyed)
+        return partial(read_elements, settings=entry.settings, at=at, blank_scope=scope, now=now, parser=self._parsers)
 
     def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
         """Keep messages that the stream does not take in the stream of rejected ones beside it: all or none, durable on
@@ -188,15 +203,14 @@ class Streams:
         with self._lock:
             if self._logs[self._entry(name).name].describe().ended:
                 raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
-            log = self._logs[self._side(side_stream(name, REJECTED))]
-        now = self._clock()
-        log.append_all([rejected_request(one, now) for one in rejected])
+            log, now = self._logs[self._side(side_stream(name, REJECTED))], self._clock()
+        log.append_all([(rejected_element(one, now), rejected_key(one)) for one in rejected])
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest."""
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-        read = read_messages(batch.messages, entry.settings, self._parsers)
+        read = read_messages(batch.messages, entry.settings, self._parsers, self._clock())
         if read.wrong:
             self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
         receipt = log.append(read.batch, positions=batch.positions)

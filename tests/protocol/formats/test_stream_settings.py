@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError
 from protocol.formats.stream_settings import InvalidSettings, parse_stream_settings, stream_settings_document
-from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, StreamSettings, TimeKind
+from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, OnInvalid, StreamSettings, TimeKind
 
 IRI = "http://localhost/streams/s"
 
@@ -152,3 +152,19 @@ def test_hostile_bodies_are_refused_as_bad_requests(body: bytes) -> None:
 def test_any_bytes_give_settings_or_a_protocol_error(body: bytes) -> None:
     with suppress(ProtocolError):
         assert parse_stream_settings(body, default_iri=IRI).retention > 0
+
+
+def test_what_becomes_of_invalid_messages_is_said_and_told_again() -> None:
+    plain = parse_stream_settings(b"{}", default_iri=IRI)
+    assert (plain.on_invalid, plain.max_ahead) == (OnInvalid.REJECT, None)
+    assert not {"onInvalid", "maxAhead"} & stream_settings_document(plain).keys()
+    body = json.dumps({"onInvalid": "divert", "maxAhead": "PT5M"}).encode()
+    settings = parse_stream_settings(body, default_iri=IRI)
+    assert (settings.on_invalid, settings.max_ahead) == (OnInvalid.DIVERT, 300_000)
+    assert parse_stream_settings(json.dumps(stream_settings_document(settings)).encode(), default_iri=IRI) == settings
+
+
+@pytest.mark.parametrize("body", [{"onInvalid": "drop"}, {"onInvalid": 1}, {"maxAhead": "soon"}, {"maxAhead": True}])
+def test_settings_of_invalid_messages_that_are_none_are_named(body: dict[str, object]) -> None:
+    with pytest.raises(InvalidSettings, match=next(iter(body))):
+        parse_stream_settings(json.dumps(body).encode(), default_iri=IRI)

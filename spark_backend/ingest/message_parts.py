@@ -1,0 +1,87 @@
+"""A body taken apart, so that some of its messages can be read without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from protocol.errors import InvalidMessage
+from protocol.formats.media_types import RdfSyntax
+from protocol.messages import division, json_lines
+from protocol.messages.body_type import BodyType, Grouping
+from protocol.messages.message import Message
+from protocol.messages.preambles import announces_messages, is_preamble
+
+
+@dataclass(frozen=True)
+class MessageParts:
+    """The messages of a body, each with those behind it that are empty: these have the time of the one before them.
+
+    ``join`` makes a body of some; ``content_type`` is that of one alone.
+    """
+
+    parts: list[list[Message]]
+    content_type: str
+    join: Callable[[Sequence[Message]], tuple[bytes, str]]
+
+    @classmethod
+    def of(cls, body: bytes, content_type: str, body_type: BodyType) -> MessageParts:
+        """The messages, as finely as can be told of a body that may be wrong: in the worst case it is one."""
+        syntax, grouping = body_type.format, body_type.grouping
+        whole = cls([[Message(body)]], content_type, lambda some: (some[0].body, content_type))
+        if body_type.charset not in (None, "utf-8"):
+            return whole
+        if grouping is Grouping.LINES:
+            media_type = content_type.partition(";")[0].strip()
+            lines = [[one] for one in json_lines.divide(body.split(b"\n"))]
+            return cls(lines, media_type, lambda some: (json_lines.join(some), media_type)) if lines else whole
+        announced = syntax.has_comments and announces_messages(body)
+        if grouping is Grouping.SINGLE:
+            return cls._divided(body, syntax, Grouping.DELIMITERS) if announced else whole
+        if grouping is Grouping.MARKERS and announced:
+            return whole  # what divides it is said twice, which is an error of all of it
+        return cls._divided(body, syntax, grouping)
+
+    @classmethod
+    def _divided(cls, body: bytes, syntax: RdfSyntax, grouping: Grouping) -> MessageParts:
+        parts: list[list[Message]] = []
+        for message in division.divide([body], syntax, announced=grouping is Grouping.DELIMITERS):
+            if parts and is_preamble(message.body):
+                parts[-1].append(message)
+            else:
+                parts.append([message])
+        content_type = f"{syntax.value}; version={division.VERSION}"
+        return cls(parts, syntax.value, lambda some: (division.join(some), content_type))
+
+    def wrong(self, read: Callable[[bytes, str], object]) -> dict[int, InvalidMessage]:
+        """Which parts are wrong, and how, given what reads a body and raises InvalidMessage: by halves, as mostly few
+        are.
+        """
+        found: dict[int, InvalidMessage] = {}
+        waiting = [range(len(self.parts))]
+        while waiting:
+            some = waiting.pop()
+            try:
+                # Alone as it is kept, so that the error's place is one in it.
+                alone = len(some) == 1
+                read(*((self.alone(some[0]), self.content_type) if alone else self.join(self._messages(some))))
+            except InvalidMessage as error:
+                if alone:
+                    found[some[0]] = error
+                else:
+                    middle = len(some) // 2
+                    waiting += [some[middle:], some[:middle]]
+        return found
+
+    def alone(self, number: int) -> bytes:
+        """A part as a body of its own, without what is empty."""
+        return self.parts[number][0].alone
+
+    def without(self, left_out: Sequence[int]) -> tuple[bytes, str] | None:
+        """A body of the other parts, and its type; None if there is none."""
+        gone = set(left_out)
+        rest = [number for number in range(len(self.parts)) if number not in gone]
+        return self.join(self._messages(rest)) if rest else None
+
+    def _messages(self, numbers: Sequence[int]) -> list[Message]:
+        return [message for number in numbers for message in self.parts[number]]

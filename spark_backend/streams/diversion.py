@@ -1,0 +1,89 @@
+"""Requests of which a stream takes the messages that are right, and diverts the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from protocol.errors import Conflict, InvalidMessage
+from protocol.messages.body_type import parse_content_type
+from protocol.messages.rejected import Rejected, reason_of
+from protocol.streams import AppendReceipt
+from protocol.time import Instant
+from spark_backend.ingest.columns import ELEMENT_SCHEMA
+from spark_backend.ingest.message_parts import MessageParts
+from spark_backend.log.request_keys import RequestKey
+from spark_backend.log.unreadable import UnreadableLog
+from spark_backend.log.writer import StreamLog
+from spark_backend.streams.rejected import rejected_elements
+
+Log = StreamLog | UnreadableLog
+Read = Callable[[bytes, str], pa.RecordBatch]
+"""What makes elements (columns of ELEMENT_SCHEMA) of a body of a content type. Raises InvalidMessage."""
+
+
+class Rejecting(Protocol):
+    """What gives the log of a stream's rejected messages; None where it is not there, unless it is to be made."""
+
+    def __call__(self, *, make: bool) -> Log | None: ...
+
+
+def append_right(
+    body: bytes,
+    content_type: str,
+    key: RequestKey | None,
+    log: Log,
+    rejecting: Rejecting,
+    reading: Callable[[Instant], Read],
+    clock: Callable[[], Instant],
+    *,
+    has_context: bool,
+) -> AppendReceipt:
+    """Append the messages of a request that are right, after the others are in the log of rejected ones.
+
+    ``reading``: what reads messages, judging them by a clock. Of a request that comes again under its key, what is
+    rejected was written first and is asked first: that stays so, and what is right is judged by the clock of then.
+    """
+    known = None if key is None else rejecting(make=False)
+    before = None if known is None or key is None else known.request(key)
+    answered = None if key is None else log.answer(key)
+    if answered is not None:
+        return replace(answered, rejected=0 if before is None else before.elements)
+    if log.describe().ended:
+        raise Conflict("the stream has ended: nothing can be appended to it")
+    now = clock() if before is None else before.at
+    divided = divide_request(body, content_type, reading(now), has_context=has_context)
+    if divided.rejected and before is None:
+        rejected_log = rejecting(make=True)
+        assert rejected_log is not None
+        rejected_log.append(rejected_elements(divided.rejected, now), key, at=now)
+    return replace(log.append(divided.elements, key), rejected=len(divided.rejected))
+
+
+class DividedRequest(NamedTuple):
+    """The elements of a request's messages that are right (columns of ELEMENT_SCHEMA), and the others."""
+
+    elements: pa.RecordBatch
+    rejected: list[Rejected]
+
+
+def divide_request(body: bytes, content_type: str, read: Read, *, has_context: bool) -> DividedRequest:
+    """Divide a request by whether ``read``, which makes elements of a body, raises InvalidMessage.
+
+    ``has_context``: whether the stream reads plain JSON. What is right is read together, as if it had come alone.
+    """
+    try:
+        return DividedRequest(read(body, content_type), [])
+    except InvalidMessage as error:
+        parts = MessageParts.of(body, content_type, parse_content_type(content_type, has_context=has_context))
+        wrong = {0: error} if len(parts.parts) == 1 else parts.wrong(read)
+    rejected = [
+        Rejected(parts.alone(number), parts.content_type, error.detail, kind=reason_of(error))
+        for number, error in sorted(wrong.items())
+    ]
+    rest = parts.without(list(wrong))
+    nothing = pa.RecordBatch.from_pylist([], ELEMENT_SCHEMA)
+    return DividedRequest(nothing if rest is None else read(*rest), rejected)
