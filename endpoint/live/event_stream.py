@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -30,10 +30,14 @@ class EventStreamResponse(Response):
     comes about. What it raises becomes an ordinary error response. Raises TooManyListeners in the same way.
 
     The events are to end by themselves when the hub is ``stopping``; otherwise they are cut off a little later.
+    ``headers``: of the response, beside those that all such responses have.
     """
 
-    def __init__(self, listeners: Listeners, open_events: Callable[[], OpenedEvents]) -> None:
+    def __init__(
+        self, listeners: Listeners, open_events: Callable[[], OpenedEvents], headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__()
+        self._further = {} if headers is None else dict(headers)
         self._listeners = listeners
         self._open_events = open_events
 
@@ -42,7 +46,11 @@ class EventStreamResponse(Response):
             async with self._open_events() as events:
                 response = EventSourceResponse(
                     events,
-                    headers={"Cache-Control": "no-cache, no-store, no-transform", "Vary": "Accept"},
+                    headers={
+                        "Cache-Control": "no-cache, no-store, no-transform",
+                        "Vary": "Accept",
+                        **self._further,
+                    },
                     ping=HEARTBEAT_SECONDS,
                     ping_message_factory=lambda: ServerSentEvent(comment="heartbeat", sep="\n"),
                     send_timeout=STALLED_SECONDS,

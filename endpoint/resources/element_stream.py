@@ -2,8 +2,9 @@
 text/event-stream``.
 
 The default event of an element has its triples as ``data``: N-Triples, one line each, and N-Quads for those in named
-graphs. The ``progress`` event that follows it has its timestamp and the stream's watermark, as with CONSTRUCT. Ids are
-the numbers of elements, so that a client can go on after any of them while the log holds what follows.
+graphs; one that is empty has a comment. The ``progress`` event that follows it has its timestamp and the stream's
+watermark, as with CONSTRUCT. Ids are the numbers of elements, so that a client can go on after any of them while the
+log holds what follows.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from endpoint.resources.parameters import requested_elements
 from endpoint.services import services_of
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats import sse
+from protocol.formats.media_types import RdfSyntax
 from protocol.streams import StreamDamage, StreamGap, StreamItem
 from protocol.time import Instant
 
 _LOOKED_EVERY = 0.05
+_EMPTY = b"# an empty message"
 
 
 def element_stream(request: Request, name: str) -> EventStreamResponse:
@@ -42,7 +45,7 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
         finally:
             follower.close()
 
-    return EventStreamResponse(services.listeners, open_events)
+    return EventStreamResponse(services.listeners, open_events, {"RDF-Message-Content-Type": RdfSyntax.N_QUADS})
 
 
 async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> AsyncGenerator[bytes, None]:
@@ -81,6 +84,7 @@ def _encoded(one: StreamItem, watermark: Instant) -> bytes:
         return sse.error_event(Unavailable(f"elements cannot be read: {one}").problem())
     if isinstance(one, StreamGap):
         return sse.reset_event(one.time)
-    return sse.event(one.data.rstrip(b"\n"), identifier=sse.element_id(one.number)) + sse.progress_event(
+    # Clients pass over events without data.
+    return sse.event(one.data.rstrip(b"\n") or _EMPTY, identifier=sse.element_id(one.number)) + sse.progress_event(
         one.time, watermark
     )

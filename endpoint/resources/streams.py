@@ -14,6 +14,7 @@ from endpoint.live.hub import Hub
 from endpoint.resources.accept import chosen_type
 from endpoint.resources.context_documents import fetched_context
 from endpoint.resources.element_stream import element_stream
+from endpoint.resources.message_log import MESSAGE_LOG_TYPES, message_log
 from endpoint.resources.parameters import InvalidTime, idempotency_key, instant_parameter, mounted_at, read_instant
 from endpoint.resources.query_document import format_or_null
 from endpoint.resources.request_body import read_body
@@ -97,12 +98,10 @@ class StreamResource(HTTPEndpoint):
     """The resource ``/streams/NAME``."""
 
     async def get(self, request: Request) -> Response:
-        """One stream: described, or its elements as events."""
+        """One stream: described, or its elements, as events or as a document of messages."""
         hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
         stream = await hub.threads.run(hub.backend.stream, name)
-        if chosen_type(request, ["application/json", EVENT_STREAM]) == EVENT_STREAM:
-            return element_stream(request, name)
-        return _described(request, stream)
+        return await _represented(request, stream)
 
     async def put(self, request: Request) -> Response:
         """Create the stream (201), or find it there with the same settings (200) or others (409)."""
@@ -167,12 +166,10 @@ class SideStreamResource(HTTPEndpoint):
     """The resource ``/streams/NAME/rejected``."""
 
     async def get(self, request: Request) -> Response:
-        """The stream described, or its elements as events."""
+        """The stream described, or its elements, as events or as a document of messages."""
         hub, name = services_of(request.app).hub, _side_name(request)
         stream = await hub.threads.run(hub.backend.stream, name)
-        if chosen_type(request, ["application/json", EVENT_STREAM]) == EVENT_STREAM:
-            return element_stream(request, name)
-        return _described(request, stream)
+        return await _represented(request, stream)
 
     async def put(self, request: Request) -> Response:
         """Refused, as all that would change the stream."""
@@ -184,6 +181,16 @@ class SideStreamResource(HTTPEndpoint):
         )
 
     post = delete = put
+
+
+async def _represented(request: Request, stream: StreamDescription) -> Response:
+    """The stream in the form that the client wants most."""
+    media_type = chosen_type(request, ["application/json", EVENT_STREAM, *MESSAGE_LOG_TYPES])
+    if media_type == EVENT_STREAM:
+        return element_stream(request, stream.name)
+    if media_type in MESSAGE_LOG_TYPES:
+        return await message_log(request, stream, media_type)
+    return _described(request, stream)
 
 
 def _side_name(request: Request) -> str:

@@ -182,17 +182,27 @@ class _Lines(Adapter):
             )
 
 
-def write_frames(messages: Iterable[Iterable[Quad]]) -> Iterator[bytes]:
-    """A stream of datasets, a frame a message, as they come; the bytes of each. Quads are of RDF 1.1."""
-    flow = ManualFrameFlow(logical_type=jelly.LOGICAL_STREAM_TYPE_DATASETS)
-    stream = QuadStream(encoder=_Terms(), options=SerializerOptions(flow=flow))
-    stream.enroll()
-    for message in messages:
+class FrameWriter:
+    """Writes a stream of datasets, a frame a message."""
+
+    def __init__(self) -> None:
+        self._flow = ManualFrameFlow(logical_type=jelly.LOGICAL_STREAM_TYPE_DATASETS)
+        self._stream = QuadStream(encoder=_Terms(), options=SerializerOptions(flow=self._flow))
+        self._stream.enroll()
+
+    def frame(self, message: Iterable[Quad]) -> bytes:
+        """The next message, of quads of RDF 1.1, with its size before it. It is read after those before it."""
         for quad in message:
-            stream.quad((quad.subject, quad.predicate, quad.object, quad.graph_name))
+            self._stream.quad((quad.subject, quad.predicate, quad.object, quad.graph_name))
         frame = io.BytesIO()
-        write_delimited(flow.to_stream_frame() or jelly.RdfStreamFrame(), frame)
-        yield frame.getvalue()
+        write_delimited(self._flow.to_stream_frame() or jelly.RdfStreamFrame(), frame)
+        return frame.getvalue()
+
+
+def write_frames(messages: Iterable[Iterable[Quad]]) -> Iterator[bytes]:
+    """The frames of a stream of these messages, as they come."""
+    writer = FrameWriter()
+    return (writer.frame(message) for message in messages)
 
 
 class _Terms(TermEncoder):

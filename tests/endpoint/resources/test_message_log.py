@@ -1,0 +1,96 @@
+"""What a stream holds as a document of messages (docs/http.md, "Reading a stream")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyoxigraph as ox
+import pytest
+
+from endpoint import create_app
+from endpoint.settings import Settings
+from protocol.formats.media_types import RdfSyntax
+from protocol.messages.division import divide
+from protocol.messages.jelly_frames import read_frames
+from protocol.messages.json_lines import read_lines
+from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+
+LINES = [
+    b'<http://e/a> <http://e/p> "b\\nMESSAGE" .\n_:b <http://e/p> _:b <http://e/g> .\n',
+    b"",
+    b'<http://e/a> <http://e/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n',
+]
+N_QUADS, JELLY, LD_LINES = "application/n-quads", "application/x-jelly-rdf", "application/x-ld+ndjson"
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    backend = FakeBackend()
+    backend.create_stream("s", StreamSettings("http://e/s", TimeKind.EVENT))
+    for number in range(len(LINES)):
+        backend.append("s", b"", "text/turtle", number)
+    backend.followed += [StreamElement(number, 1000 * number, data) for number, data in enumerate(LINES)]
+    return backend
+
+
+@pytest.fixture
+def client(backend: FakeBackend) -> Iterator[TestClient]:
+    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
+        yield client
+
+
+def lines_of(document: bytes, media_type: str) -> list[list[str]]:
+    """The statements of each message, sorted, with the label of the only blank node taken away."""
+    if media_type == JELLY:
+        text, counts = read_frames(document)
+        quads = iter(list(ox.parse(text, ox.RdfFormat.N_QUADS)))
+        messages = [[next(quads) for _ in range(count)] for count in counts]
+    elif media_type == N_QUADS:
+        divided = divide(document.splitlines(keepends=True), RdfSyntax.N_QUADS)
+        bodies = [message.body.removeprefix(b'VERSION "1.2-messages"\n') for message in divided]
+        messages = [list(ox.parse(body, ox.RdfFormat.N_QUADS)) for body in bodies]
+    else:
+        messages = [list(ox.parse(line.document, ox.RdfFormat.JSON_LD)) for line in read_lines(document.splitlines())]
+    return [sorted("_" if isinstance(term, ox.BlankNode) else str(term) for q in one for term in q) for one in messages]
+
+
+EXPECTED = lines_of(b'VERSION "1.2-messages"\n' + b"".join(line + b"MESSAGE\n" for line in LINES), N_QUADS)
+
+
+@pytest.mark.parametrize("media_type", [N_QUADS, JELLY, LD_LINES, "application/x-ndjson"])
+def test_what_is_held_comes_as_messages(client: TestClient, media_type: str) -> None:
+    response = client.get("/streams/s", headers={"Accept": f"{media_type}; version=1.2-messages"})
+    assert response.status_code == 200
+    assert response.headers["content-type"].partition(";")[0] == media_type
+    assert ("version=1.2-messages" in response.headers["content-type"]) is (media_type == N_QUADS)
+    assert lines_of(response.content, media_type) == EXPECTED
+
+
+def test_since_leaves_out_what_is_older(client: TestClient) -> None:
+    response = client.get("/streams/s?since=1970-01-01T00:00:01Z", headers={"Accept": N_QUADS})
+    assert lines_of(response.content, N_QUADS) == EXPECTED[2:]
+
+
+def test_what_comes_after_the_request_is_not_in_it(client: TestClient, backend: FakeBackend) -> None:
+    backend.followed.append(StreamElement(len(LINES), 9_000, LINES[0]))
+    assert lines_of(client.get("/streams/s", headers={"Accept": JELLY}).content, JELLY) == EXPECTED
+
+
+def test_what_retention_has_taken_is_not_held(client: TestClient, backend: FakeBackend) -> None:
+    backend.followed[:1] = [StreamGap(500)]
+    assert lines_of(client.get("/streams/s", headers={"Accept": N_QUADS}).content, N_QUADS) == EXPECTED[1:]
+
+
+def test_an_empty_stream_is_a_log_of_nothing(client: TestClient, backend: FakeBackend) -> None:
+    backend.create_stream("t", StreamSettings("http://e/t", TimeKind.EVENT))
+    backend.followed.clear()
+    assert client.get("/streams/t", headers={"Accept": N_QUADS}).content == b'VERSION "1.2-messages"\n'
+    assert client.get("/streams/t", headers={"Accept": LD_LINES}).content == b""
+
+
+def test_a_stream_is_described_unless_its_messages_are_asked_for(client: TestClient) -> None:
+    for accept in ("*/*", "application/json", "text/html;q=0.9, */*;q=0.8"):
+        assert client.get("/streams/s", headers={"Accept": accept}).headers["content-type"] == "application/json"
+    assert client.get("/streams/s", headers={"Accept": "text/turtle"}).status_code == 406
