@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from endpoint.sources.connection import Connect
 from endpoint.sources.files.connection import FileConnection
 from endpoint.sources.ldes.connection import LdesConnection
+from endpoint.sources.mqtt.connection import MqttConnection
 from endpoint.sources.sse.connection import SseConnection
 from endpoint.sources.websocket.connection import WebSocketConnection
 from protocol.sources import SourceType
@@ -16,4 +17,5 @@ CONNECTORS: Mapping[SourceType, Connect] = {
     SourceType.LDES: LdesConnection,
     SourceType.SSE: SseConnection,
     SourceType.WEBSOCKET: WebSocketConnection,
+    SourceType.MQTT: MqttConnection,
 }

@@ -43,9 +43,6 @@ _KINDS = {
     SourceType.SSE: _Kind(("http", "https"), ("contentType", *_LOGIN), "https://example.org/events"),
     SourceType.WEBSOCKET: _Kind(("ws", "wss"), ("contentType", *_LOGIN), "wss://example.org/live"),
 }
-_READY = frozenset({SourceType.FILE, SourceType.LDES, SourceType.SSE, SourceType.WEBSOCKET})
-"""The types that this version has."""
-
 _VERSIONS = ("5", "3.1.1")
 
 
@@ -109,15 +106,12 @@ def source_document(source: SourceSettings) -> dict[str, Any]:
 
 
 def _type(value: object) -> SourceType:
-    known = ", ".join(sorted(_READY))
+    known = ", ".join(sorted(SourceType))
     if value == "kafka":
         raise UnsupportedFeature(f"sources of type kafka are not there yet; there are {known}")
     if not isinstance(value, str) or value not in list(SourceType):
         _wrong(f"the type of a source is one of {known}, not {_shown(value)}")
-    type = SourceType(value)
-    if type not in _READY:
-        raise UnsupportedFeature(f"sources of type {type} are not there yet; there are {known}")
-    return type
+    return SourceType(value)
 
 
 def _url(value: object, type: SourceType, kind: _Kind) -> str:

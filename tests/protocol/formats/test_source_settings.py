@@ -13,6 +13,12 @@ from protocol.sources import SourceSettings, SourceType
 FILE = {"type": "file", "url": "file:///srv/in", "contentType": "application/x-ndjson"}
 
 
+MQTT = {
+    "type": "mqtt", "url": "mqtts://broker.org", "topics": ["home/+/temperature", "office/#"], "user": "reader",
+    "passwordFile": "/run/secrets/mqtt", "tls": {"caFile": "/etc/ca.pem"}, "version": "3.1.1",
+}  # fmt: skip
+
+
 def test_settings_with_a_source_written_and_read_again_are_the_same() -> None:
     settings = parse_stream_settings(json.dumps({"time": "event", "source": FILE}).encode(), default_iri="http://a/s")
     assert settings.source == SourceSettings(SourceType.FILE, "file:///srv/in", content_type="application/x-ndjson")
@@ -31,6 +37,19 @@ WRONG: list[tuple[Any, str]] = [
     ({"type": "file", "url": "file:///x?y"}, "without a query"),
     ({"type": "file", "url": "file:///x", "topics": ["a"]}, 'no setting "topics"'),
     ({"type": "file", "url": "file:///x", "contentType": 7}, "contentType must be a text"),
+    ({"type": "mqtt", "url": "mqtt://a"}, "topics must be a list"),
+    ({**MQTT, "topics": ["a/#/b"]}, "is no topic filter"),
+    ({**MQTT, "topics": ["a+/b"]}, "is no topic filter"),
+    ({**MQTT, "url": "mqtt://user:secret@a"}, "no user and no password"),
+    ({**MQTT, "url": "mqtt://a:port"}, "is none"),
+    ({**MQTT, "passwordVariable": "SPARQL_STREAMS_SECRET_X"}, "not both"),
+    ({**MQTT, "user": None}, "goes with a user"),
+    ({**MQTT, "passwordFile": "secret"}, "absolute path"),
+    ({**MQTT, "passwordFile": None, "passwordVariable": "HOME"}, "begins with SPARQL_STREAMS_SECRET_"),
+    ({**MQTT, "password": "x"}, 'no setting "password"'),
+    ({**MQTT, "tls": {"keyFile": "/k"}}, "goes with a certFile"),
+    ({**MQTT, "tls": "yes"}, "tls must be true"),
+    ({**MQTT, "version": "4"}, "version must be"),
 ]
 
 
@@ -47,4 +66,5 @@ def test_a_type_that_is_not_there_yet_says_so() -> None:
 
 
 def test_a_document_has_only_what_was_said() -> None:
-    assert source_document(parse_source(FILE)) == FILE
+    for document in (FILE, MQTT, {"type": "mqtt", "url": "mqtt://a", "topics": ["a"], "tls": True}):
+        assert source_document(parse_source(document)) == document

@@ -1,0 +1,192 @@
+"""The network's side of an MQTT source: a client of paho's, driven by the thread that asks it."""
+
+from __future__ import annotations
+
+import select
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage, error_string
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from endpoint.sources.password import password_of
+from protocol.sources import SourceFailed, SourceSettings, TlsFiles
+
+_PATIENCE = 10.0
+"""Seconds in which a broker has to answer."""
+
+_KEEP_ALIVE = 60
+_SESSION_SECONDS = 30 * 24 * 60 * 60
+"""For so long a broker keeps what comes while nobody reads it (MQTT 5; before, it is the broker's affair)."""
+
+_PORTS = {"mqtt": 1883, "mqtts": 8883}
+
+
+class SessionClient:
+    """One connection to a persistent session. Messages are in ``arrived`` until somebody takes them out."""
+
+    def __init__(self, settings: SourceSettings, identity: str, largest: int, most: int) -> None:
+        """Connect, and wait for the broker's word. Raises OSError, SourceFailed.
+
+        ``most`` messages at once are sent before one is acknowledged, where the broker can be told (MQTT 5).
+        """
+        self.arrived: deque[MQTTMessage] = deque()
+        self.arrived_bytes = 0
+        self.resumed = False
+        self.on_answer: Callable[[int], None] = lambda question: None
+        self._settings = settings
+        self._is_5 = settings.version != "3.1.1"
+        self._refused: str | None = None
+        self._connected = False
+        self._granted: list[ReasonCode] | None = None
+        self._last_question: int | None = None
+        self._client = self._made(identity)
+        parts = urlsplit(settings.url)
+        assert parts.hostname is not None
+        try:
+            port = parts.port or _PORTS[parts.scheme]
+            if self._is_5:
+                properties = self._properties(largest, most)
+                self._client.connect(parts.hostname, port, _KEEP_ALIVE, clean_start=False, properties=properties)
+            else:
+                self._client.connect(parts.hostname, port, _KEEP_ALIVE)
+            self._await(lambda: self._connected, "did not take the connection")
+        except BaseException:
+            self.close()
+            raise
+
+    def subscribe(self) -> None:
+        """Subscribe to all topics, so that no message has to be acknowledged before it is durable (QoS 1 at most)."""
+        if self._is_5:
+            # What is retained comes when a subscription is new, not at every start.
+            options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+            self._client.subscribe([(topic, options) for topic in self._settings.topics])
+        else:
+            self._client.subscribe([(topic, 1) for topic in self._settings.topics])
+        self._await(lambda: self._granted is not None, "did not answer the subscription")
+        for topic, granted in zip(self._settings.topics, self._granted or (), strict=False):
+            if granted.is_failure:
+                raise SourceFailed(f"{self._settings.url} refuses the topic {topic}: {granted}")
+
+    def look(self, seconds: float) -> None:
+        """Read and write what can be read and written, waiting for the first at most so long. Raises SourceFailed."""
+        socket = self._client.socket()
+        if socket is None:
+            raise SourceFailed(self._refused or f"{self._settings.url} has closed the connection")
+        pending = getattr(socket, "pending", None)
+        waiting = [] if not self._client.want_write() else [socket]
+        ready = bool(pending and pending()) or bool(select.select([socket], waiting, [], seconds)[0])
+        if ready:
+            self._check(self._client.loop_read())
+        if self._client.want_write():
+            self._check(self._client.loop_write())
+        self._check(self._client.loop_misc())
+
+    def acknowledge(self, packet: int) -> None:
+        """The message of this packet is durable."""
+        self._client.ack(packet, 1)
+
+    def ask(self, topic: str) -> int:
+        """Ask something that changes nothing, so that its answer says that all before it has come; its number.
+
+        It is to unsubscribe from a topic that nobody has subscribed to.
+        """
+        code, question = self._client.unsubscribe(topic)
+        self._check(code)
+        assert question is not None
+        return question
+
+    def leave(self) -> None:
+        """Have the broker forget the session, as far as the protocol can say so."""
+        self._client.unsubscribe(list(self._settings.topics))
+        if self._is_5:
+            properties = Properties(PacketTypes.DISCONNECT)  # type: ignore[no-untyped-call]
+            properties.SessionExpiryInterval = 0
+            self._client.disconnect(properties=properties)
+
+    def close(self) -> None:
+        """Close the connection; the session stays."""
+        self._client.disconnect()
+        socket = self._client.socket()
+        if socket is not None:
+            socket.close()
+
+    def _made(self, identity: str) -> Client:
+        client = Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=f"sps-{identity}",
+            clean_session=None if self._is_5 else False,
+            protocol=MQTTProtocolVersion.MQTTv5 if self._is_5 else MQTTProtocolVersion.MQTTv311,
+            reconnect_on_failure=False,
+            manual_ack=True,
+        )
+        client.connect_timeout = _PATIENCE
+        if self._settings.user is not None:
+            client.username_pw_set(self._settings.user, password_of(self._settings))
+        tls = self._settings.tls or TlsFiles()
+        if self._settings.tls is not None or urlsplit(self._settings.url).scheme == "mqtts":
+            try:
+                client.tls_set(tls.authorities, tls.certificate, tls.key)
+            except (OSError, ssl.SSLError, ValueError) as error:
+                raise SourceFailed(f"the files of tls cannot be used: {error}") from None
+        client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_subscribe
+        client.on_unsubscribe = self._on_unsubscribe
+        client.on_message = self._on_message
+        return client
+
+    def _properties(self, largest: int, most: int) -> Properties:
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = _SESSION_SECONDS
+        properties.ReceiveMaximum = most
+        # The topic and the properties of a message count, too.
+        properties.MaximumPacketSize = min(largest + 256 * 1024, 2**28)
+        return properties
+
+    def _await(self, condition: Callable[[], bool], otherwise: str) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SourceFailed(f"{self._settings.url} {otherwise} within {_PATIENCE:g} s")
+            self.look(0.1)
+
+    def _check(self, code: MQTTErrorCode) -> None:
+        if code != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            raise SourceFailed(self._refused or f"{self._settings.url}: {error_string(code)}")
+
+    def _on_connect(
+        self, client: Client, userdata: Any, flags: ConnectFlags, code: ReasonCode, properties: Properties | None
+    ) -> None:
+        if code.is_failure:
+            self._refused = f"{self._settings.url} refuses the connection: {code}"
+            return
+        self._connected, self.resumed = True, flags.session_present
+
+    def _on_disconnect(
+        self, client: Client, userdata: Any, flags: DisconnectFlags, code: ReasonCode, properties: Properties | None
+    ) -> None:
+        if flags.is_disconnect_packet_from_server:
+            self._refused = f"{self._settings.url} has ended the connection: {code}"
+
+    def _on_subscribe(
+        self, client: Client, userdata: Any, packet: int, codes: list[ReasonCode], properties: Properties | None
+    ) -> None:
+        self._granted = codes
+
+    def _on_unsubscribe(
+        self, client: Client, userdata: Any, packet: int, codes: list[ReasonCode], properties: Properties | None
+    ) -> None:
+        self.on_answer(packet)
+
+    def _on_message(self, client: Client, userdata: Any, message: MQTTMessage) -> None:
+        self.arrived.append(message)
+        self.arrived_bytes += len(message.payload)

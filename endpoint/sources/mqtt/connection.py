@@ -1,0 +1,110 @@
+"""The messages of a broker as a source: each once, acknowledged when it is durable."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from urllib.parse import quote
+
+from paho.mqtt.client import MQTTMessage
+
+from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
+from endpoint.sources.mqtt.client import SessionClient
+from endpoint.sources.mqtt.redelivery import Delivery, Redelivery
+from protocol.sources import SourceBatch, SourceMessage
+
+_SUBSCRIBED = "topics"
+"""The position that says which topics the session has: to ask for them again would bring what they retain again."""
+
+_LOOK_SECONDS = 0.1
+
+
+class MqttConnection:
+    """Reads a persistent session. What arrives is not read from the network before what came earlier is durable."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        """Connect and subscribe. Raises OSError, SourceFailed."""
+        self.notice: str | None = None
+        settings = surroundings.settings
+        self._surroundings = surroundings
+        self._redelivery = Redelivery(surroundings.positions)
+        self._taken: list[Delivery] = []
+        self._client = SessionClient(settings, surroundings.identity, surroundings.largest, MOST_MESSAGES)
+        self._client.on_answer = self._answered
+        topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
+        subscribed = surroundings.positions.get(_SUBSCRIBED) == topics
+        self._changed = {} if subscribed else {_SUBSCRIBED: topics}
+        try:
+            if not (self._client.resumed and subscribed):
+                if subscribed:
+                    self.notice = "the broker did not know the session any more: what came meanwhile is lost"
+                self._client.subscribe()
+        except BaseException:
+            self._client.close()
+            raise
+
+    def take(self, seconds: float) -> SourceBatch | None:
+        """As ``Connection.take``."""
+        deadline = time.monotonic() + seconds
+        while not self._client.arrived and not self._changed:
+            left = deadline - time.monotonic()
+            if left <= 0 or self._surroundings.wait(0):
+                return None
+            self._client.look(min(left, _LOOK_SECONDS))
+        self._drain()
+        return self._batch()
+
+    def stored(self, batch: SourceBatch) -> None:
+        """Acknowledge the messages, and ask whether that has come."""
+        for delivery in self._taken:
+            self._client.acknowledge(delivery.packet)
+        self._redelivery.stored(self._taken)
+        if self._taken:
+            self._redelivery.asked(self._client.ask(f"sparql-streams/{self._surroundings.identity}"))
+        self._taken = []
+        self._changed = {}
+
+    def close(self) -> None:
+        """Close the connection; the session stays with the broker."""
+        self._client.close()
+
+    def forget(self) -> None:
+        """Have the broker keep nothing more for this stream."""
+        self._client.leave()
+
+    def _drain(self) -> None:
+        """Read what is there already, as much as one batch takes."""
+        client, before = self._client, -1
+        while before < len(client.arrived) < MOST_MESSAGES and client.arrived_bytes < MOST_BYTES:
+            before = len(client.arrived)
+            client.look(0)
+
+    def _batch(self) -> SourceBatch | None:
+        messages: list[SourceMessage] = []
+        size = 0
+        while self._client.arrived and len(messages) < MOST_MESSAGES and size < MOST_BYTES:
+            message = self._client.arrived.popleft()
+            size += len(message.payload)
+            self._client.arrived_bytes -= len(message.payload)
+            delivery = Delivery.of(message.mid, message.topic, bytes(message.payload))
+            if message.qos and self._redelivery.is_known(delivery, again=message.dup):
+                self._client.acknowledge(message.mid)
+                self._redelivery.acknowledged(delivery)
+                continue
+            if message.qos:
+                self._taken.append(delivery)
+            messages.append(self._message(message, delivery))
+        positions = self._changed | self._redelivery.positions(self._taken)
+        return SourceBatch(messages, positions) if messages or self._changed else None
+
+    def _message(self, message: MQTTMessage, delivery: Delivery) -> SourceMessage:
+        settings = self._surroundings.settings
+        said = getattr(message.properties, "ContentType", None) if message.properties is not None else None
+        origin = f"{settings.url.rstrip('/')}/{quote(message.topic)}"
+        key = f"{delivery.packet} ".encode() + delivery.digest
+        return SourceMessage(bytes(message.payload), said or settings.content_type, origin, key)
+
+    def _answered(self, question: int) -> None:
+        """Whatever arrived since may have a number that is used again."""
+        since = [*(message.mid for message in self._client.arrived), *(one.packet for one in self._taken)]
+        self._redelivery.answered(question, since)

@@ -1,0 +1,85 @@
+"""A real broker, mosquitto, that can be stopped and started again with what it had."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+
+needs_mosquitto = pytest.mark.skipif(
+    MOSQUITTO is None, reason="mosquitto is not installed: this machine's, not a fault (apt install mosquitto)"
+)
+
+_SETTINGS = """\
+user {user}
+listener {port} 127.0.0.1
+persistence true
+persistence_location {directory}/
+max_queued_messages 0
+max_inflight_messages {inflight}
+{access}
+"""
+
+
+class Broker:
+    """``with`` it. ``users``: names and passwords; without, everybody may come."""
+
+    def __init__(self, directory: Path, users: dict[str, str] | None = None, inflight: int = 1000) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"mqtt://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory = directory
+        directory.mkdir()
+        access = "allow_anonymous true"
+        if users is not None:
+            passwords = directory / "passwords"
+            passwords.write_text("".join(f"{user}:{password}\n" for user, password in users.items()))
+            subprocess.run(["mosquitto_passwd", "-U", passwords], check=True)
+            access = f"allow_anonymous false\npassword_file {passwords}"
+        settings = _SETTINGS.format(
+            user=getpass.getuser(), port=self.port, directory=directory, inflight=inflight, access=access
+        )  # fmt: skip
+        (directory / "mosquitto.conf").write_text(settings)
+
+    def __enter__(self) -> Broker:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        assert MOSQUITTO is not None
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [MOSQUITTO, "-c", self._directory / "mosquitto.conf"], stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    self.stop()
+                    raise AssertionError((self._directory / "log").read_text()) from None
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """It writes down what it has."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+            self._process = None

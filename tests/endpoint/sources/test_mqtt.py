@@ -1,0 +1,224 @@
+"""A source of MQTT with a real broker: each message once, in the order of its topic, whoever goes away meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from endpoint.sources.back_off import BackOff
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.mqtt.connection import MqttConnection
+from endpoint.sources.run import SourceRun
+from protocol.errors import Unavailable
+from protocol.formats.allow_list import AllowList
+from protocol.sources import SourceBatch, SourceReceipt, SourceSettings, SourceState, SourceType
+from tests.endpoint.sources.broker import Broker, needs_mosquitto
+
+pytestmark = [needs_mosquitto, pytest.mark.server]
+
+
+@dataclass
+class Log:
+    """What is durable: it outlives the sources that write it. ``crashes``: so often a batch is stored, and the source
+    is not told.
+    """
+
+    bodies: list[str] = field(default_factory=list)
+    types: list[str | None] = field(default_factory=list)
+    origins: set[str] = field(default_factory=set)
+    at: dict[str, bytes] = field(default_factory=dict)
+    crashes: int = 0
+
+    def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        self.bodies += [message.body.decode() for message in batch.messages]
+        self.types += [message.content_type for message in batch.messages]
+        self.origins |= {message.origin for message in batch.messages}
+        self.at = {name: at for name, at in {**self.at, **batch.positions}.items() if at}
+        if self.crashes and batch.messages:
+            self.crashes -= 1
+            raise Unavailable("the machine has lost its power right after the write")
+        return SourceReceipt(len(batch.messages), 0)
+
+    def positions(self, name: str) -> dict[str, bytes]:
+        return dict(self.at)
+
+
+class Impatient(BackOff):
+    def failed(self) -> float:
+        return 0.05
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
+@dataclass
+class Side:
+    """A source that reads the broker into the log; started and stopped."""
+
+    settings: SourceSettings
+    log: Log
+    running: SourceRun | None = None
+
+    def start(self) -> None:
+        self.running = SourceRun(
+            lambda wait: Surroundings("s", self.settings, AllowList(), "0123456789abcdef", 10**6, wait),
+            MqttConnection,
+            self.log,
+            back_off=Impatient(),
+        )
+        self.running.start()
+        until(lambda: self.state is SourceState.RUNNING)
+
+    @property
+    def state(self) -> SourceState:
+        assert self.running is not None
+        return self.running.describe().state
+
+    def stop(self, *, deleted: bool = False) -> None:
+        if self.running is not None:
+            self.running.stop(deleted=deleted)
+            self.running.join(30)
+            self.running = None
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with Broker(tmp_path / "broker") as broker:
+        yield broker
+
+
+@pytest.fixture(params=["5", "3.1.1"])
+def side(request: pytest.FixtureRequest, broker: Broker) -> Iterator[Side]:
+    settings = SourceSettings(SourceType.MQTT, broker.url, ("a/+", "b/#"), "text/turtle", version=request.param)
+    side = Side(settings, Log())
+    yield side
+    side.stop()
+
+
+@pytest.fixture
+def publish(broker: Broker) -> Iterator[Callable[..., None]]:
+    client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+    client.connect("127.0.0.1", broker.port)
+    client.loop_start()
+
+    def publish(
+        topic: str, *payloads: str, qos: int = 1, retain: bool = False, content_type: str | None = None
+    ) -> None:
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+        if content_type is not None:
+            properties.ContentType = content_type
+        for payload in payloads:
+            client.publish(topic, payload, qos, retain, properties).wait_for_publish(30)
+
+    yield publish
+    client.disconnect()
+    client.loop_stop()
+
+
+def numbers(count: int, prefix: str = "") -> list[str]:
+    return [f"{prefix}{number}" for number in range(count)]
+
+
+def test_messages_come_in_the_order_of_their_topics_with_their_type(side: Side, publish: Callable[..., None]) -> None:
+    side.start()
+    publish("a/1", *numbers(20, "a"), qos=1)
+    publish("b/c/d", *numbers(20, "b"), qos=2)
+    publish("c/1", "not asked for")
+    publish("b", "last", content_type="application/ld+json")
+    until(lambda: "last" in side.log.bodies)
+    assert side.log.bodies == [*numbers(20, "a"), *numbers(20, "b"), "last"]
+    told = "application/ld+json" if side.settings.version == "5" else "text/turtle"
+    assert side.log.types == ["text/turtle"] * 40 + [told]
+    assert side.log.origins == {f"{side.settings.url}/{topic}" for topic in ("a/1", "b/c/d", "b")}
+
+
+def test_what_comes_while_nobody_reads_is_read_later(side: Side, publish: Callable[..., None]) -> None:
+    side.start()
+    publish("a/1", "before")
+    until(lambda: side.log.bodies == ["before"])
+    side.stop()
+    publish("a/1", *numbers(50))
+    side.start()
+    until(lambda: len(side.log.bodies) >= 51)
+    assert side.log.bodies == ["before", *numbers(50)]
+
+
+def test_what_is_stored_and_not_acknowledged_comes_again_and_is_stored_once(
+    side: Side, publish: Callable[..., None]
+) -> None:
+    side.start()
+    for round in range(4):
+        side.log.crashes = 1
+        publish("a/1", *numbers(10, f"{round}-"))
+        publish("a/1", *["same"] * 5)
+        until(lambda: not side.log.crashes)
+    publish("a/1", "last")
+    until(lambda: "last" in side.log.bodies)
+    expected = [body for round in range(4) for body in (*numbers(10, f"{round}-"), *["same"] * 5)]
+    assert side.log.bodies == [*expected, "last"]
+    assert side.running is not None
+    assert side.running.describe().failures == 4
+
+
+def test_a_broker_that_was_away_is_read_on(side: Side, broker: Broker) -> None:
+    side.start()
+    broker.stop()
+    until(lambda: side.state is SourceState.FAILING)
+    until(lambda: side.running is not None and side.running.describe().error == "Connection refused")
+    broker.start()
+    until(lambda: side.state is SourceState.RUNNING)
+
+
+def test_what_is_retained_comes_once(side: Side, publish: Callable[..., None]) -> None:
+    publish("a/1", "retained", retain=True)
+    side.start()
+    until(lambda: side.log.bodies == ["retained"])
+    for number in range(3):
+        side.stop()
+        side.start()
+        publish("a/2", str(number))
+        until(lambda number=number: str(number) in side.log.bodies)  # type: ignore[misc]
+    assert side.log.bodies == ["retained", "0", "1", "2"]
+
+
+def test_the_broker_keeps_nothing_for_a_deleted_stream(side: Side, publish: Callable[..., None]) -> None:
+    side.start()
+    side.stop(deleted=True)
+    publish("a/1", "to nobody")
+    side.log.at = {}
+    side.start()
+    publish("a/1", "to the next")
+    until(lambda: bool(side.log.bodies))
+    assert side.log.bodies == ["to the next"]
+
+
+def test_who_may_not_come_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    password = tmp_path / "password"
+    password.write_text("wrong\n")
+    with Broker(tmp_path / "broker", users={"reader": "right"}) as broker:
+        settings = SourceSettings(SourceType.MQTT, broker.url, ("a",), user="reader", password_file=str(password))
+        side = Side(settings, Log())
+        side.running = SourceRun(
+            lambda wait: Surroundings("s", settings, AllowList(), "id", 1000, wait), MqttConnection, side.log,
+            back_off=Impatient(),
+        )  # fmt: skip
+        side.running.start()
+        until(lambda: side.state is SourceState.FAILING)
+        error = str(side.running.describe().error)
+        assert "refuses the connection" in error
+        assert "wrong" not in error
+        password.write_text("right\n")
+        until(lambda: side.state is SourceState.RUNNING)
+        side.stop()

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from endpoint.sources.password import password_of
+from protocol.sources import SourceFailed, SourceSettings, SourceType
+
+
+def settings(file: Path | None = None, variable: str | None = None) -> SourceSettings:
+    path = None if file is None else str(file)
+    return SourceSettings(SourceType.MQTT, "mqtt://a", ("a",), password_file=path, password_variable=variable)
+
+
+def test_a_password_is_a_line_of_a_file_or_a_variable(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes("geheim ü\r\n".encode())
+    assert password_of(settings(file)) == "geheim ü"
+    assert password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {"SPARQL_STREAMS_SECRET_A": "b"}) == "b"
+    assert password_of(settings()) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"account:x\nother:y\n", b"\xff", b"a" * 2000])
+def test_no_other_file_is_taken_for_one_and_nothing_of_it_is_said(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(content)
+    with pytest.raises(SourceFailed, match="passwordFile") as caught:
+        password_of(settings(file))
+    assert "account" not in caught.value.detail
+
+
+def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceFailed, match="cannot be read"):
+        password_of(settings(tmp_path / "none"))
+    with pytest.raises(SourceFailed, match="SPARQL_STREAMS_SECRET_A with the password is not set"):
+        password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {})
