@@ -157,27 +157,47 @@ def _read_json(document: bytes, base: str, parser: Parser, context: bytes) -> St
     return Statements(quads, [len(quads)], lambda message: 1)
 
 
-def _check_json(document: bytes) -> None:
+def _check_json(document: bytes, what: str = "body") -> None:
     """Raise SyntaxError for what is not one object or array of JSON: beside a context, two could pass for one."""
     check_json_depth(document)
     try:
         value = json.loads(document)
     except json.JSONDecodeError as error:
-        raise SyntaxError(f"the body is not JSON: {error.msg}", (None, error.lineno, error.colno, None)) from None
+        raise SyntaxError(f"the {what} is not JSON: {error.msg}", (None, error.lineno, error.colno, None)) from None
     except ValueError as error:  # a number of thousands of digits
-        raise SyntaxError(f"the body is JSON that is not read here: {error}", (None, 1, 1, None)) from None
+        raise SyntaxError(f"the {what} is JSON that is not read here: {error}", (None, 1, 1, None)) from None
     if not isinstance(value, dict | list):
-        bare = "the body is a bare value, without a member that a context could give a meaning: send an object"
+        bare = f"the {what} is a bare value, without a member that a context could give a meaning: send an object"
         raise SyntaxError(bare, (None, 1, 1, None))
 
 
 def _read_lines(document: bytes, base: str, parser: Parser, context: bytes | None) -> Statements:
     """Newline-delimited JSON-LD (``protocol/messages/json_lines.py``)."""
     lines = list(read_lines(document.split(b"\n"), context))
+    unreadable = _first_unreadable(lines)
+    readable = lines if unreadable is None else lines[: unreadable[0]]
     try:
-        quads, counts = parser.all_statements([line.document for line in lines], RdfSyntax.JSON_LD, base)
+        quads, counts = parser.all_statements([line.document for line in readable], RdfSyntax.JSON_LD, base)
     except WrongDocument as wrong:
         error, line = wrong.error, lines[wrong.number]
         column = None if error.offset is None else max(error.offset + line.shift, 1)
         raise statement_error(error, wrong.number, line.number, column) from error
+    if unreadable is not None:
+        number, error = unreadable
+        line = lines[number]
+        raise statement_error(error, number, line.number, (error.offset or 1) + line.indent) from error
     return Statements(quads, counts, lambda message: lines[message].number)
+
+
+def _first_unreadable(lines: Sequence[JsonLine]) -> tuple[int, SyntaxError] | None:
+    """The first line that the parser of JSON-LD would take for something else, and what is wrong with it.
+
+    That is a bare value, which would say nothing, and what has a context put before it though it is not one value.
+    """
+    for number, line in enumerate(lines):
+        if line.context is not None or not line.text.startswith((b"{", b"[")):
+            try:
+                _check_json(line.text, "line")
+            except SyntaxError as error:
+                return number, error
+    return None

@@ -88,6 +88,26 @@ def test_what_is_wrong_is_told_at_its_place(body: str, place: tuple[int | None, 
     assert (error.line, error.column) == place
 
 
+@pytest.mark.parametrize(
+    ("line", "column", "said"),
+    [
+        ("21.5", 2, "the line is a bare value"),
+        ('"on"', 2, "the line is a bare value"),
+        ('{"time": 1}, "@id": {"a": 1}', 13, "the line is not JSON: Extra data"),
+    ],
+)
+@pytest.mark.parametrize("content_type", [NDJSON, "application/x-ld+ndjson"])
+def test_a_line_is_one_object(line: str, column: int, said: str, content_type: str) -> None:
+    timed = '{"http://www.w3.org/ns/sosa/resultTime": 1}'
+    error = refused(f"{timed}\n {line}\n{timed}", content_type)
+    assert (error.extra["message"], error.line) == (2, 2)
+    if content_type == NDJSON or "bare" in said:
+        assert said in error.detail
+        assert error.column == column
+    # What comes before it is told first.
+    assert refused(f'{{"@id": 5}}\n {line}', content_type).line == 1
+
+
 def test_a_line_that_is_wrong_is_told_at_its_place() -> None:
     error = refused('{"time": 1}\n {"time": 2, "a": NaN}', NDJSON)
     assert (error.extra["message"], error.line, error.column) == (2, 2, 19)
