@@ -156,7 +156,7 @@ _OF_SINKS: tuple[tuple[type[Family], str, str, Callable[[SinkState, Instant | No
     (GaugeMetricFamily, "failing", "1 from the first failure to the next success.",
      lambda state, latest: state.failing_since is not None),
     (GaugeMetricFamily, "behind_seconds", "How far what is delivered is behind the query's latest answer.",
-     lambda state, latest: behind(state.position, latest) / 1000),
+     lambda state, latest: _seconds(behind(state.position, latest))),
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ def sink_document(delivery: Delivery, query: QueryDescription, root: str) -> dic
     """The description, with links below ``root``, the path the application is mounted at."""
     sink, state = delivery.sink, delivery.state
     position = None if state.position == BEFORE_ALL else state.position
+    lag = behind(state.position, query.evaluated)
     return {
         "name": sink.name,
         "query": sink.query,
@@ -24,7 +25,7 @@ def sink_document(delivery: Delivery, query: QueryDescription, root: str) -> dic
         "lastError": state.error,
         "lastErrorAt": format_or_null(state.error_at),
         "position": format_or_null(position),
-        "behind": format_duration(behind(state.position, query.evaluated)),
+        "behind": None if lag is None else format_duration(lag),
         "delivered": state.delivered,
         "failures": state.failures,
         "resets": state.resets,
@@ -33,8 +34,10 @@ def sink_document(delivery: Delivery, query: QueryDescription, root: str) -> dic
     }
 
 
-def behind(position: Instant | None, evaluated: Instant | None) -> Milliseconds:
-    """How far what is delivered is behind the query's latest answer; from its very beginning it is not known."""
-    if position is None or position == BEFORE_ALL or evaluated is None:
+def behind(position: Instant | None, evaluated: Instant | None) -> Milliseconds | None:
+    """How far what is delivered is behind the query's latest answer; None: everything is still to be delivered."""
+    if evaluated is None:
         return 0
+    if position is None or position == BEFORE_ALL:
+        return None
     return max(0, evaluated - position)
