@@ -19,8 +19,10 @@ from endpoint.client import pace
 from endpoint.client.http import Client
 from endpoint.client.terminal import for_a_person, json_line
 from protocol.errors import ProtocolError
-from protocol.formats.media_types import JSON_LINES, RdfSyntax
+from protocol.formats.media_types import RdfSyntax
+from protocol.formats.negotiation import media_type_of
 from protocol.messages.body_type import Grouping, parse_content_type
+from protocol.messages.division import VERSION
 from protocol.messages.message import Message
 from protocol.streams import DEFAULT_TIMESTAMP_PATH
 
@@ -69,8 +71,8 @@ def publish(
 
     A file holds one message, or several with MESSAGE between them (N-Triples, N-Quads, Turtle, TriG that
     begin with VERSION "1.2-messages"; in others, "# @message" lines), or one JSON-LD document a line
-    (.ndjson). Messages go out in requests of up to 1000; a request is taken as a whole or not at all, and
-    once: after a broken connection it is sent again.
+    (.ndjson), or a frame each (.jelly). Messages go out in requests of up to 1000; a request is taken as a
+    whole or not at all, and once: after a broken connection it is sent again.
     """
     if rate is not None and speedup is not None:
         raise click.UsageError("--rate and --speedup: only one of them can set the pace")
@@ -151,7 +153,7 @@ class _Sender:
 
 
 def _media_type(file: Path, given: str | None) -> str:
-    """The media type of a file, without the parameter that says how many messages it holds."""
+    """The media type of a file, with no parameter but the version that says that it may hold several messages."""
     if given is not None:
         try:
             body_type = parse_content_type(given)
@@ -159,7 +161,10 @@ def _media_type(file: Path, given: str | None) -> str:
             raise click.UsageError(f"--content-type: {error.detail}") from None
         if body_type.charset not in (None, "utf-8", "ascii"):
             raise click.UsageError(f"--content-type: convert what is in {body_type.charset} to UTF-8 first")
-        return JSON_LINES if body_type.grouping is Grouping.LINES else body_type.format.value
+        if body_type.grouping in (Grouping.LINES, Grouping.FRAMES):
+            return media_type_of(given)
+        version = f"; version={VERSION}" if body_type.grouping is Grouping.DELIMITERS else ""
+        return f"{body_type.format}{version}"
     if str(file) == "-":
         return RdfSyntax.TURTLE.value
     known = m.CONTENT_TYPES.get(file.suffix.lower())

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from pyoxigraph import Literal, parse
 
 from protocol.errors import ProtocolError
-from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
+from protocol.formats.media_types import JELLY, JSON_LINES, RDF_EXTENSIONS, RdfSyntax
 from protocol.messages import division, json_lines
+from protocol.messages.body_type import Grouping, parse_content_type
 from protocol.messages.message import Message
-from protocol.messages.preambles import is_preamble
+from protocol.messages.preambles import is_preamble, without_version_lines
 from protocol.time import Instant, parse_instant
 
 CONTENT_TYPES: dict[str, str] = {
@@ -20,31 +22,54 @@ CONTENT_TYPES: dict[str, str] = {
     ".ndjson": JSON_LINES,
     ".ndjsonld": JSON_LINES,
     ".jsonl": JSON_LINES,
+    ".jelly": JELLY,
 }
 """Content types by the end of a file's name."""
 
 
 def divisible(content_type: str) -> bool:
     """Whether files of this type may hold several messages."""
-    return content_type == JSON_LINES or RDF_TYPES[content_type].has_comments
+    body_type = parse_content_type(content_type)
+    return body_type.grouping in (Grouping.LINES, Grouping.FRAMES) or body_type.format.has_comments
 
 
 def divide(lines: Iterable[bytes], content_type: str) -> Iterator[Message]:
-    """The messages of a file, given as lines (with their ends): as they come, except for Turtle and TriG."""
-    if content_type == JSON_LINES:
+    """The messages of a file, given as lines (with their ends): as they come, except for Turtle, TriG and Jelly.
+
+    Those of Jelly are in N-Quads. Raises ValueError for what is not Jelly.
+    """
+    body_type = parse_content_type(content_type)
+    if body_type.grouping is Grouping.LINES:
         return json_lines.divide(lines)
-    syntax = RDF_TYPES[content_type]
-    return division.divide(lines, syntax) if syntax.has_comments else iter([Message(b"".join(lines))])
+    if body_type.grouping is Grouping.FRAMES:
+        return _frames(b"".join(lines))
+    if not body_type.format.has_comments:
+        return iter([Message(b"".join(lines))])
+    return division.divide(lines, body_type.format, announced=body_type.grouping is Grouping.DELIMITERS)
+
+
+def _frames(document: bytes) -> Iterator[Message]:
+    # Protobuf takes longer to import than all of the other formats, and few read Jelly.
+    from protocol.messages.jelly_frames import WrongFrame, read_frames
+
+    try:
+        text, counts = read_frames(document)
+    except WrongFrame as wrong:
+        raise ValueError(f"message {wrong.number + 1}: {wrong.problem}") from None
+    lines = iter(text.splitlines(keepends=True))
+    return (Message(b"".join(islice(lines, count))) for count in counts)
 
 
 def join(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
-    """A request body of these messages, and its content type."""
-    if content_type == JSON_LINES:
-        return json_lines.join(messages), content_type
+    """A request body of these messages, which are of a file of this type, and the content type of the body."""
+    body_type = parse_content_type(content_type)
+    if body_type.grouping is Grouping.LINES:
+        return json_lines.join(messages), JSON_LINES
+    syntax = body_type.format
     # What says nothing, and perhaps that there may be several messages, would be none.
-    if len(messages) == 1 and (not divisible(content_type) or not is_preamble(messages[0].body)):
-        return messages[0].alone, content_type
-    return division.join(messages), f"{content_type}; version={division.VERSION}"
+    if len(messages) == 1 and (not syntax.has_comments or not is_preamble(messages[0].body)):
+        return messages[0].alone, syntax.value
+    return division.join(messages), f"{syntax}; version={division.VERSION}"
 
 
 def timestamp(message: Message, content_type: str, path: Sequence[str]) -> Instant | None:
@@ -52,11 +77,14 @@ def timestamp(message: Message, content_type: str, path: Sequence[str]) -> Insta
 
     Raises ValueError for what is not RDF.
     """
-    if content_type == JSON_LINES:
+    body_type = parse_content_type(content_type)
+    if body_type.grouping is Grouping.LINES:
         (line,) = json_lines.read_lines(message.alone.split(b"\n"))
         document, syntax = line.document, RdfSyntax.JSON_LD
     else:
-        document, syntax = message.alone, RDF_TYPES[content_type]
+        document, syntax = message.alone, body_type.format
+        if syntax.has_a_statement_a_line:
+            document = without_version_lines(document)
     found: dict[str, Instant] = {}
     try:
         for quad in parse(document, syntax.oxigraph, base_iri="http://localhost/"):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import Literal, NamedNode, Quad
 
 from endpoint.client.messages import divide, divisible, join, timestamp
-from protocol.formats.media_types import JSON_LINES
+from protocol.formats.media_types import JELLY, JSON_LINES
+from protocol.messages.jelly_frames import write_frames
 from protocol.messages.message import Message
 
 NT, TTL, TRIG = "application/n-triples", "text/turtle", "application/trig"
@@ -29,6 +31,36 @@ def test_files_that_may_hold_several_messages_are_divided(content_type: str, tex
 def test_other_files_are_one_message(content_type: str) -> None:
     assert not divisible(content_type)
     assert list(divide([b"a\n", b"# @message\n", b"b"], content_type)) == [Message(b"a\n# @message\nb")]
+
+
+def test_what_a_type_announces_divides_a_file_that_does_not() -> None:
+    lines = [b"<a:1> <a:p> <a:o> .\n", b"MESSAGE\n", b"<a:2> <a:p> <a:o> .\n"]
+    found = list(divide(lines, f"{NT}; version=1.2-messages"))
+    assert [message.body for message in found] == [lines[0], lines[2]]
+    assert join(found, f"{NT}; version=1.2-messages") == (
+        b'VERSION "1.2-messages"\n' + b"MESSAGE\n".join([*lines[::2], b""]), f"{NT}; version=1.2-messages",
+    )  # fmt: skip
+    assert join(found[:1], f"{NT}; version=1.2-messages") == (lines[0], NT)
+
+
+@pytest.mark.parametrize("content_type", [NT, TTL])
+def test_the_time_in_the_message_behind_the_version(content_type: str) -> None:
+    log = f'VERSION "1.2-messages"\n<a:s> <{RESULT_TIME}> "1970-01-01T00:00:02Z" .\nMESSAGE\n'
+    (message,) = divide(log.encode().splitlines(keepends=True), content_type)
+    assert timestamp(message, content_type, [RESULT_TIME]) == 2000
+
+
+def test_frames_of_jelly_are_sent_in_n_quads() -> None:
+    quad = Quad(NamedNode("a:s"), NamedNode(RESULT_TIME), Literal("1970-01-01T00:00:02Z"), NamedNode("a:g"))
+    document = b"".join(write_frames([[quad], [], [quad, quad]]))
+    found = list(divide(document.splitlines(keepends=True), JELLY))
+    assert [message.body.count(b"\n") for message in found] == [1, 0, 2]
+    assert timestamp(found[0], JELLY, [RESULT_TIME]) == 2000
+    body, content_type = join(found, JELLY)
+    assert content_type == "application/n-quads; version=1.2-messages"
+    assert body.count(b"MESSAGE\n") == 3
+    with pytest.raises(ValueError, match="message 1: the body is not Jelly"):
+        list(divide([document[:-1]], JELLY))
 
 
 def test_one_message_goes_without_the_parameter_and_several_with_it() -> None:
