@@ -17,7 +17,7 @@ def test_the_elements_of_another_endpoint_come_once_each() -> None:
         server.backend.create_stream("s", StreamSettings("http://ex/s"))
         lines = [f"<http://ex/{number}> <http://ex/p> <http://ex/o> .\n".encode() for number in range(6)]
         url = f"{server.url}/streams/s"
-        settings = SourceSettings(SourceType.SSE, f"{url}?since=beginning", content_type=NQUADS)
+        settings = SourceSettings(SourceType.SSE, f"{url}?since=beginning")
         for count in (2, 4, 6):
             with running(SseConnection, settings, log, url):
                 held = server.backend.followed
