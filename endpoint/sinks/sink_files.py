@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,9 +165,14 @@ class SinkFiles:
         return aside
 
     def backup(self, data: Path) -> None:
-        """Copy all of it into another data directory. Raises OSError."""
-        if self.directory.exists():
-            shutil.copytree(self.directory, SinkFiles(data).directory, ignore=shutil.ignore_patterns(".*.new"))
+        """Copy all of it into another data directory, while sinks may come and go. Raises OSError."""
+        # Positions before documents: what was removed in between then has no document, and is no sink.
+        for kind in ("position", "json"):
+            for file in self.directory.glob(f"*/*.{kind}"):
+                copy = SinkFiles(data).directory / file.relative_to(self.directory)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileNotFoundError):
+                    shutil.copy2(file, copy)
 
 
 def _sync(directory: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,23 @@ def test_sinks_are_kept_and_copied(tmp_path: Path) -> None:
     position = copy.position("q", "a")
     assert position.instant == 5
     position.close()
+
+
+def test_a_sink_that_is_removed_while_it_is_copied_is_not_in_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = SinkFiles(tmp_path)
+    files.write(SINK, 5)
+    real = shutil.copy2
+
+    def copy(source: Path, target: Path) -> object:
+        copied = real(source, target)
+        files.remove("q", "a")
+        return copied
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    files.backup(tmp_path / "copy")
+    assert SinkFiles(tmp_path / "copy").kept() == []
 
 
 def test_a_file_that_is_no_sink_is_named(tmp_path: Path) -> None:
