@@ -19,8 +19,9 @@ DEFAULT_RETENTION: Milliseconds = 7 * 24 * 60 * 60 * 1000
 
 
 REJECTED = "rejected"
-SIDE_STREAMS = (REJECTED,)
-"""What every stream has beside it: a stream of the messages that were rejected."""
+LATE = "late"
+SIDE_STREAMS = (REJECTED, LATE)
+"""What every stream has beside it: streams of the messages that were rejected and of the elements that were late."""
 
 
 def side_stream(name: str, side: str) -> str:

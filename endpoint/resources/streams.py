@@ -163,7 +163,7 @@ class StreamResource(HTTPEndpoint):
 
 
 class SideStreamResource(HTTPEndpoint):
-    """The resource ``/streams/NAME/rejected``."""
+    """The resources ``/streams/NAME/rejected`` and ``/streams/NAME/late``."""
 
     async def get(self, request: Request) -> Response:
         """The stream described, or its elements, as events or as a document of messages."""

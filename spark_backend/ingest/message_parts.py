@@ -29,7 +29,7 @@ class MessageParts:
         """The messages, as finely as can be told of a body that may be wrong: in the worst case it is one."""
         syntax, grouping = body_type.format, body_type.grouping
         whole = cls([[Message(body)]], content_type, lambda some: (some[0].body, content_type))
-        if body_type.charset not in (None, "utf-8"):
+        if body_type.charset not in (None, "utf-8") or grouping is Grouping.FRAMES:
             return whole
         if grouping is Grouping.LINES:
             media_type = content_type.partition(";")[0].strip()

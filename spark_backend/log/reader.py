@@ -135,6 +135,11 @@ class LogReader:
         return self._current.totals.elements
 
     @property
+    def late(self) -> int:
+        """How many of them were late."""
+        return self._current.totals.late
+
+    @property
     def contents(self) -> tuple[int, int]:
         """How many elements with triples the stream has had, and how many triples."""
         totals = self._current.totals
@@ -314,6 +319,28 @@ class LogReader:
                     if size >= most:
                         return rows, place
             return rows, self.end
+
+    def late_after(self, place: Position, most: int) -> tuple[list[tuple[int, int, pa.RecordBatch]], Position]:
+        """The frames with late elements behind a place, and the place behind what was looked at.
+
+        Of each, how many late ones the log had had before and after it, and its rows (columns of STORED), on-time
+        elements among them. What cannot be read is left out. Stops after ``most`` bytes.
+        """
+        with self._lock:
+            found: list[tuple[int, int, pa.RecordBatch]] = []
+            size = 0
+            for one in self._frames_after(place):
+                if isinstance(one, Damage):
+                    self._noted(one)
+                    continue
+                place = Position(one.segment, one.offset + one.header.size, one.header.after)
+                rows = self._rows(one) if one.header.late else None
+                if rows is not None:
+                    found.append((one.header.before.late, one.header.after.late, rows))
+                    size += one.header.length
+                    if size >= most:
+                        break
+            return found, place
 
     def keys(self) -> Iterator[KeyedRequest]:
         """The requests with idempotency keys that are held, oldest first."""

@@ -17,6 +17,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.messages.rejected import Rejected
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
+    LATE,
     REJECTED,
     AppendReceipt,
     OnInvalid,
@@ -42,6 +43,7 @@ from spark_backend.streams.descriptions import description
 from spark_backend.streams.diversion import Read, append_right
 from spark_backend.streams.idle import IdleClock
 from spark_backend.streams.known_logs import known_log
+from spark_backend.streams.late import LateElements
 from spark_backend.streams.references import bound_windows, with_only_stream
 from spark_backend.streams.rejected import rejected_element, rejected_key
 
@@ -77,9 +79,13 @@ class Streams:
         self._logs: dict[str, StreamLog | UnreadableLog] = {
             name: known_log(entry, layout.streams, clock, self.warnings) for name, entry in catalogue.streams.items()
         }
-        for name, log in self._logs.items():
-            if name == main_stream(name) and log.describe().ended:
-                self._end_sides(name)  # unless that was done before the last stop
+        self._late: WeakKeyDictionary[StreamLog | UnreadableLog, LateElements] = WeakKeyDictionary()
+        for name, log in list(self._logs.items()):
+            if name == main_stream(name):
+                # Unless that was done before the last stop.
+                self._copy_late(name)
+                if log.describe().ended:
+                    self._end_sides(name)
 
     def unclaimed(self) -> list[str]:
         """The directories of logs with elements that belong to no stream that the catalogue knows."""
@@ -154,7 +160,10 @@ class Streams:
                 self._catalogue.streams = before
                 raise
             for one in gone:
-                self._logs.pop(one).drop()
+                log = self._logs.pop(one)
+                log.drop()
+                if (late := self._late.pop(log, None)) is not None:
+                    late.close()
 
     def with_sides(self, name: str) -> list[str]:
         """A stream and those beside it that are there."""
@@ -177,11 +186,35 @@ class Streams:
                 check_at(at, entry.settings)
             rejecting = partial(self._rejecting, name)
             has_context = entry.settings.context is not None
-            return append_right(
+            receipt = append_right(
                 body, content_type, keyed, log, rejecting, reading, self._clock, has_context=has_context
             )
-        answered = None if keyed is None else log.answer(keyed)
-        return answered or log.append(reading(self._clock())(body, content_type), keyed)
+        else:
+            answered = None if keyed is None else log.answer(keyed)
+            receipt = answered or log.append(reading(self._clock())(body, content_type), keyed)
+        self._copy_late(name)
+        return receipt
+
+    def _copy_late(self, name: str) -> None:
+        """Have the stream beside this one have what came late; where that cannot be, the next late element or the next
+        start brings it.
+        """
+        with self._lock:
+            log = self._logs.get(name)
+            if log is None or not log.describe().late:
+                return
+            try:
+                if log not in self._late:
+                    self._late[log] = LateElements(self._layout.streams / self._catalogue.streams[name].log)
+                late, side = self._late[log], self._logs[self._side(side_stream(name, LATE))]
+            except (ProtocolError, OSError) as error:
+                _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
+                return
+        try:
+            if late.copied < log.describe().late:
+                late.copy(side)
+        except (ProtocolError, OSError) as error:
+            _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
 
     def _rejecting(self, name: str, *, make: bool) -> StreamLog | UnreadableLog | None:
         side = side_stream(name, REJECTED)
@@ -214,6 +247,7 @@ class Streams:
         if read.wrong:
             self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
         receipt = log.append(read.batch, positions=batch.positions)
+        self._copy_late(name)
         return SourceReceipt(receipt.elements, len(read.wrong))
 
     def positions(self, name: str) -> dict[str, bytes]:
@@ -232,6 +266,7 @@ class Streams:
             self._ending.add(name)
         try:
             self._end(entry, log)
+            self._copy_late(name)
             self._end_sides(name)
         finally:
             with self._lock:
@@ -338,6 +373,8 @@ class Streams:
         with self._lock:
             for log in self._logs.values():
                 log.close()
+            for late in self._late.values():
+                late.close()
         self._parsers.close()
 
     def require_own(self, name: str) -> None:

@@ -273,7 +273,7 @@ def test_two_idempotency_keys_are_one_too_many(client: TestClient, backend: Fake
     assert not backend.appended
 
 
-@pytest.mark.parametrize("side", ["rejected"])
+@pytest.mark.parametrize("side", ["rejected", "late"])
 def test_what_is_beside_a_stream_is_read_and_not_written(client: TestClient, side: str) -> None:
     url = f"/streams/s/{side}"
     assert client.get(url).status_code == client.put(url).status_code == 404
