@@ -30,6 +30,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _WORD = re.compile(rb"message")
+_BOUNDS = (b"\n", b"")
 _STOP = re.compile(rb"(?:\s|#[^\r\n]*+)*+\.")
 
 
@@ -46,10 +47,15 @@ def find_delimiters(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]
     spans: list[tuple[int, int]] = []
     looked = 0
     for word in _WORD.finditer(document.lower()):
-        if word.start() >= looked:
+        begin, end = word.span()
+        if document[max(begin - 1, 0) : begin] in _BOUNDS and document[end : end + 1] in _BOUNDS:
+            # As nearly all programs write it: a line of its own, and nothing else on that.
+            spans.append((begin, end))
+            looked = end
+        elif begin >= looked:
             line = max(document.rfind(b"\n", looked, word.start()), document.rfind(b"\r", looked, word.start())) + 1
-            end = LINE_END.search(document, word.end())
-            begin, looked = max(line, looked), len(document) if end is None else end.start()
+            line_end = LINE_END.search(document, end)
+            begin, looked = max(line, looked), len(document) if line_end is None else line_end.start()
             spans += _among_tokens(document, begin, looked)
     return spans
 

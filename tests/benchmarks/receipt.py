@@ -33,7 +33,7 @@ _FIRST: Instant = 1_700_000_000_000
 _SOSA, _XSD, _PROV = "http://www.w3.org/ns/sosa/", "http://www.w3.org/2001/XMLSchema#", "http://www.w3.org/ns/prov#"
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _ITEMS = "http://example.org/"
-_MARKER = "# @message\n"
+_DELIMITER = "MESSAGE\n"
 _PREFIXES = f"@prefix sosa: <{_SOSA}> .\n@prefix xsd: <{_XSD}> .\n@prefix prov: <{_PROV}> .\n@prefix : <{_ITEMS}> .\n"
 _CONTEXT = {
     "sosa": _SOSA,
@@ -123,7 +123,7 @@ def workloads(observations: int) -> list[Workload]:
         return Workload(name, content_type, body, format, [body], target)
 
     def marked(texts: list[str]) -> str:
-        return "".join(_MARKER + one for one in texts)
+        return _DELIMITER.join(texts)
 
     lines, quads = [one.lines() for one in made], [one.in_graph() for one in made]
     turtle, trig = [one.turtle() for one in made], [one.trig() for one in made]
@@ -131,17 +131,17 @@ def workloads(observations: int) -> list[Workload]:
     graph = json.dumps({"@context": _CONTEXT, "@graph": [one.json() for one in made]})
     # Valid, and nothing that a program's canonical writing has.
     spaced = [one.replace(" .\n", "  .\r\n") for one in lines]
-    rdfm = "; messages=rdfm"
+    several = "; version=1.2-messages"
     return [
         text("N-Triples, one", "application/n-triples", RdfFormat.N_TRIPLES, 1.0, *lines),
-        text("N-Triples, many", f"application/n-triples{rdfm}", RdfFormat.N_TRIPLES, 1.0, marked(lines)),
-        text("N-Triples by hand, many", f"application/n-triples{rdfm}", RdfFormat.N_TRIPLES, 1.0, marked(spaced)),
+        text("N-Triples, many", f"application/n-triples{several}", RdfFormat.N_TRIPLES, 1.0, marked(lines)),
+        text("N-Triples by hand, many", f"application/n-triples{several}", RdfFormat.N_TRIPLES, 1.0, marked(spaced)),
         text("N-Quads, one", "application/n-quads", RdfFormat.N_QUADS, 1.0, *quads),
-        text("N-Quads, many", f"application/n-quads{rdfm}", RdfFormat.N_QUADS, 1.0, marked(quads)),
+        text("N-Quads, many", f"application/n-quads{several}", RdfFormat.N_QUADS, 1.0, marked(quads)),
         text("Turtle, one", "text/turtle", RdfFormat.TURTLE, 0.6, _PREFIXES, *turtle),
-        text("Turtle, many", f"text/turtle{rdfm}", RdfFormat.TURTLE, 0.6, _PREFIXES, marked(turtle)),
+        text("Turtle, many", f"text/turtle{several}", RdfFormat.TURTLE, 0.6, _PREFIXES, marked(turtle)),
         text("TriG, one", "application/trig", RdfFormat.TRIG, 0.6, _PREFIXES, *trig),
-        text("TriG, many", f"application/trig{rdfm}", RdfFormat.TRIG, 0.6, _PREFIXES, marked(trig)),
+        text("TriG, many", f"application/trig{several}", RdfFormat.TRIG, 0.6, _PREFIXES, marked(trig)),
         text("JSON-LD, one", "application/ld+json", RdfFormat.JSON_LD, 0.6, graph),
         Workload("JSON-LD, many", "application/x-ndjson", b"\n".join(documents), RdfFormat.JSON_LD, documents, 0.6),
     ]
