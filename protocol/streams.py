@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from protocol.sources import SourceSettings
@@ -114,7 +115,8 @@ class StreamDescription:
     """A stream at a moment. ``watermark`` is None before the first element; ``ended`` once nothing more may come.
 
     ``query``: the name of the query whose output it is. ``damage``: what of its log is known not to be readable.
-    ``rejected``: how many messages its stream of rejected ones has had.
+    ``rejected``: how many messages its stream of rejected ones has had; ``rejected_by``: how many of them since the
+    server was started, by ``protocol.messages.rejected.Reason``.
     """
 
     name: str
@@ -130,6 +132,7 @@ class StreamDescription:
     query: str | None = None
     damage: tuple[StreamDamage, ...] = ()
     rejected: int = 0
+    rejected_by: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

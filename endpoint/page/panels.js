@@ -78,7 +78,7 @@ export class StreamsPanel {
     const rate = new Rate();
     const iri = element("p", { class: "iri" });
     const badge = element("span", { class: "badge", textContent: "ended", hidden: true });
-    const facts = { rate: fact("rate"), elements: fact("elements"), late: fact("late"), watermark: fact("watermark") };
+    const facts = { rate: fact("rate"), elements: fact("elements"), late: fact("late"), rejected: fact("rejected"), watermark: fact("watermark") };
     let latest = null;
     const use = element("button", { type: "button", textContent: "Query", title: `Write a query over ${name}` });
     use.addEventListener("click", () => this.#onUse(latest));
@@ -95,6 +95,8 @@ export class StreamsPanel {
       showInstant(facts.watermark.value, stream.watermark);
       setText(facts.late.value, formatCount(stream.late));
       facts.late.value.classList.toggle("some", stream.late > 0);
+      setText(facts.rejected.value, formatCount(stream.rejected));
+      facts.rejected.value.classList.toggle("some", stream.rejected > 0);
     };
     return { root: element("li", {}, head, iri, list), update };
   }

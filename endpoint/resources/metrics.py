@@ -19,6 +19,7 @@ from endpoint.backend import QueryDescription
 from endpoint.resources.sink_document import behind
 from endpoint.services import Services, services_of
 from endpoint.sinks.delivery import SinkState
+from protocol.messages.rejected import Reason
 from protocol.sources import SourceDescription, SourceState
 from protocol.streams import StreamDescription
 from protocol.time import Instant
@@ -97,6 +98,11 @@ class ServicesCollector(Collector):
         yield _family(
             GaugeMetricFamily, "source_state", "1 for the state that the stream's source is in.", ("stream", "state"),
             (((stream, state.value), state is source.state) for stream, source in sources for state in SourceState),
+        )  # fmt: skip
+        yield _family(
+            CounterMetricFamily, "stream_rejected_total", "Messages rejected and kept, since the start, by reason.",
+            ("stream", "reason"),
+            (((one.name, reason), one.rejected_by.get(reason, 0)) for one in streams for reason in Reason),
         )  # fmt: skip
         states = Counter(one.state for one in queries)
         yield _family(

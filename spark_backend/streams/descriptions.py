@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from protocol.streams import REJECTED, StreamDescription, side_stream
 from spark_backend.log.writer import LogCounts
 from spark_backend.streams.catalogue import StreamEntry
 
 
-def description(logs: Sequence[tuple[StreamEntry, LogCounts]]) -> StreamDescription:
+def description(logs: Sequence[tuple[StreamEntry, LogCounts]], rejected_by: Mapping[str, int]) -> StreamDescription:
     """The first of these streams, the others being those beside it that there are."""
     entry, counts = logs[0]
     return StreamDescription(
@@ -25,5 +25,6 @@ def description(logs: Sequence[tuple[StreamEntry, LogCounts]]) -> StreamDescript
         ended=counts.ended,
         query=entry.query,
         damage=tuple(damage.described(one.log) for one, log in logs for damage in log.damage),
+        rejected_by=dict(rejected_by),
         rejected=sum(log.elements for one, log in logs if one.name == side_stream(entry.name, REJECTED)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -39,13 +39,15 @@ def append_right(
     rejecting: Rejecting,
     reading: Callable[[Instant], Read],
     clock: Callable[[], Instant],
+    count: Callable[[Sequence[Rejected]], None],
     *,
     has_context: bool,
 ) -> AppendReceipt:
     """Append the messages of a request that are right, after the others are in the log of rejected ones.
 
-    ``reading``: what reads messages, judging them by a clock. Of a request that comes again under its key, what is
-    rejected was written first and is asked first: that stays so, and what is right is judged by the clock of then.
+    ``count`` is told what is rejected now. ``reading``: what reads messages, judging them by a clock. Of a request that
+    comes again under its key, what is rejected was written first and is asked first: that stays so, and what is right
+    is judged by the clock of then.
     """
     known = None if key is None else rejecting(make=False)
     before = None if known is None or key is None else known.request(key)
@@ -60,6 +62,7 @@ def append_right(
         rejected_log = rejecting(make=True)
         assert rejected_log is not None
         rejected_log.append(rejected_elements(divided.rejected, now), key, at=now)
+        count(divided.rejected)
     return replace(log.append(divided.elements, key), rejected=len(divided.rejected))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -75,6 +76,7 @@ class Streams:
         self._lock = threading.RLock()
         self._ending: set[str] = set()
         self._idle: WeakKeyDictionary[StreamLog | UnreadableLog, IdleClock] = WeakKeyDictionary()
+        self._rejected_by: dict[str, Counter[str]] = {}
         self.warnings: list[str] = []
         self._logs: dict[str, StreamLog | UnreadableLog] = {
             name: known_log(entry, layout.streams, clock, self.warnings) for name, entry in catalogue.streams.items()
@@ -161,6 +163,7 @@ class Streams:
                 raise
             for one in gone:
                 log = self._logs.pop(one)
+                self._rejected_by.pop(one, None)
                 log.drop()
                 if (late := self._late.pop(log, None)) is not None:
                     late.close()
@@ -187,7 +190,15 @@ class Streams:
             rejecting = partial(self._rejecting, name)
             has_context = entry.settings.context is not None
             receipt = append_right(
-                body, content_type, keyed, log, rejecting, reading, self._clock, has_context=has_context
+                body,
+                content_type,
+                keyed,
+                log,
+                rejecting,
+                reading,
+                self._clock,
+                partial(self._count, name),
+                has_context=has_context,
             )
         else:
             answered = None if keyed is None else log.answer(keyed)
@@ -237,7 +248,14 @@ class Streams:
             if self._logs[self._entry(name).name].describe().ended:
                 raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
             log, now = self._logs[self._side(side_stream(name, REJECTED))], self._clock()
-        log.append_all([(rejected_element(one, now), rejected_key(one)) for one in rejected])
+        keyed = [(one, rejected_key(one)) for one in rejected]
+        new = {key or number: one for number, (one, key) in enumerate(keyed) if key is None or log.request(key) is None}
+        log.append_all([(rejected_element(one, now), key) for one, key in keyed])
+        self._count(name, list(new.values()))
+
+    def _count(self, name: str, rejected: Sequence[Rejected]) -> None:
+        with self._lock:
+            self._rejected_by.setdefault(name, Counter()).update(one.kind.value for one in rejected)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest."""
@@ -279,7 +297,9 @@ class Streams:
             if name not in self._catalogue.streams:
                 return self._not_needed_yet(name)
             entries = [self._catalogue.streams[one] for one in self.with_sides(name)]
-            return description([(one, self._logs[one.name].describe()) for one in entries])
+            return description(
+                [(one, self._logs[one.name].describe()) for one in entries], self._rejected_by.get(name, {})
+            )
 
     def describe_all(self) -> list[StreamDescription]:
         """All streams but those beside others."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from endpoint.app import create_app
@@ -36,6 +38,15 @@ def test_what_has_no_value_yet_has_no_sample(client: TestClient, backend: FakeBa
     lines = client.get("/metrics").text.splitlines()
     assert 'sparql_streams_stream_elements_total{stream="s"} 0.0' in lines
     assert not [line for line in lines if line.startswith("sparql_streams_stream_watermark_seconds{")]
+
+
+def test_what_was_rejected_is_counted_by_stream_and_reason(client: TestClient, backend: FakeBackend) -> None:
+    backend.create_stream("s", StreamSettings("http://ex/s"))
+    backend._streams["s"] = replace(backend._streams["s"], rejected=3, rejected_by={"ahead": 2})
+    lines = client.get("/metrics").text.splitlines()
+    assert 'sparql_streams_stream_rejected_total{reason="ahead",stream="s"} 2.0' in lines
+    assert 'sparql_streams_stream_rejected_total{reason="no_time",stream="s"} 0.0' in lines
+    assert client.get("/streams/s").json()["rejected"] == 3
 
 
 def test_applications_in_one_process_have_metrics_of_their_own(client: TestClient, backend: FakeBackend) -> None:

@@ -51,7 +51,8 @@ def test_the_good_messages_are_stored_and_each_bad_one_is_kept_with_its_reason(t
         assert "1970-01-01T00:00:02.001Z" in ahead
         assert "no timestamp found" in timeless
         assert all(f'"{NDJSON}"' in one for one in (broken, ahead, timeless))
-        assert streams.describe("s").rejected == 3
+        described = streams.describe("s")
+        assert (described.rejected, described.rejected_by) == (3, {"unreadable": 1, "ahead": 1, "no_time": 1})
 
 
 def test_a_stream_that_rejects_takes_all_or_nothing_and_names_what_is_ahead(tmp_path: Path) -> None:

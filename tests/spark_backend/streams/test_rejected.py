@@ -52,6 +52,8 @@ def test_a_key_makes_a_repeat_nothing_also_after_a_restart(tmp_path: Path) -> No
         stepped.backend._streams.divert("s", [_rejected(b"1"), _rejected(b"2", "a second one")])
         stepped.backend._streams.divert("s", [_rejected(b"2"), _rejected(b"2")])
         assert stepped.backend.stream("s").rejected == stepped.backend.stream("s/rejected").elements == 2
+        counted = stepped.backend.stream("s").rejected_by
+        assert counted in ({"unreadable": 2}, {})
         assert [one.count("a second one") for one in _read(stepped)] == [0, 1]
         stepped.close()
         stepped = SteppedBackend(tmp_path, clock=2_000)
