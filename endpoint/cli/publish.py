@@ -55,7 +55,7 @@ class Published:
     metavar="X",
     help="Replay by the messages' own times, X times as fast (1: as it was).",
 )
-@option("--at", metavar="TIME", help="The time of each file, which is then one message.")
+@option("--at", metavar="TIME", help="The time of all messages.")
 @option("--end", is_flag=True, help="End the stream afterwards: every window closes.")
 def publish(
     stream: str,
@@ -77,7 +77,7 @@ def publish(
     if rate is not None and speedup is not None:
         raise click.UsageError("--rate and --speedup: only one of them can set the pace")
     if at is not None and (rate is not None or speedup is not None):
-        raise click.UsageError("--at sends each file as one message: it goes with neither --rate nor --speedup")
+        raise click.UsageError("--at sends each file as a whole: it goes with neither --rate nor --speedup")
     sources = [(file, _media_type(file, content_type)) for file in files or (Path("-"),)]
     published = Published()
     with client_to(server) as client:

@@ -70,8 +70,8 @@ def read_elements(
 ) -> pa.RecordBatch:
     """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
 
-    In an arrival stream every message is an element, without a time. In an event stream ``at`` makes the
-    whole body one element at that time; else a message is an element for each of its timestamped graphs,
+    In an arrival stream every message is an element, without a time. In an event stream with ``at`` every message is
+    an element at that time; else a message is an element for each of its timestamped graphs,
     or one at the time its timestamp path gives. A message is a dataset: a quad in it twice is one row.
     Blank nodes of an event stream are named by their messages; in an arrival stream, whose messages have no time
     yet, by ``blank_scope`` (ASCII letters and digits), which must be another for every request. ``now`` is the server's
@@ -103,8 +103,8 @@ def element_columns(
     if settings.time is TimeKind.ARRIVAL or at is not None:
         found = rows.graph_timestamps
         carriers = None if found is None else found.row.filter(rows.instants(found).is_valid())
-        elements = rows.message if at is None else _constant(0, len(rows.message))
-        times = pa.nulls(len(statements.counts), pa.int64()) if at is None else pa.array([at], pa.int64())
+        elements, messages = rows.message, len(statements.counts)
+        times = pa.nulls(messages, pa.int64()) if at is None else pa.array(np.full(messages, at, np.int64))
     else:
         carriers, elements, times = _event_elements(statements, rows, settings.timestamp_path)
     if settings.time is TimeKind.EVENT and settings.max_ahead is not None and now is not None:

@@ -53,10 +53,7 @@ def slow_elements(messages: list[str], format: ox.RdfFormat, kind: TimeKind, at:
             found.append((found[-1][0], []))
         else:
             found += slow_message(quads, kind if at is None else TimeKind.ARRIVAL)
-    if at is None:
-        return found
-    merged = [quad for _, quads in found for quad in quads]
-    return [(at, list(dict.fromkeys(merged)))]
+    return found if at is None else [(at, quads) for _, quads in found]
 
 
 def slow_time(term: str) -> int | None:

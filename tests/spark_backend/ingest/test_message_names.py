@@ -97,8 +97,8 @@ def test_few_statements_and_many_are_named_alike_and_as_every_message_by_itself(
         for scope in scopes:
             before = seen[scope] = seen.get(scope, -1) + 1
             alone = [renumbered(row, f"{scope}k0b", f"{scope}k{before}b") for row in alone]
-        expected += alone
-    assert by_columns == list(dict.fromkeys(expected))
+        expected += dict.fromkeys(alone)
+    assert by_columns == expected
 
 
 @given(_messages.filter(lambda messages: any("_:a" in row for row in messages[0])))
