@@ -123,7 +123,7 @@ class StreamResource(HTTPEndpoint):
             if settings.source is not None:
                 services.sources.require_allowed(settings.source)
                 if settings.source.content_type is not None:
-                    parse_content_type(settings.source.content_type)
+                    parse_content_type(settings.source.content_type, has_context=settings.context is not None)
             new = await hub.threads.run(hub.backend.create_stream, name, settings)
             if settings.source is not None:
                 await hub.threads.run(services.sources.begin, name, settings.source)

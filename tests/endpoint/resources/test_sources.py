@@ -84,6 +84,14 @@ def test_what_the_server_may_not_read_is_refused_and_nothing_is_made(tmp_path: P
         assert client.get("/streams/a").status_code == 404
 
 
+def test_plain_json_is_a_content_type_of_a_source_whose_stream_has_a_context(tmp_path: Path, folder: Path) -> None:
+    backend = FakeBackend()
+    with app(tmp_path / "data", folder, backend) as client:
+        plain = {"source": {**source(folder)["source"], "contentType": "application/json"}}
+        assert client.put("/streams/a", json=plain).status_code == 415
+        assert client.put("/streams/a", json=plain | {"context": {"@vocab": "http://ex/"}}).status_code == 201
+
+
 def test_a_source_that_cannot_be_read_says_so_and_comes_back(tmp_path: Path, folder: Path) -> None:
     backend = FakeBackend()
     with app(tmp_path / "data", folder, backend) as client:
