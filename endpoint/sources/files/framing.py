@@ -90,7 +90,7 @@ class Framing:
             yield now._framed(begin, data[begin:]), len(data), now
 
     def _framed(self, start: int, body: bytes) -> Framed:
-        if self.ends is Ends.JSON_LINE and self.context is not None:
+        if self.ends is Ends.JSON_LINE and self.context is not None and _is_document(body):
             return Framed(
                 start, b'{"@context":%b,"@graph":%b}' % (self.context.encode(), body), RdfSyntax.JSON_LD.value
             )
@@ -122,6 +122,14 @@ class Framing:
 
 def _has_statement(text: bytes) -> bool:
     return any(line.strip() and not line.lstrip().startswith(b"#") for line in text.splitlines())
+
+
+def _is_document(line: bytes) -> bool:
+    """Whether a context may be put before it: what is no whole object or list is rejected as it came, for what it is."""
+    try:
+        return isinstance(json.loads(line), (dict, list))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _only_context(line: bytes) -> str | None:

@@ -47,6 +47,11 @@ def test_each_line_of_json_is_a_message_under_the_context_before_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("line", [b"not JSON", b"5", b"null", b'{"a:p":1},"a:q":{"a:p":2}', b'{"a:p":', b"[" * 100_000])
+def test_a_line_that_is_no_document_stays_as_it_came(line: bytes) -> None:
+    assert bodies("application/x-ndjson", b'{"@context":{"@vocab":"a:"}}\n%b\n' % line) == [line]
+
+
 @pytest.mark.parametrize("content_type", ["text/turtle", "application/ld+json", "text/csv", "nothing"])
 def test_what_has_no_ends_is_refused(content_type: str) -> None:
     with pytest.raises(UnsupportedFeature, match="contentType"):
