@@ -120,7 +120,8 @@ def workloads(observations: int) -> list[Workload]:
 
     def text(name: str, content_type: str, format: RdfFormat, target: float, *parts: str) -> Workload:
         body = "".join(parts).encode()
-        return Workload(name, content_type, body, format, [body], target)
+        # The bare parser knows no messages: it is given the statements alone.
+        return Workload(name, content_type, body, format, [body.replace(_DELIMITER.encode(), b"")], target)
 
     def marked(texts: list[str]) -> str:
         return _DELIMITER.join(texts)
