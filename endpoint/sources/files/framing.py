@@ -125,7 +125,7 @@ def _has_statement(text: bytes) -> bool:
 
 
 def _is_document(line: bytes) -> bool:
-    """Whether a context may be put before it: what is no whole object or list is rejected as it came, for what it is."""
+    """Whether a context may be put before it: what is no object or list is rejected as it came, for what it is."""
     try:
         return isinstance(json.loads(line), (dict, list))
     except (ValueError, RecursionError):
