@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import NamedNode
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.formats.json_context import context_problem, refers
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.source_settings import parse_source, source_document
@@ -20,6 +20,8 @@ MEMBERS = (
     "iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source", "onInvalid",
     "maxAhead",
 )  # fmt: skip
+_TO_COME = {"partitions": (1, "a stream is one log"), "shape": (None, "messages are not validated")}
+"""Members of which only the default is there; and what is so instead."""
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
@@ -36,11 +38,15 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     """The settings in ``body``, defaults filled in; an empty body asks for all of them.
 
     Raises InvalidSettings, which names the member (or line and column of what is not JSON), and for a source what
-    ``parse_source`` raises.
+    ``parse_source`` raises; UnsupportedFeature for a member that is not there yet.
     """
     members = _members(body)
-    for name in members:
-        if name not in MEMBERS:
+    for name, value in members.items():
+        if name in _TO_COME:
+            default, instead = _TO_COME[name]
+            if value not in (default, None):
+                raise UnsupportedFeature(f"{name} is not there yet: {instead}. Leave it out")
+        elif name not in MEMBERS:
             _wrong(f"there is no setting {_shown(name)}: the settings are {', '.join(MEMBERS)}")
     idle_timeout = None if members.get("idleTimeout") is None else _duration(members, "idleTimeout", 0)
     if idle_timeout == 0:

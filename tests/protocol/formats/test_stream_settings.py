@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.formats.stream_settings import InvalidSettings, parse_stream_settings, stream_settings_document
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, OnInvalid, StreamSettings, TimeKind
 
@@ -168,3 +168,11 @@ def test_what_becomes_of_invalid_messages_is_said_and_told_again() -> None:
 def test_settings_of_invalid_messages_that_are_none_are_named(body: dict[str, object]) -> None:
     with pytest.raises(InvalidSettings, match=next(iter(body))):
         parse_stream_settings(json.dumps(body).encode(), default_iri=IRI)
+
+
+@pytest.mark.parametrize(("member", "value"), [("partitions", 4), ("shape", "http://example.org/shape")])
+def test_what_is_not_there_yet_says_so_and_its_default_is_taken(member: str, value: object) -> None:
+    with pytest.raises(UnsupportedFeature, match=f"{member} is not there yet"):
+        parse_stream_settings(json.dumps({member: value}).encode(), default_iri="http://ex/s")
+    asked = parse_stream_settings(b'{"partitions": 1, "shape": null}', default_iri="http://ex/s")
+    assert asked == parse_stream_settings(b"", default_iri="http://ex/s")
