@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from protocol.errors import ProtocolError
+from protocol.formats.json_depth import check_json_depth
 
 
 def read_object(body: bytes, wrong: type[ProtocolError], example: str) -> dict[str, Any]:
@@ -20,7 +21,10 @@ def read_object(body: bytes, wrong: type[ProtocolError], example: str) -> dict[s
         return members
 
     try:
+        check_json_depth(body)
         document = json.loads(body, object_pairs_hook=unique)
+    except SyntaxError as error:
+        raise wrong(error.msg, line=error.lineno, column=error.offset) from None
     except json.JSONDecodeError as error:
         raise wrong(f"the body is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     except UnicodeDecodeError as error:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.formats.json_object import shown
 from protocol.sources import SourceSettings, SourceType, TlsFiles
 
 SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
@@ -57,14 +57,14 @@ def parse_source(value: object) -> SourceSettings:
     Whether a ``contentType`` is one that streams read is looked at elsewhere.
     """
     if not isinstance(value, dict):
-        _wrong(f'source must be an object such as {{"type": "mqtt", "url": "mqtt://localhost"}}, not {_shown(value)}')
+        _wrong(f'source must be an object such as {{"type": "mqtt", "url": "mqtt://localhost"}}, not {shown(value)}')
     members: dict[str, Any] = {name: member for name, member in value.items() if member is not None}
     type = _type(members.pop("type", None))
     kind = _KINDS[type]
     known = ("type", "url", *kind.members)
     for name in members:
         if name not in known:
-            _wrong(f"a source of type {type} has no setting {_shown(name)}: it has {', '.join(known)}")
+            _wrong(f"a source of type {type} has no setting {shown(name)}: it has {', '.join(known)}")
     content_type = _text(members, "contentType")
     user, file, variable = (_text(members, name) for name in _LOGIN)
     if file is not None and variable is not None:
@@ -74,7 +74,7 @@ def parse_source(value: object) -> SourceSettings:
     if variable is not None and not _VARIABLE.match(variable):
         _wrong(f"passwordVariable must be the name of an environment variable that begins with {SECRET_PREFIX}")
     if file is not None and not file.startswith("/"):
-        _wrong(f"passwordFile must be an absolute path of the server's, not {_shown(file)}")
+        _wrong(f"passwordFile must be an absolute path of the server's, not {shown(file)}")
     return SourceSettings(
         type,
         _url(members.get("url"), type, kind),
@@ -110,7 +110,7 @@ def _type(value: object) -> SourceType:
     if value == "kafka":
         raise UnsupportedFeature(f"sources of type kafka are not there yet; there are {known}")
     if not isinstance(value, str) or value not in list(SourceType):
-        _wrong(f"the type of a source is one of {known}, not {_shown(value)}")
+        _wrong(f"the type of a source is one of {known}, not {shown(value)}")
     return SourceType(value)
 
 
@@ -118,16 +118,16 @@ def _url(value: object, type: SourceType, kind: _Kind) -> str:
     schemes = " or ".join(f"{scheme}:" for scheme in kind.schemes)
     expected = f"the url of a source of type {type} begins with {schemes} (such as {kind.example})"
     if not isinstance(value, str) or not value.isprintable() or " " in value:
-        _wrong(f"{expected}; {_shown(value)} is none")
+        _wrong(f"{expected}; {shown(value)} is none")
     try:
         parts = urlsplit(value)
         parts.port  # noqa: B018 - raises for what is no port
     except ValueError as error:
-        _wrong(f"{expected}; {_shown(value)} is none: {error}")
+        _wrong(f"{expected}; {shown(value)} is none: {error}")
     if "@" in parts.netloc:
         _wrong("the url of a source has no user and no password in it: say user and passwordFile")
     if parts.scheme not in kind.schemes or not (parts.path if type is SourceType.FILE else parts.hostname):
-        _wrong(f"{expected}; {_shown(value)} is none")
+        _wrong(f"{expected}; {shown(value)} is none")
     if parts.fragment or (type in (SourceType.FILE, SourceType.MQTT) and parts.query):
         _wrong(f"{expected}, without a query or a fragment")
     if type is SourceType.FILE and (parts.netloc not in ("", "localhost") or not parts.path.startswith("/")):
@@ -138,20 +138,20 @@ def _url(value: object, type: SourceType, kind: _Kind) -> str:
 def _topics(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         _wrong(
-            f'topics must be a list of at least one topic or filter such as "home/+/temperature", not {_shown(value)}'
+            f'topics must be a list of at least one topic or filter such as "home/+/temperature", not {shown(value)}'
         )
     for topic in value:
         levels = topic.split("/")
         hash_last = "#" not in topic or (levels[-1] == "#" and topic.count("#") == 1)
         whole = all(level == "+" for level in levels if "+" in level)
         if not topic or "\0" in topic or len(topic.encode()) > 65_535 or not hash_last or not whole:
-            _wrong(f"{_shown(topic)} is no topic filter: + is a whole level between slashes, # all levels at the end")
+            _wrong(f"{shown(topic)} is no topic filter: + is a whole level between slashes, # all levels at the end")
     return tuple(dict.fromkeys(value))
 
 
 def _version(value: object) -> str | None:
     if value is not None and value not in _VERSIONS:
-        _wrong(f"version must be one of {', '.join(map(_shown, _VERSIONS))} (MQTT), not {_shown(value)}")
+        _wrong(f"version must be one of {', '.join(map(shown, _VERSIONS))} (MQTT), not {shown(value)}")
     return None if value is None else str(value)
 
 
@@ -161,7 +161,7 @@ def _tls(value: object) -> TlsFiles | None:
     if value is True:
         return TlsFiles()
     if not isinstance(value, dict) or not value.keys() <= set(_TLS):
-        _wrong(f"tls must be true, or an object with {', '.join(_TLS)} (paths of PEM files), not {_shown(value)}")
+        _wrong(f"tls must be true, or an object with {', '.join(_TLS)} (paths of PEM files), not {shown(value)}")
     authorities, certificate, key = (_text(value, name) for name in _TLS)
     if key is not None and certificate is None:
         _wrong("tls: a keyFile goes with a certFile")
@@ -171,13 +171,8 @@ def _tls(value: object) -> TlsFiles | None:
 def _text(members: dict[str, Any], name: str) -> str | None:
     value = members.get(name)
     if value is not None and (not isinstance(value, str) or not value.strip()):
-        _wrong(f"{name} must be a text, not {_shown(value)}")
+        _wrong(f"{name} must be a text, not {shown(value)}")
     return value
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _wrong(detail: str) -> NoReturn:

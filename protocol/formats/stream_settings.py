@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.formats.json_context import context_problem, refers
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json_object import read_object, shown
 from protocol.formats.source_settings import parse_source, source_document
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
@@ -40,14 +40,14 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     Raises InvalidSettings, which names the member (or line and column of what is not JSON), and for a source what
     ``parse_source`` raises; UnsupportedFeature for a member that is not there yet.
     """
-    members = _members(body)
+    members = read_object(body, InvalidSettings, '{"time": "event"}') if body.strip() else {}
     for name, value in members.items():
         if name in _TO_COME:
             default, instead = _TO_COME[name]
             if value not in (default, None):
                 raise UnsupportedFeature(f"{name} is not there yet: {instead}. Leave it out")
         elif name not in MEMBERS:
-            _wrong(f"there is no setting {_shown(name)}: the settings are {', '.join(MEMBERS)}")
+            _wrong(f"there is no setting {shown(name)}: the settings are {', '.join(MEMBERS)}")
     idle_timeout = None if members.get("idleTimeout") is None else _duration(members, "idleTimeout", 0)
     if idle_timeout == 0:
         _wrong("idleTimeout must be longer than zero; leave it out to wait for ever")
@@ -84,49 +84,21 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
     }
 
 
-def _members(body: bytes) -> dict[str, Any]:
-    if not body.strip():
-        return {}
-    try:
-        check_json_depth(body)
-    except SyntaxError as error:
-        raise InvalidSettings(error.msg, line=error.lineno, column=error.offset) from None
-    try:
-        document = json.loads(body, object_pairs_hook=_unique)
-    except json.JSONDecodeError as error:
-        raise InvalidSettings(f"the body is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
-    except UnicodeDecodeError as error:
-        raise InvalidSettings(f"the body is not JSON in UTF-8: {error}") from None
-    except (RecursionError, ValueError):
-        raise InvalidSettings("the body is nested too deeply, or has a number too long, to be settings") from None
-    if not isinstance(document, dict):
-        _wrong('the body must be a JSON object, such as {"time": "event"}')
-    return document
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        twice = next(name for index, (name, _) in enumerate(pairs) if name in (earlier for earlier, _ in pairs[:index]))
-        _wrong(f"{_shown(twice)} is there twice")
-    return members
-
-
 def _iri(member: str, value: object) -> str:
     if not isinstance(value, str):
-        _wrong(f"{member} must be an absolute IRI in quotes, not {_shown(value)}")
+        _wrong(f"{member} must be an absolute IRI in quotes, not {shown(value)}")
     try:
         scheme = urlsplit(value).scheme
     except ValueError as error:
-        _wrong(f"{member}: {_shown(value)} is not an IRI: {error}")
+        _wrong(f"{member}: {shown(value)} is not an IRI: {error}")
     if not scheme or value == scheme + ":":
-        _wrong(f"{member}: {_shown(value)} is not an absolute IRI, such as http://example.org/stream")
+        _wrong(f"{member}: {shown(value)} is not an absolute IRI, such as http://example.org/stream")
     if forbidden := _NOT_IN_IRIS.search(value):
-        _wrong(f"{member}: {_shown(value)} is not an IRI: {forbidden[0]!r} must be percent-encoded")
+        _wrong(f"{member}: {shown(value)} is not an IRI: {forbidden[0]!r} must be percent-encoded")
     try:
         NamedNode(value)
     except ValueError as error:
-        _wrong(f"{member}: {_shown(value)} is not an IRI: {error}")
+        _wrong(f"{member}: {shown(value)} is not an IRI: {error}")
     return value
 
 
@@ -134,7 +106,7 @@ def _time(value: object) -> TimeKind:
     if value is None:
         return TimeKind.ARRIVAL
     if not isinstance(value, str) or value not in list(TimeKind):
-        _wrong(f'time must be "arrival" or "event", not {_shown(value)}')
+        _wrong(f'time must be "arrival" or "event", not {shown(value)}')
     return TimeKind(value)
 
 
@@ -142,7 +114,7 @@ def _on_invalid(value: object) -> OnInvalid:
     if value is None:
         return OnInvalid.REJECT
     if not isinstance(value, str) or value not in list(OnInvalid):
-        _wrong(f'onInvalid must be "reject" or "divert", not {_shown(value)}')
+        _wrong(f'onInvalid must be "reject" or "divert", not {shown(value)}')
     return OnInvalid(value)
 
 
@@ -150,7 +122,7 @@ def _path(value: object) -> tuple[str, ...]:
     if value is None:
         return DEFAULT_TIMESTAMP_PATH
     if not isinstance(value, list) or not value:
-        _wrong(f"timestampPath must be a list of at least one predicate IRI, not {_shown(value)}")
+        _wrong(f"timestampPath must be a list of at least one predicate IRI, not {shown(value)}")
     return tuple(_iri(f"timestampPath[{index}]", step) for index, step in enumerate(value))
 
 
@@ -158,7 +130,7 @@ def _context(value: object) -> JsonContext | None:
     if value is None:
         return None
     if not isinstance(value, str | dict | list):
-        _wrong(f"context must be a JSON-LD context: an object, a list, or the IRI of one, not {_shown(value)}")
+        _wrong(f"context must be a JSON-LD context: an object, a list, or the IRI of one, not {shown(value)}")
     given = json.dumps(value, ensure_ascii=False, sort_keys=True)
     if refers(value):
         return JsonContext(given, None)
@@ -172,19 +144,14 @@ def _duration(members: dict[str, Any], member: str, default: Milliseconds) -> Mi
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, str | int):
-        _wrong(f'{member} must be a duration such as "PT5S", or milliseconds, not {_shown(value)}')
+        _wrong(f'{member} must be a duration such as "PT5S", or milliseconds, not {shown(value)}')
     try:
         milliseconds = parse_duration(str(value))
     except ValueError as error:
         _wrong(f"{member}: {error}")
     if milliseconds > _LONGEST:
-        _wrong(f"{member}: {_shown(value)} is longer than any stream")
+        _wrong(f"{member}: {shown(value)} is longer than any stream")
     return milliseconds
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _wrong(detail: str) -> NoReturn:
