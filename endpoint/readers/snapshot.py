@@ -38,7 +38,8 @@ class Snapshots:
         """A snapshot with every change that was acknowledged before the call; made now if there is none."""
         wanted = self._store.version
         while self._newest is None or self._newest.version < wanted:
-            if self._making is None:
+            # One that is done, but has not been told to ``_finished`` yet, is awaited without a turn for anybody else.
+            if self._making is None or self._making.done():
                 self._made += 1
                 self._making = asyncio.ensure_future(self._make(self._directory / str(self._made)))
                 self._making.add_done_callback(self._finished)
@@ -55,7 +56,8 @@ class Snapshots:
         return made
 
     def _finished(self, making: asyncio.Future[Snapshot]) -> None:
-        self._making = None
+        if self._making is making:
+            self._making = None
         if not making.cancelled():
             # Those who waited have been told; with nobody left, the next question finds out by itself.
             making.exception()
