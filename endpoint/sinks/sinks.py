@@ -115,6 +115,8 @@ class Sinks:
 
     async def _begun(self) -> bool:
         """Start every sink whose query is there, and set aside what is of no query that is known."""
+        if not self._deliveries:
+            return True
         try:
             standing = {one.name for one in await self._hub.threads.run(self._hub.backend.queries) if one.standing}
         except ProtocolError as error:
