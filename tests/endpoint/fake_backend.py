@@ -93,6 +93,7 @@ class FakeBackend:
     _queries: dict[str, QueryDescription] = field(default_factory=dict)
     _listener: Listener | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    _asked_for_streams: threading.Event = field(default_factory=threading.Event)
 
     # By hand
 
@@ -111,6 +112,10 @@ class FakeBackend:
         if progress:
             notices.append(Progress(query, instant, instant))
         self.push(*notices)
+
+    def await_start(self) -> None:
+        """Wait for the last call that an application's start makes, in a thread: which streams have sources."""
+        assert self._asked_for_streams.wait(30)
 
     def forget_before(self, query: str, instant: Instant) -> None:
         """Retention has passed: evaluations at or before ``instant`` can no longer be replayed."""
@@ -167,6 +172,7 @@ class FakeBackend:
 
     def streams(self) -> list[StreamDescription]:
         self._enter("streams")
+        self._asked_for_streams.set()
         with self._lock:
             return list(self._streams.values())
 

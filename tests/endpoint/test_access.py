@@ -47,6 +47,7 @@ def bearer(name: str) -> dict[str, str]:
 @pytest.fixture
 def client(backend: FakeBackend) -> Iterator[TestClient]:
     with TestClient(create_app(Settings(threads=2, tokens=tokens()), backend=backend)) as client:
+        backend.await_start()
         yield client
 
 

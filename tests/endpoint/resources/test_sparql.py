@@ -28,6 +28,7 @@ def running(backend: FakeBackend) -> Iterator[TestClient]:
     """The application, started once for all tests: what they are about is in its graphs."""
     app = create_app(Settings(base_url="http://ex", threads=2), backend=backend)
     with TestClient(app, base_url="http://ex", follow_redirects=False) as client:
+        backend.await_start()
         yield client
 
 
