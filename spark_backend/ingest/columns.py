@@ -174,12 +174,8 @@ class _Rows:
 def _ordinals(counts: Sequence[int]) -> pa.Int32Array:
     """The ordinal of the message of each statement."""
     if len(counts) == 1:
-        return _constant(0, counts[0])
+        return pa.repeat(pa.scalar(0, pa.int32()), counts[0])
     return pa.array(np.repeat(np.arange(len(counts), dtype=np.int32), counts))
-
-
-def _constant(value: int, length: int) -> pa.Int32Array:
-    return pa.repeat(pa.scalar(value, pa.int32()), length)
 
 
 def _event_elements(
