@@ -453,9 +453,7 @@ class SparkBackend:
             for file in self._registry.read_prepared(name).statics.values()
         }  # fmt: skip
         self._registry.sweep(prepared)
-        for path in self._layout.statics.iterdir():
-            if path.name not in static:
-                path.unlink()
+        self._statics.keep(static)
 
     def _running_query(
         self,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -46,13 +47,15 @@ class StaticGraphs(Protocol):
 
 
 class StaticTables:
-    """Arrow files of static patterns, at the store's current version."""
+    """Arrow files of static patterns, at the store's current version. Thread-safe."""
 
     def __init__(self, directory: Path, graphs: StaticGraphs) -> None:
         self._directory = directory
         self._graphs = graphs
         self._known: dict[StaticPattern, tuple[int, str | None]] = {}
         self._written: set[str] = set()
+        # Files are written for a query that is compiled while others are deleted with theirs.
+        self._changing = threading.Lock()
 
     def file(self, pattern: StaticPattern) -> str | None:
         """The file of the pattern's matches, by name; None if there are none."""
@@ -60,9 +63,21 @@ class StaticTables:
         known = self._known.get(pattern)
         if known is not None and known[0] == version:
             return known[1]
-        file = self._write(pattern, sorted(set(self._rows(pattern)), key=repr))
-        self._known[pattern] = (version, file)
+        rows = sorted(set(self._rows(pattern)), key=repr)
+        with self._changing:
+            file = self._write(pattern, rows)
+            self._known[pattern] = (version, file)
         return file
+
+    def keep(self, files: Collection[str]) -> None:
+        """Delete all other files; who asks for one of them again has it written anew."""
+        with self._changing:
+            for path in self._directory.iterdir():
+                if path.name not in files:
+                    path.unlink()
+            self._known = {
+                pattern: known for pattern, known in self._known.items() if known[1] is None or known[1] in files
+            }
 
     def matches(self, pattern: StaticPattern) -> int:
         """How many matches the pattern has."""
@@ -89,11 +104,11 @@ class StaticTables:
         target = self._directory / name
         # What a name says of a file is not believed of one that was there before: it may be damaged.
         if name not in self._written or not target.exists():
-            self._written.add(name)
             temporary = target.with_suffix(".new")
             with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
                 writer.write_table(_table(rows))
             os.replace(temporary, target)
+            self._written.add(name)
         return name
 
 

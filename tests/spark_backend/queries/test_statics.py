@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -113,3 +116,32 @@ def test_the_same_triples_in_another_order_are_the_same_file(tmp_path: Path) -> 
     assert StaticTables(tmp_path, Graphs(*GRAPHS)).file(pattern) == StaticTables(
         tmp_path, Graphs(*reversed(GRAPHS))
     ).file(pattern)
+
+
+def test_what_several_want_at_once_is_written_for_all_of_them(tmp_path: Path) -> None:
+    together = threading.Barrier(4)
+
+    class FoundTogether(Graphs):
+        def quads(self, *asked: Any) -> Iterator[tuple[str, str, str, str]]:
+            yield from list(super().quads(*asked))
+            together.wait(10)
+
+    graphs = FoundTogether(*(("", f"<http://ex/{number}>", P, ONE) for number in range(1000)))
+    for version in range(10):
+        graphs.version = version
+        graphs.all.append(("", f"<http://ex/another{version}>", P, ONE))
+        tables, pattern = StaticTables(tmp_path, graphs), StaticPattern("default", (), None, P, None)
+        with ThreadPoolExecutor(together.parties) as pool:
+            (file,) = set(pool.map(tables.file, [pattern] * together.parties))
+        assert len(rows(tmp_path, file)) == len(graphs.all)
+
+
+def test_a_file_that_is_not_kept_is_written_anew(tmp_path: Path) -> None:
+    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+    one, other = StaticPattern("default", (), None, P, None), StaticPattern("default", (), None, Q, None)
+    kept, gone = tables.file(one), tables.file(other)
+    assert kept is not None
+    tables.keep({kept})
+    assert [path.name for path in tmp_path.iterdir()] == [kept]
+    assert (tables.file(one), tables.file(other)) == (kept, gone)
+    assert rows(tmp_path, gone)
