@@ -2,68 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from protocol.errors import Conflict, InvalidMessage
 from protocol.messages.body_type import parse_content_type
 from protocol.messages.rejected import Rejected, reason_of
-from protocol.streams import AppendReceipt
+from protocol.streams import REJECTED, AppendReceipt
 from protocol.time import Instant
 from spark_backend.ingest.columns import ELEMENT_SCHEMA
 from spark_backend.ingest.message_parts import MessageParts
 from spark_backend.log.request_keys import RequestKey
-from spark_backend.log.unreadable import UnreadableLog
-from spark_backend.log.writer import StreamLog
+from spark_backend.streams.known_logs import Log
 from spark_backend.streams.rejected import rejected_elements
+from spark_backend.streams.sides import SideStreams
 
-Log = StreamLog | UnreadableLog
 Read = Callable[[bytes, str], pa.RecordBatch]
 """What makes elements (columns of ELEMENT_SCHEMA) of a body of a content type. Raises InvalidMessage."""
 
 
-class Rejecting(Protocol):
-    """What gives the log of a stream's rejected messages; None where it is not there, unless it is to be made."""
+@dataclass(frozen=True)
+class Diversion:
+    """How requests to one stream are appended: what is right to its ``log``, after the rest is in that beside it.
 
-    def __call__(self, *, make: bool) -> Log | None: ...
-
-
-def append_right(
-    body: bytes,
-    content_type: str,
-    key: RequestKey | None,
-    log: Log,
-    rejecting: Rejecting,
-    reading: Callable[[Instant], Read],
-    clock: Callable[[], Instant],
-    count: Callable[[Sequence[Rejected]], None],
-    *,
-    has_context: bool,
-) -> AppendReceipt:
-    """Append the messages of a request that are right, after the others are in the log of rejected ones.
-
-    ``count`` is told what is rejected now. ``reading``: what reads messages, judging them by a clock. Of a request that
-    comes again under its key, what is rejected was written first and is asked first: that stays so, and what is right
-    is judged by the clock of then.
+    ``has_context``: whether the stream reads plain JSON.
     """
-    known = None if key is None else rejecting(make=False)
-    before = None if known is None or key is None else known.request(key)
-    answered = None if key is None else log.answer(key)
-    if answered is not None:
-        return replace(answered, rejected=0 if before is None else before.elements)
-    if log.describe().ended:
-        raise Conflict("the stream has ended: nothing can be appended to it")
-    now = clock() if before is None else before.at
-    divided = divide_request(body, content_type, reading(now), has_context=has_context)
-    if divided.rejected and before is None:
-        rejected_log = rejecting(make=True)
-        assert rejected_log is not None
-        rejected_log.append(rejected_elements(divided.rejected, now), key, at=now)
-        count(divided.rejected)
-    return replace(log.append(divided.elements, key), rejected=len(divided.rejected))
+
+    name: str
+    log: Log
+    sides: SideStreams
+    clock: Callable[[], Instant]
+    has_context: bool
+
+    def append(
+        self, body: bytes, content_type: str, key: RequestKey | None, reading: Callable[[Instant], Read]
+    ) -> AppendReceipt:
+        """Append the messages of a request that are right. ``reading``: what reads messages, judging them by a clock.
+
+        Of a request that comes again under its key, what is rejected was written first and is asked first: that stays
+        so, and what is right is judged by the clock of then.
+        """
+        known = None if key is None else self.sides.find(self.name, REJECTED)
+        before = None if known is None or key is None else known.request(key)
+        answered = None if key is None else self.log.answer(key)
+        if answered is not None:
+            return replace(answered, rejected=0 if before is None else before.elements)
+        if self.log.describe().ended:
+            raise Conflict("the stream has ended: nothing can be appended to it")
+        now = self.clock() if before is None else before.at
+        divided = divide_request(body, content_type, reading(now), has_context=self.has_context)
+        if divided.rejected and before is None:
+            rejected = self.sides.made(self.name, REJECTED)
+            rejected.append(rejected_elements(divided.rejected, now), key, at=now)
+            self.sides.count(self.name, divided.rejected)
+        return replace(self.log.append(divided.elements, key), rejected=len(divided.rejected))
 
 
 class DividedRequest(NamedTuple):

@@ -1,36 +1,116 @@
-"""Opening the logs of the streams that were there before."""
+"""The streams in the catalogue, each with its log."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from protocol.errors import ProtocolError
+from protocol.errors import NotFound, ProtocolError
+from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
-from spark_backend.streams.catalogue import StreamEntry
+from spark_backend.streams.catalogue import Catalogue, StreamEntry
 
 _LOGGER = logging.getLogger(__name__)
 
+Log = StreamLog | UnreadableLog
 
-def known_log(
-    entry: StreamEntry, root: Path, clock: Callable[[], Instant], warnings: list[str]
-) -> StreamLog | UnreadableLog:
-    """The log of a stream in its directory below ``root``; one that cannot be opened keeps nothing else from being
-    served. What is to be known of how it was found is added to ``warnings``.
+
+class KnownLogs:
+    """The logs of all streams that the catalogue knows, by the streams' names.
+
+    ``lock`` is held by whoever calls a method here, and kept by who is to find what was there a line before.
+    ``root`` is the directory that the logs are in. ``warnings``: what is to be known of how they were found, a sentence
+    each.
     """
-    directory = root / entry.log
-    try:
-        log = StreamLog.open(directory, entry.settings, clock, known=True)
-    except (ProtocolError, OSError) as error:
-        reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
-        _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
-        return UnreadableLog(directory, reason)
-    if log.without_manifest:
-        warnings.append(
-            f"the manifest of the stream {entry.name} in streams/{entry.log} was missing or damaged, and was made "
-            "anew from its segments: what the last of these has lost at its end would not be noticed"
-        )
-    return log
+
+    def __init__(self, catalogue: Catalogue, root: Path, clock: Callable[[], Instant]) -> None:
+        self.lock = threading.RLock()
+        self.root = root
+        self.warnings: list[str] = []
+        self._catalogue = catalogue
+        self._clock = clock
+        self._logs = {name: self._open(entry) for name, entry in catalogue.streams.items()}
+
+    def __getitem__(self, name: str) -> Log:
+        return self._logs[self.entry(name).name]
+
+    def __iter__(self) -> Iterator[tuple[StreamEntry, Log]]:
+        return iter([(self._catalogue.streams[name], log) for name, log in self._logs.items()])
+
+    def get(self, name: str) -> Log | None:
+        """None if there is no stream of that name."""
+        return self._logs.get(name)
+
+    def entry(self, name: str) -> StreamEntry:
+        """Raises NotFound."""
+        entry = self._catalogue.streams.get(name)
+        if entry is None:
+            raise NotFound(f"there is no stream {name}: create it with PUT /streams/{name}")
+        return entry
+
+    def create(self, name: str, settings: StreamSettings, query: str | None = None) -> Log:
+        """Make a stream with an empty log; durable on return. ``query``: whose output it is."""
+        plain = name.replace("/", ".")
+        log_name = f"{plain}.{self._catalogue.next_serial()}"
+        while (self.root / log_name).exists():  # of a stream that the catalogue has lost
+            log_name = f"{plain}.{self._catalogue.next_serial()}"
+        entry = StreamEntry(name, log_name, settings, query)
+        log = StreamLog.open(self.root / entry.log, settings, self._clock)
+        self._catalogue.streams[name] = entry
+        try:
+            self._catalogue.save()
+        except OSError:
+            del self._catalogue.streams[name]
+            log.drop()
+            raise
+        self._logs[name] = log
+        return log
+
+    def drop(self, names: Iterable[str]) -> list[Log]:
+        """Drop streams with their logs, which are returned: they are closed, and their directories gone."""
+        names = list(names)
+        before = dict(self._catalogue.streams)
+        for name in names:
+            del self._catalogue.streams[name]
+        try:
+            self._catalogue.save()
+        except OSError:
+            self._catalogue.streams = before
+            raise
+        gone = [self._logs.pop(name) for name in names]
+        for log in gone:
+            log.drop()
+        return gone
+
+    def close(self) -> None:
+        for log in self._logs.values():
+            log.close()
+
+    def _open(self, entry: StreamEntry) -> Log:
+        """One that cannot be opened keeps nothing else from being served."""
+        directory = self.root / entry.log
+        try:
+            log = StreamLog.open(directory, entry.settings, self._clock, known=True)
+        except (ProtocolError, OSError) as error:
+            reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
+            _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
+            return UnreadableLog(directory, reason)
+        if log.without_manifest:
+            self.warnings.append(
+                f"the manifest of the stream {entry.name} in streams/{entry.log} was missing or damaged, and was made "
+                "anew from its segments: what the last of these has lost at its end would not be noticed"
+            )
+        return log
+
+
+def end_log(log: Log, settings: StreamSettings, clock: Callable[[], Instant]) -> None:
+    """End a stream's log; durable on return."""
+    if settings.time is TimeKind.ARRIVAL and not log.describe().ended:
+        # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
+        now, reached = clock() - 1, log.tick()
+        log.advance(now if reached is None else max(now, reached + 1))
+    log.end()

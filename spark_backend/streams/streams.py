@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import uuid
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -14,19 +11,16 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
+from protocol.errors import Conflict, NotFound, Unavailable
 from protocol.messages.rejected import Rejected
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
-    LATE,
-    REJECTED,
     AppendReceipt,
     OnInvalid,
     StreamDescription,
     StreamSettings,
     TimeKind,
     main_stream,
-    side_stream,
     side_streams,
 )
 from protocol.time import Instant, Milliseconds
@@ -37,18 +31,13 @@ from spark_backend.ingest.source_messages import read_messages, rejected_message
 from spark_backend.layout import Layout
 from spark_backend.log.recovery import has_elements
 from spark_backend.log.request_keys import RequestKey
-from spark_backend.log.unreadable import UnreadableLog
-from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
-from spark_backend.streams.diversion import Read, append_right
+from spark_backend.streams.diversion import Diversion, Read
 from spark_backend.streams.idle import IdleClock
-from spark_backend.streams.known_logs import known_log
-from spark_backend.streams.late import LateElements
+from spark_backend.streams.known_logs import KnownLogs, Log, end_log
 from spark_backend.streams.references import bound_windows, with_only_stream
-from spark_backend.streams.rejected import rejected_element, rejected_key
-
-_LOGGER = logging.getLogger(__name__)
+from spark_backend.streams.sides import SideStreams
 
 
 class Streams:
@@ -73,21 +62,18 @@ class Streams:
         self._base_iri = base_iri.rstrip("/")
         self._clock = clock
         self._parsers = Parsers() if parsers is None else parsers
-        self._lock = threading.RLock()
         self._ending: set[str] = set()
-        self._idle: WeakKeyDictionary[StreamLog | UnreadableLog, IdleClock] = WeakKeyDictionary()
-        self._rejected_by: dict[str, Counter[str]] = {}
-        self.warnings: list[str] = []
-        self._logs: dict[str, StreamLog | UnreadableLog] = {
-            name: known_log(entry, layout.streams, clock, self.warnings) for name, entry in catalogue.streams.items()
-        }
-        self._late: WeakKeyDictionary[StreamLog | UnreadableLog, LateElements] = WeakKeyDictionary()
-        for name, log in list(self._logs.items()):
-            if name == main_stream(name):
+        self._idle: WeakKeyDictionary[Log, IdleClock] = WeakKeyDictionary()
+        self._logs = KnownLogs(catalogue, layout.streams, clock)
+        self._lock = self._logs.lock
+        self._sides = SideStreams(self._logs, self.url, clock)
+        self.warnings = self._logs.warnings
+        for entry, log in self._logs:
+            if entry.name == main_stream(entry.name):
                 # Unless that was done before the last stop.
-                self._copy_late(name)
+                self._sides.copy_late(entry.name, log)
                 if log.describe().ended:
-                    self._end_sides(name)
+                    self._sides.end(entry.name)
 
     def unclaimed(self) -> list[str]:
         """The directories of logs with elements that belong to no stream that the catalogue knows."""
@@ -105,7 +91,7 @@ class Streams:
                     return False
                 raise Conflict(f"the stream {name} exists with other settings: delete it first, or choose another name")
             self._require_free(settings.iri)
-            self._create(name, settings, None)
+            self._logs.create(name, settings)
             return True
 
     def create_output(self, name: str, settings: StreamSettings, query: str) -> None:
@@ -113,7 +99,7 @@ class Streams:
         with self._lock:
             self.check_output(name, settings, query)
             if name not in self._catalogue.streams:
-                self._create(name, settings, query)
+                self._logs.create(name, settings, query)
 
     def check_output(self, name: str, settings: StreamSettings, query: str) -> None:
         """Raises the Conflict that creating the output would raise."""
@@ -152,27 +138,13 @@ class Streams:
         """Drop the stream, those beside it, and their logs."""
         with self._lock:
             self._own_or_output(name)
-            before = dict(self._catalogue.streams)
-            gone = self.with_sides(name)
-            for one in gone:
-                del self._catalogue.streams[one]
-            try:
-                self._catalogue.save()
-            except OSError:
-                self._catalogue.streams = before
-                raise
-            for one in gone:
-                log = self._logs.pop(one)
-                self._rejected_by.pop(one, None)
-                log.drop()
-                if (late := self._late.pop(log, None)) is not None:
-                    late.close()
+            log, *_ = self._logs.drop(self.with_sides(name))
+            self._sides.forget(name, log)
 
     def with_sides(self, name: str) -> list[str]:
         """A stream and those beside it that are there."""
         with self._lock:
-            sides = side_streams(name)
-            return [self._entry(name).name, *(side for side in sides if side in self._catalogue.streams)]
+            return [self._logs.entry(name).name, *self._sides.names(name)]
 
     def append(
         self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
@@ -187,50 +159,14 @@ class Streams:
         if entry.settings.on_invalid is OnInvalid.DIVERT:
             if at is not None:
                 check_at(at, entry.settings)
-            rejecting = partial(self._rejecting, name)
             has_context = entry.settings.context is not None
-            receipt = append_right(
-                body,
-                content_type,
-                keyed,
-                log,
-                rejecting,
-                reading,
-                self._clock,
-                partial(self._count, name),
-                has_context=has_context,
-            )
+            diversion = Diversion(name, log, self._sides, self._clock, has_context)
+            receipt = diversion.append(body, content_type, keyed, reading)
         else:
             answered = None if keyed is None else log.answer(keyed)
             receipt = answered or log.append(reading(self._clock())(body, content_type), keyed)
-        self._copy_late(name)
+        self._sides.copy_late(name, log)
         return receipt
-
-    def _copy_late(self, name: str) -> None:
-        """Have the stream beside this one have what came late; where that cannot be, the next late element or the next
-        start brings it.
-        """
-        with self._lock:
-            log = self._logs.get(name)
-            if log is None or not log.describe().late:
-                return
-            try:
-                if log not in self._late:
-                    self._late[log] = LateElements(self._layout.streams / self._catalogue.streams[name].log)
-                late, side = self._late[log], self._logs[self._side(side_stream(name, LATE))]
-            except (ProtocolError, OSError) as error:
-                _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
-                return
-        try:
-            if late.copied < log.describe().late:
-                late.copy(side)
-        except (ProtocolError, OSError) as error:
-            _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
-
-    def _rejecting(self, name: str, *, make: bool) -> StreamLog | UnreadableLog | None:
-        side = side_stream(name, REJECTED)
-        with self._lock:
-            return self._logs[self._side(side)] if make else self._logs.get(side)
 
     def _reading(self, entry: StreamEntry, at: Instant | None, now: Instant) -> Read:
         """What makes elements of a body of a content type, as the stream is set."""
@@ -239,23 +175,8 @@ class Streams:
         return partial(read_elements, settings=entry.settings, at=at, blank_scope=scope, now=now, parser=self._parsers)
 
     def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
-        """Keep messages that the stream does not take in the stream of rejected ones beside it: all or none, durable on
-        return. One whose key was there before, within the stream's retention (at most a day), is there already.
-
-        Raises NotFound, Conflict for a stream that has ended, StorageFull or Unavailable if it could not be written.
-        """
-        with self._lock:
-            if self._logs[self._entry(name).name].describe().ended:
-                raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
-            log, now = self._logs[self._side(side_stream(name, REJECTED))], self._clock()
-        keyed = [(one, rejected_key(one)) for one in rejected]
-        new = {key or number: one for number, (one, key) in enumerate(keyed) if key is None or log.request(key) is None}
-        log.append_all([(rejected_element(one, now), key) for one, key in keyed])
-        self._count(name, list(new.values()))
-
-    def _count(self, name: str, rejected: Sequence[Rejected]) -> None:
-        with self._lock:
-            self._rejected_by.setdefault(name, Counter()).update(one.kind.value for one in rejected)
+        """What ``SideStreams.divert`` says."""
+        self._sides.divert(name, rejected)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest."""
@@ -265,7 +186,7 @@ class Streams:
         if read.wrong:
             self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
         receipt = log.append(read.batch, positions=batch.positions)
-        self._copy_late(name)
+        self._sides.copy_late(name, log)
         return SourceReceipt(receipt.elements, len(read.wrong))
 
     def positions(self, name: str) -> dict[str, bytes]:
@@ -283,9 +204,9 @@ class Streams:
             entry, log = self._own(name), self._logs[name]
             self._ending.add(name)
         try:
-            self._end(entry, log)
-            self._copy_late(name)
-            self._end_sides(name)
+            end_log(log, entry.settings, self._clock)
+            self._sides.copy_late(name, log)
+            self._sides.end(name)
         finally:
             with self._lock:
                 self._ending.discard(name)
@@ -295,10 +216,10 @@ class Streams:
         """NotFound if there is none. A stream beside another one that was not needed yet is empty."""
         with self._lock:
             if name not in self._catalogue.streams:
-                return self._not_needed_yet(name)
+                return self._sides.not_needed_yet(name)
             entries = [self._catalogue.streams[one] for one in self.with_sides(name)]
             return description(
-                [(one, self._logs[one.name].describe()) for one in entries], self._rejected_by.get(name, {})
+                [(one, self._logs[one.name].describe()) for one in entries], self._sides.rejected_by(name)
             )
 
     def describe_all(self) -> list[StreamDescription]:
@@ -312,12 +233,12 @@ class Streams:
         self._parsers.look()
         idle = []
         with self._lock:
-            for name, log in self._logs.items():
-                if name not in self._ending:
+            for entry, log in self._logs:
+                if entry.name not in self._ending:
                     log.tick()
-                    settings = self._catalogue.streams[name].settings
-                    if settings.time is TimeKind.EVENT and settings.idle_timeout is not None:
-                        idle.append((log, self._idle.setdefault(log, IdleClock(settings.idle_timeout))))
+                    timeout = entry.settings.idle_timeout
+                    if entry.settings.time is TimeKind.EVENT and timeout is not None:
+                        idle.append((log, self._idle.setdefault(log, IdleClock(timeout))))
         # Not under the lock: a move waits for the disk.
         for log, clock in idle:
             counts = log.describe()
@@ -348,17 +269,18 @@ class Streams:
     def log_of(self, name: str) -> str:
         """The directory of a stream's log."""
         with self._lock:
-            return self._entry(name).log
+            return self._logs.entry(name).log
 
     def read(self, name: str) -> str:
         """The directory of a stream's log, to be read: made if it is that of a stream beside another one."""
         with self._lock:
-            return self._entry(self._side(name)).log
+            self._sides.require(name)
+            return self._logs.entry(name).log
 
     def retain(self, needed: dict[str, tuple[Milliseconds, Instant | None]]) -> None:
         """Per log: the widest window that queries read, and the instant they have all been evaluated up to."""
         with self._lock:
-            logs = {self._catalogue.streams[name].log: log for name, log in self._logs.items()}
+            logs = {entry.log: log for entry, log in self._logs}
         for directory, log in logs.items():
             width, evaluated = needed.get(directory, (0, None))
             log.retain(width, evaluated)
@@ -366,8 +288,7 @@ class Streams:
     def retained_from(self, log: str) -> Instant | None:
         """All elements of the log after this instant are held; None: all there ever were."""
         with self._lock:
-            found = next(name for name, entry in self._catalogue.streams.items() if entry.log == log)
-            return self._logs[found].describe().retained_from
+            return next(known for entry, known in self._logs if entry.log == log).describe().retained_from
 
     def url(self, name: str) -> str:
         """The stream's URL, which queries may use as its IRI."""
@@ -382,7 +303,7 @@ class Streams:
     def backup(self, directory: Path, at_once: Callable[[], None]) -> None:
         """Copy all logs as they are at one moment, in which ``at_once`` is called; ``finish_copy`` is left to do."""
         with self._lock, ExitStack() as stack:
-            logs = {self._catalogue.streams[name].log: log for name, log in sorted(self._logs.items())}
+            logs = {entry.log: log for entry, log in sorted(self._logs, key=lambda known: known[0].name)}
             for log in logs.values():
                 stack.enter_context(log.at_rest())
             for name, log in logs.items():
@@ -391,10 +312,8 @@ class Streams:
 
     def close(self) -> None:
         with self._lock:
-            for log in self._logs.values():
-                log.close()
-            for late in self._late.values():
-                late.close()
+            self._logs.close()
+            self._sides.close()
         self._parsers.close()
 
     def require_own(self, name: str) -> None:
@@ -409,7 +328,7 @@ class Streams:
         return entry
 
     def _own_or_output(self, name: str) -> StreamEntry:
-        entry = self._entry(main_stream(name))
+        entry = self._logs.entry(main_stream(name))
         if name != entry.name:
             raise Conflict(f"the stream {name} is written by the server alone, and goes with the stream {entry.name}")
         return entry
@@ -419,65 +338,6 @@ class Streams:
             if iri in (other.settings.iri, *map(self.url, (other.name, *side_streams(other.name)))):
                 raise Conflict(f"the IRI {iri} is that of the stream {other.name} already")
 
-    def _create(self, name: str, settings: StreamSettings, query: str | None) -> None:
-        plain = name.replace("/", ".")
-        log_name = f"{plain}.{self._catalogue.next_serial()}"
-        while (self._layout.streams / log_name).exists():  # of a stream that the catalogue has lost
-            log_name = f"{plain}.{self._catalogue.next_serial()}"
-        entry = StreamEntry(name, log_name, settings, query)
-        log = StreamLog.open(self._layout.streams / entry.log, settings, self._clock)
-        self._catalogue.streams[name] = entry
-        try:
-            self._catalogue.save()
-        except OSError:
-            del self._catalogue.streams[name]
-            log.drop()
-            raise
-        self._logs[name] = log
-
-    def _side(self, name: str) -> str:
-        """The name of a stream, which is made if it is that of one beside another and is not there yet."""
-        main = self._entry(main_stream(name))
-        if name not in self._catalogue.streams and name in side_streams(main.name):
-            self._create(name, self._side_settings(name, main), None)
-            if self._logs[main.name].describe().ended:
-                self._end_sides(main.name)
-        return name
-
-    def _side_settings(self, name: str, main: StreamEntry) -> StreamSettings:
-        return StreamSettings(self.url(name), TimeKind.ARRIVAL, retention=main.settings.retention)
-
-    def _not_needed_yet(self, name: str) -> StreamDescription:
-        main = self._entry(main_stream(name))
-        if name not in side_streams(main.name):
-            raise NotFound(f"there is no stream {name}")
-        ended = self._logs[main.name].describe().ended
-        return StreamDescription(name, self._side_settings(name, main), None, None, None, 0, 0, 0, 0, ended)
-
-    def _end_sides(self, name: str) -> None:
-        """End the streams beside one that has ended: where that cannot be, the next start does it."""
+    def _log(self, name: str) -> Log:
         with self._lock:
-            sides = [(self._catalogue.streams[side], self._logs[side]) for side in self.with_sides(name)[1:]]
-        for entry, log in sides:
-            try:
-                self._end(entry, log)
-            except ProtocolError as error:
-                _LOGGER.warning("the stream %s is not ended before the next start: %s", entry.name, error.detail)
-
-    def _end(self, entry: StreamEntry, log: StreamLog | UnreadableLog) -> None:
-        if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
-            # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
-            now, reached = self._clock() - 1, log.tick()
-            log.advance(now if reached is None else max(now, reached + 1))
-        log.end()
-
-    def _entry(self, name: str) -> StreamEntry:
-        entry = self._catalogue.streams.get(name)
-        if entry is None:
-            raise NotFound(f"there is no stream {name}: create it with PUT /streams/{name}")
-        return entry
-
-    def _log(self, name: str) -> StreamLog | UnreadableLog:
-        with self._lock:
-            self._entry(name)
             return self._logs[name]

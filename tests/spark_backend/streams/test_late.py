@@ -64,7 +64,9 @@ def test_late_elements_are_there_once_in_their_order_across_restarts(
                 body = "\n".join(_line(number + place, time) for place, time in enumerate(batch))
                 number += len(batch)
                 if data.draw(st.booleans()):
-                    streams._logs["s"].append(streams._reading(streams._entry("s"), None, 0)(body.encode(), NDJSON))
+                    streams._logs["s"].append(
+                        streams._reading(streams._logs.entry("s"), None, 0)(body.encode(), NDJSON)
+                    )
                 else:
                     streams.append("s", body.encode(), NDJSON, None)
                     assert _late(root, streams) == _expected(root, streams)
@@ -104,9 +106,9 @@ def test_a_crash_at_every_byte_between_the_logs_leaves_each_late_element_once(tm
         streams.create("s", SETTINGS)
         streams.append("s", f"{_line(1, 9)}\n{_line(2, 1)}".encode(), NDJSON, None)
         body = f"{_line(3, 2)}\n{_line(4, 3)}".encode()
-        streams._logs["s"].append(streams._reading(streams._entry("s"), None, 0)(body, NDJSON))
+        streams._logs["s"].append(streams._reading(streams._logs.entry("s"), None, 0)(body, NDJSON))
         shutil.copytree(data, before)
-        streams._copy_late("s")
+        streams._sides.copy_late("s", streams._logs["s"])
         shutil.copytree(data, after)
     (name,) = (one.name for one in (after / "streams").iterdir() if ".late." in one.name)
     old, new = (_committed(state / "streams" / name) for state in (before, after))

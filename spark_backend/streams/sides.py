@@ -1,0 +1,147 @@
+"""The streams beside others: of what a stream has rejected, and of what came late to it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from protocol.errors import Conflict, NotFound, ProtocolError
+from protocol.messages.rejected import Rejected
+from protocol.streams import (
+    LATE,
+    REJECTED,
+    StreamDescription,
+    StreamSettings,
+    TimeKind,
+    main_stream,
+    side_stream,
+    side_streams,
+)
+from protocol.time import Instant
+from spark_backend.streams.catalogue import StreamEntry
+from spark_backend.streams.known_logs import KnownLogs, Log, end_log
+from spark_backend.streams.late import LateElements
+from spark_backend.streams.rejected import rejected_element, rejected_key
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class SideStreams:
+    """The streams beside those in the catalogue, which has them too. Thread-safe.
+
+    One is made when it is first needed, and ends and goes with its main stream. ``url`` makes a stream's URL of its
+    name.
+    """
+
+    def __init__(self, logs: KnownLogs, url: Callable[[str], str], clock: Callable[[], Instant]) -> None:
+        self._logs = logs
+        self._url = url
+        self._clock = clock
+        self._rejected_by: dict[str, Counter[str]] = {}
+        self._late: dict[Log, LateElements] = {}
+
+    def names(self, name: str) -> list[str]:
+        """Those beside a stream that are there."""
+        with self._logs.lock:
+            return [side for side in side_streams(name) if self._logs.get(side) is not None]
+
+    def find(self, name: str, side: str) -> Log | None:
+        """The log of a stream's ``side``; None if it was not needed yet."""
+        with self._logs.lock:
+            return self._logs.get(side_stream(name, side))
+
+    def made(self, name: str, side: str) -> Log:
+        """The log of a stream's ``side``, which is made if it was not needed yet. Raises NotFound."""
+        with self._logs.lock:
+            main, full = self._logs.entry(name), side_stream(name, side)
+            if (known := self._logs.get(full)) is not None:
+                return known
+            log = self._logs.create(full, self._settings(full, main))
+            if self._logs[name].describe().ended:
+                self.end(name)
+            return log
+
+    def require(self, name: str) -> None:
+        """Have a stream be there if it is one beside another. Raises NotFound."""
+        main, _, side = name.partition("/")
+        if name in side_streams(main):
+            self.made(main, side)
+
+    def not_needed_yet(self, name: str) -> StreamDescription:
+        """A stream beside another one that is not there, as it is told. Raises NotFound for any other stream."""
+        with self._logs.lock:
+            main = self._logs.entry(main_stream(name))
+            if name not in side_streams(main.name):
+                raise NotFound(f"there is no stream {name}")
+            ended = self._logs[main.name].describe().ended
+        return StreamDescription(name, self._settings(name, main), None, None, None, 0, 0, 0, 0, ended)
+
+    def copy_late(self, name: str, log: Log) -> None:
+        """Have the stream beside this one have what came late to its ``log``; where that cannot be, the next late
+        element or the next start brings it.
+        """
+        # Most requests bring nothing late, and those to different streams are not to wait for each other.
+        known = self._late.get(log)
+        if log.describe().late <= (0 if known is None else known.copied):
+            return
+        try:
+            with self._logs.lock:
+                if self._logs.get(name) is not log:
+                    return  # deleted meanwhile
+                if log not in self._late:
+                    self._late[log] = LateElements(self._logs.root / self._logs.entry(name).log)
+                late, side = self._late[log], self.made(name, LATE)
+            late.copy(side)
+        except (ProtocolError, OSError) as error:
+            _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
+
+    def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
+        """Keep messages that the stream does not take: all or none, durable on return. One whose key was there before,
+        within the stream's retention (at most a day), is there already.
+
+        Raises NotFound, Conflict for a stream that has ended, StorageFull or Unavailable if it could not be written.
+        """
+        with self._logs.lock:
+            if self._logs[name].describe().ended:
+                raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
+            log, now = self.made(name, REJECTED), self._clock()
+        keyed = [(one, rejected_key(one)) for one in rejected]
+        new = {key or number: one for number, (one, key) in enumerate(keyed) if key is None or log.request(key) is None}
+        log.append_all([(rejected_element(one, now), key) for one, key in keyed])
+        self.count(name, list(new.values()))
+
+    def count(self, name: str, rejected: Sequence[Rejected]) -> None:
+        """Note that messages of a stream were rejected."""
+        with self._logs.lock:
+            self._rejected_by.setdefault(name, Counter()).update(one.kind.value for one in rejected)
+
+    def rejected_by(self, name: str) -> Mapping[str, int]:
+        """How many messages of a stream were rejected since the server was started, by ``Reason``."""
+        with self._logs.lock:
+            return dict(self._rejected_by.get(name, {}))
+
+    def end(self, name: str) -> None:
+        """End those beside a stream that has ended: where that cannot be, the next start does it."""
+        with self._logs.lock:
+            sides = [(self._logs.entry(side), self._logs[side]) for side in self.names(name)]
+        for entry, log in sides:
+            try:
+                end_log(log, entry.settings, self._clock)
+            except ProtocolError as error:
+                _LOGGER.warning("the stream %s is not ended before the next start: %s", entry.name, error.detail)
+
+    def forget(self, name: str, log: Log) -> None:
+        """A stream is gone, and those beside it."""
+        with self._logs.lock:
+            self._rejected_by.pop(name, None)
+            late = self._late.pop(log, None)
+        if late is not None:
+            late.close()
+
+    def close(self) -> None:
+        for late in self._late.values():
+            late.close()
+
+    def _settings(self, name: str, main: StreamEntry) -> StreamSettings:
+        return StreamSettings(self._url(name), TimeKind.ARRIVAL, retention=main.settings.retention)
