@@ -13,10 +13,10 @@ import pyarrow as pa
 from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from spark_backend.files import sync_directory
+from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import Damage
 from spark_backend.log.format.positions import Positions
 from spark_backend.log.request_keys import RequestKey
-from spark_backend.log.writer import LogCounts
 
 
 class UnreadableLog:

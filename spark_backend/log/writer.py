@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import pyarrow as pa
 
@@ -18,7 +18,8 @@ from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
 from spark_backend.files import link_or_copy, sync_directory
-from spark_backend.log.damage import Damage, lost_files, note_lost_files
+from spark_backend.log.counts import LogCounts
+from spark_backend.log.damage import lost_files, note_lost_files
 from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.keys import KeyedRequest
@@ -39,26 +40,6 @@ SEGMENT_BYTES = 64 * 1024 * 1024
 _SEGMENTS_HELD = 4
 _SHORTEST_SPAN: Milliseconds = 1000
 """So is one that spans a quarter of the retention, but not less than this: what has expired goes soon after."""
-
-
-class LogCounts(NamedTuple):
-    """A log at a moment. None where there is no such instant yet; the watermark is END once it ended.
-
-    ``elements``, ``triples``, ``late``, ``first`` and ``last`` count from the log's creation, ``bytes`` what
-    it holds now. All elements after ``retained_from`` are held (None: all there ever were), but for the ``damage``
-    that was found when the log was opened.
-    """
-
-    elements: int
-    triples: int
-    late: int
-    bytes: int
-    first: Instant | None
-    last: Instant | None
-    watermark: Instant | None
-    ended: bool
-    retained_from: Instant | None
-    damage: list[Damage]
 
 
 class StreamLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from protocol.streams import REJECTED, StreamDescription, side_stream
-from spark_backend.log.writer import LogCounts
+from spark_backend.log.counts import LogCounts
 from spark_backend.streams.catalogue import StreamEntry
 
 

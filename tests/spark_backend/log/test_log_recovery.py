@@ -11,11 +11,12 @@ import pytest
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
 from protocol.windows.timeline import END
+from spark_backend.log.counts import LogCounts
 from spark_backend.log.format.frame import HEADER_BYTES, Gap, decode_header, walk
 from spark_backend.log.format.manifest import MANIFEST, ManifestReader, encode_manifest
 from spark_backend.log.format.segment import mapped, segment_numbers, segment_path
 from spark_backend.log.reader import DamagedLog, LogReader
-from spark_backend.log.writer import LogCounts, StreamLog
+from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
 
 SEGMENT_BYTES = 10_000
