@@ -60,11 +60,19 @@ class Backend(Protocol):
         """NotFound if there is none."""
 
     def append(
-        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+        self,
+        name: str,
+        body: bytes,
+        content_type: str,
+        at: Instant | None,
+        key: str | None = None,
+        partition: int | None = None,
     ) -> AppendReceipt:
         """Append all messages of the body, or none (InvalidMessage). Returns once they are durable.
 
         The same request with the same idempotency ``key`` again is answered as the first was, another one is KeyReused.
+        ``partition``: the one of the stream's that its elements are of; None: they speak for all of them.
+        InvalidPartition if the stream has no such one.
         """
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
@@ -77,8 +85,18 @@ class Backend(Protocol):
     def positions(self, name: str) -> dict[str, bytes]:
         """How far the source of a stream was read, by name, as ``receive`` was told last."""
 
-    def advance(self, name: str, watermark: Instant) -> StreamDescription:
-        """Nothing at or before ``watermark`` is coming. A watermark never steps back: a lower one changes nothing."""
+    def know_partitions(self, name: str, names: Sequence[str]) -> None:
+        """The source of an event stream reads these partitions, which ``SourceBatch.partition`` names: durable.
+
+        The stream's watermark is the least of theirs. One that is new holds it where it is until it has had something,
+        or has been idle for the stream's ``idle_timeout``. None is forgotten.
+        """
+
+    def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
+        """Nothing at or before ``watermark`` is coming, of that partition or (None) at all.
+
+        A watermark never steps back: a lower one changes nothing. InvalidPartition as for ``append``.
+        """
 
     def end_stream(self, name: str) -> StreamDescription:
         """Nothing at all is coming: every window closes."""

@@ -110,9 +110,15 @@ class LateBackend:
         return self._there().stream(name)
 
     def append(
-        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+        self,
+        name: str,
+        body: bytes,
+        content_type: str,
+        at: Instant | None,
+        key: str | None = None,
+        partition: int | None = None,
     ) -> AppendReceipt:
-        return self._there().append(name, body, content_type, at, key)
+        return self._there().append(name, body, content_type, at, key, partition)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         return self._there().receive(name, batch)
@@ -120,8 +126,11 @@ class LateBackend:
     def positions(self, name: str) -> dict[str, bytes]:
         return self._there().positions(name)
 
-    def advance(self, name: str, watermark: Instant) -> StreamDescription:
-        return self._there().advance(name, watermark)
+    def know_partitions(self, name: str, names: Sequence[str]) -> None:
+        self._there().know_partitions(name, names)
+
+    def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
+        return self._there().advance(name, watermark, partition)
 
     def end_stream(self, name: str) -> StreamDescription:
         return self._there().end_stream(name)

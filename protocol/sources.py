@@ -65,11 +65,13 @@ class SourceMessage:
 class SourceBatch:
     """Messages in their order, and how far the source is read after them: stored together, or not at all.
 
-    ``positions`` has what changed, by name; empty bytes take a name away. There may be no message.
+    ``positions`` has what changed, by name; empty bytes take a name away. There may be no message. ``partition``: the
+    one of the stream that all of the messages are of; None: they speak for all of them.
     """
 
     messages: Sequence[SourceMessage]
     positions: Mapping[str, bytes]
+    partition: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from protocol.errors import ProtocolError
 from protocol.sources import SourceSettings
 from protocol.time import Instant, Milliseconds
 
@@ -75,7 +76,7 @@ class StreamSettings:
     ``idle_timeout``: how long an event stream may pause before its watermark goes on with the server's clock; None for
     ever. ``max_ahead``: how far ahead of the server's clock an element's time may be; None: as far as it likes. Both
     say nothing in an arrival stream, whose elements and watermark go with the clock at all times. ``source``: what
-    fills the stream from elsewhere.
+    fills the stream from elsewhere. ``partitions``: how many the watermark of an event stream is the least of.
     """
 
     iri: str
@@ -88,6 +89,13 @@ class StreamSettings:
     source: SourceSettings | None = None
     on_invalid: OnInvalid = OnInvalid.REJECT
     max_ahead: Milliseconds | None = None
+    partitions: int = 1
+
+
+class InvalidPartition(ProtocolError):
+    """A partition that the stream does not have, or that is none."""
+
+    title = "Not a partition"
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,8 @@ class StreamDescription:
     ``query``: the name of the query whose output it is. ``damage``: what of its log is known not to be readable.
     ``rejected``: how many messages its stream of rejected ones has had; ``rejected_by``: how many of them since the
     server was started, by ``protocol.messages.rejected.Reason``.
+    ``partitions``: the watermarks of those of an event stream that has some, None before there is one;
+    ``waiting_for``: those that have had nothing yet, where the watermark waits for that.
     """
 
     name: str
@@ -133,6 +143,8 @@ class StreamDescription:
     damage: tuple[StreamDamage, ...] = ()
     rejected: int = 0
     rejected_by: Mapping[str, int] = field(default_factory=dict)
+    partitions: Mapping[str, Instant | None] = field(default_factory=dict)
+    waiting_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -137,9 +137,15 @@ class SparkBackend:
         return self._with_damage(self._streams.describe(name))
 
     def append(
-        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+        self,
+        name: str,
+        body: bytes,
+        content_type: str,
+        at: Instant | None,
+        key: str | None = None,
+        partition: int | None = None,
     ) -> AppendReceipt:
-        return self._streams.append(name, body, content_type, at, key)
+        return self._streams.append(name, body, content_type, at, key, partition)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         return self._streams.receive(name, batch)
@@ -147,8 +153,11 @@ class SparkBackend:
     def positions(self, name: str) -> dict[str, bytes]:
         return self._streams.positions(name)
 
-    def advance(self, name: str, watermark: Instant) -> StreamDescription:
-        return self._streams.advance(name, watermark)
+    def know_partitions(self, name: str, names: Sequence[str]) -> None:
+        self._streams.know_partitions(name, names)
+
+    def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
+        return self._streams.advance(name, watermark, partition)
 
     def end_stream(self, name: str) -> StreamDescription:
         return self._streams.end(name)

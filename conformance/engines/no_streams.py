@@ -39,7 +39,13 @@ class NoStreams:
         raise NotFound(f"there is no stream {name}")
 
     def append(
-        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+        self,
+        name: str,
+        body: bytes,
+        content_type: str,
+        at: Instant | None,
+        key: str | None = None,
+        partition: int | None = None,
     ) -> AppendReceipt:
         raise NotFound(f"there is no stream {name}")
 
@@ -49,7 +55,10 @@ class NoStreams:
     def positions(self, name: str) -> dict[str, bytes]:
         raise NotFound(f"there is no stream {name}")
 
-    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+    def know_partitions(self, name: str, names: Sequence[str]) -> None:
+        raise NotFound(f"there is no stream {name}")
+
+    def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         raise NotFound(f"there is no stream {name}")
 
     def end_stream(self, name: str) -> StreamDescription:

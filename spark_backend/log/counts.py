@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from protocol.time import Instant
 from spark_backend.log.damage import Damage
+from spark_backend.log.partitions import PartitionCounts
 
 
 class LogCounts(NamedTuple):
@@ -13,7 +15,7 @@ class LogCounts(NamedTuple):
 
     ``elements``, ``triples``, ``late``, ``first`` and ``last`` count from the log's creation, ``bytes`` what
     it holds now. All elements after ``retained_from`` are held (None: all there ever were), but for the ``damage``
-    that was found when the log was opened.
+    that was found when the log was opened. ``partitions``: those of an event stream that has some, by name.
     """
 
     elements: int
@@ -26,3 +28,4 @@ class LogCounts(NamedTuple):
     ended: bool
     retained_from: Instant | None
     damage: list[Damage]
+    partitions: Mapping[str, PartitionCounts]

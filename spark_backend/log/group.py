@@ -16,7 +16,8 @@ from spark_backend.log.format.frame import FrameKind, encode_elements, encode_ma
 from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.positions import Positions
 from spark_backend.log.format.request import AppendRequest
-from spark_backend.log.format.stamp import StampedRows, Totals, stamp_arrival, stamp_event
+from spark_backend.log.format.stamp import StampedRows, Totals, stamp_arrival, stamp_event, watermark_after
+from spark_backend.log.partitions import PartitionWatermarks, as_positions, least, raised
 from spark_backend.log.request_keys import RequestKey, RequestKeys
 
 _FRAME_BYTES = 64 * 1024 * 1024
@@ -27,20 +28,23 @@ CommitOutcome = AppendReceipt | Instant | Exception
 
 class Operation:
     """Something to commit: an append (a request, perhaps with a key) or an advance (a watermark; END to end the
-    stream). An append may bring positions, and nothing else. ``at``: when a request with a key came; None: now.
+    stream; or watermarks of partitions). An append may bring positions, and nothing else. ``at``: when a request with
+    a key came; None: now. ``partition``: whose elements they are; None: everybody's.
     """
 
     def __init__(
         self,
-        wanted: AppendRequest | Instant,
+        wanted: AppendRequest | Instant | PartitionWatermarks,
         key: RequestKey | None = None,
         positions: Positions | None = None,
         at: Instant | None = None,
+        partition: str | None = None,
     ) -> None:
         self.wanted = wanted
         self.key = key
         self.positions = positions or {}
         self.at = at
+        self.partition = partition
         self.settled: CommitOutcome | None = None
 
     def outcome(self) -> AppendReceipt | Instant:
@@ -53,15 +57,23 @@ class Operation:
         return self.settled
 
 
+def settle(operations: Iterable[Operation], error: Exception) -> None:
+    """Let all of them have failed."""
+    for operation in operations:
+        operation.settled = error
+
+
 class CommitGroup(NamedTuple):
-    """The frames of a group, one outcome for each of its operations, the totals after all of them, and what positions
-    they have changed.
+    """The frames of a group, one outcome for each of its operations, the totals after all of them, what positions
+    they have changed, what partitions have reached after them, and how many elements there were after the last of each.
     """
 
     parts: list[bytes | pa.Buffer]
     outcomes: list[CommitOutcome]
     after: Totals
     positions: dict[str, bytes]
+    reached: dict[str, Instant]
+    heard: dict[str | None, int]
 
 
 def compose(
@@ -71,8 +83,10 @@ def compose(
     before: Totals,
     equal: EqualMessages,
     keys: RequestKeys,
+    partitions: PartitionWatermarks,
 ) -> CommitGroup:
-    """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream.
+    """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream; ``partitions``:
+    what those of an event stream have reached.
 
     An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
     the watermark changes nothing. An append with a key that was there before is answered as the first was.
@@ -83,6 +97,8 @@ def compose(
     keyed: list[KeyedRequest] = []
     placed: dict[str, bytes] = {}
     changed: dict[str, bytes] = {}
+    reached = dict(partitions)
+    heard: dict[str | None, int] = {}
     totals = before
 
     def close_run() -> None:
@@ -100,11 +116,16 @@ def compose(
 
     for operation in operations:
         wanted = operation.wanted
-        if isinstance(wanted, int):
-            if wanted > totals.watermark:
+        if not isinstance(wanted, AppendRequest):
+            further = {} if isinstance(wanted, int) or totals.watermark == END else raised(reached, wanted)
+            reached |= further
+            said = as_positions(further)
+            to = wanted if isinstance(wanted, int) else least(reached) if further else totals.watermark
+            if further or to > totals.watermark:
                 close_run()
-                totals = totals._replace(frames=totals.frames + 1, watermark=wanted)
-                parts.append(encode_mark(FrameKind.WATERMARK, totals))
+                totals = totals._replace(frames=totals.frames + 1, watermark=max(to, totals.watermark))
+                parts.append(encode_mark(FrameKind.WATERMARK, totals, said))
+                changed.update(said)
             outcomes.append(totals.watermark)
             continue
         known = _answered(operation.key, keys, now)
@@ -116,8 +137,14 @@ def compose(
             if wanted.elements:
                 if run and sum(stamped.text for stamped in run) + wanted.text > _FRAME_BYTES:
                     close_run()
-                run.append(_stamp(equal.tell_apart(wanted), settings, now, totals))
+                ceiling = None if operation.partition is None else least(reached, but=operation.partition)
+                run.append(_stamp(equal.tell_apart(wanted), settings, now, totals, ceiling))
                 totals = run[-1].after
+                heard[operation.partition] = totals.elements
+                if operation.partition is not None:
+                    further = raised(reached, {operation.partition: watermark_after(run[-1].latest, settings)})
+                    reached |= further
+                    placed.update(as_positions(further))
             placed.update(operation.positions)
             watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
             outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
@@ -126,7 +153,7 @@ def compose(
                 keyed.append(KeyedRequest(*operation.key, at, wanted.elements, wanted.triples, totals.watermark))
                 keys.note(keyed[-1])
     close_run()
-    return CommitGroup(parts, outcomes, totals, changed)
+    return CommitGroup(parts, outcomes, totals, changed, reached, heard)
 
 
 def _answered(key: RequestKey | None, keys: RequestKeys, now: Instant) -> CommitOutcome | None:
@@ -141,10 +168,12 @@ def arrival_time(now: Instant, totals: Totals) -> Instant:
     return max(now, totals.last, totals.watermark + 1)
 
 
-def _stamp(request: AppendRequest, settings: StreamSettings, now: Instant, totals: Totals) -> StampedRows:
+def _stamp(
+    request: AppendRequest, settings: StreamSettings, now: Instant, totals: Totals, ceiling: Instant | None
+) -> StampedRows:
     if settings.time is TimeKind.ARRIVAL:
         return stamp_arrival(request, arrival_time(now, totals), totals)
-    return stamp_event(request, settings, totals)
+    return stamp_event(request, settings, totals, ceiling)
 
 
 def _join(run: Sequence[StampedRows]) -> StampedRows:

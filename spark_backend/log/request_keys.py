@@ -36,8 +36,11 @@ class RequestKey(NamedTuple):
     body: bytes
 
     @classmethod
-    def of(cls, key: str, body: bytes, content_type: str, at: Instant | None) -> RequestKey:
-        said = hashlib.blake2b(f"{content_type}\n{at}\n".encode(), digest_size=16)
+    def of(
+        cls, key: str, body: bytes, content_type: str, at: Instant | None, partition: str | None = None
+    ) -> RequestKey:
+        of = "" if partition is None else f" {partition}"
+        said = hashlib.blake2b(f"{content_type}\n{at}{of}\n".encode(), digest_size=16)
         said.update(body)
         return cls(hashlib.blake2b(key.encode(), digest_size=16).digest(), said.digest())
 

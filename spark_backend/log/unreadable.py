@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -16,6 +16,7 @@ from spark_backend.files import sync_directory
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import Damage
 from spark_backend.log.format.positions import Positions
+from spark_backend.log.partitions import PartitionWatermarks
 from spark_backend.log.request_keys import RequestKey
 
 
@@ -43,13 +44,17 @@ class UnreadableLog:
         key: RequestKey | None = None,
         positions: Positions | None = None,
         at: Instant | None = None,
+        partition: str | None = None,
     ) -> NoReturn:
         self._refuse()
 
     def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> NoReturn:
         self._refuse()
 
-    def advance(self, watermark: Instant) -> NoReturn:
+    def advance(self, watermark: Instant | PartitionWatermarks) -> NoReturn:
+        self._refuse()
+
+    def know_partitions(self, names: Iterable[str]) -> NoReturn:
         self._refuse()
 
     def end(self) -> NoReturn:
@@ -64,7 +69,7 @@ class UnreadableLog:
     def describe(self) -> LogCounts:
         """Nothing is known of it but that it is damaged."""
         damage = Damage(1, 0, self._reason, 0, None, 0, 0, *3 * [BEFORE_ALL])
-        return LogCounts(0, 0, 0, 0, None, None, None, False, None, [damage])
+        return LogCounts(0, 0, 0, 0, None, None, None, False, None, [damage], {})
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -28,7 +28,13 @@ from spark_backend.log.format.positions import Positions, merged
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.segment import ActiveSegment, mapped, segment_numbers, segment_path
 from spark_backend.log.format.stamp import Totals
-from spark_backend.log.group import Operation, arrival_time, compose
+from spark_backend.log.group import Operation, arrival_time, compose, settle
+from spark_backend.log.partitions import (
+    PartitionWatermarks,
+    partition_counts,
+    partition_watermarks,
+    without_watermarks,
+)
 from spark_backend.log.recovery import ReopenedLog, reopen
 from spark_backend.log.request_keys import LONGEST, RequestKey, RequestKeys
 from spark_backend.log.retention import SealedSegment
@@ -64,6 +70,8 @@ class StreamLog:
         self._generation, self._damage = reopened.generation, reopened.damage
         self.without_manifest = reopened.without_manifest
         self._positions = reopened.positions
+        self._reached = partition_watermarks(settings, reopened.positions)
+        self._heard: dict[str | None, int] = {}
         self._keys = RequestKeys(min(settings.retention, LONGEST), reopened.keyed)
         self._committed = self._active.committed
         self._changes = 0
@@ -124,7 +132,7 @@ class StreamLog:
     def positions(self) -> dict[str, bytes]:
         """How far what fills the stream was read: what ``append`` was given last, by name."""
         with self._lock:
-            return dict(self._positions)
+            return without_watermarks(self._positions)
 
     def request(self, key: RequestKey) -> KeyedRequest | None:
         """The request with this key, if it was there before. Raises KeyReused if it was another one."""
@@ -136,15 +144,19 @@ class StreamLog:
         key: RequestKey | None = None,
         positions: Positions | None = None,
         at: Instant | None = None,
+        partition: str | None = None,
     ) -> AppendReceipt:
         """Append the elements of a request, all or none; returns once they are durable.
 
         ``batch`` has the columns of REQUEST. With a ``key`` that was there before, it is answered as then (see
         ``answer``) and nothing is appended. ``positions`` are stored with the elements, or alone if there are none;
-        ``at`` is when the request came (None: now). Raises Conflict after the end of the stream, InvalidMessage
+        ``at`` is when the request came (None: now). ``partition``: whose watermark the elements of an event stream
+        move, alone; None: all of them. Raises Conflict after the end of the stream, InvalidMessage
         for an element without a time, StorageFull or Unavailable if it could not be written (then nothing was).
         """
-        operation = Operation(check_request(batch, self._settings.time), key, positions, at)
+        if self._settings.time is TimeKind.ARRIVAL:
+            partition = None
+        operation = Operation(check_request(batch, self._settings.time), key, positions, at, partition)
         return cast(AppendReceipt, self._commit(operation))
 
     def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> list[AppendReceipt]:
@@ -152,11 +164,20 @@ class StreamLog:
         operations = [Operation(check_request(batch, self._settings.time), key) for batch, key in requests]
         return [cast(AppendReceipt, outcome) for outcome in self._commit_all(operations)]
 
-    def advance(self, watermark: Instant) -> Instant:
-        """Nothing at or before ``watermark`` is coming: durable. Returns the watermark, which never steps back."""
-        if watermark > LATEST:
-            raise ProtocolError(f"{watermark} ms is too far ahead for a watermark: the last possible is {LATEST}")
+    def advance(self, watermark: Instant | PartitionWatermarks) -> Instant:
+        """Nothing at or before ``watermark`` is coming, of the partitions that have one: durable.
+
+        Returns the stream's watermark, which never steps back.
+        """
+        latest = watermark if isinstance(watermark, int) else max(watermark.values(), default=BEFORE_ALL)
+        if latest > LATEST:
+            raise ProtocolError(f"{latest} ms is too far ahead for a watermark: the last possible is {LATEST}")
         return cast(Instant, self._commit(Operation(watermark)))
+
+    def know_partitions(self, names: Iterable[str]) -> None:
+        """There are these partitions: durable. The watermark waits for those that are new, until they have moved."""
+        if self._settings.time is TimeKind.EVENT:
+            self.advance(dict.fromkeys(names, BEFORE_ALL))
 
     def end(self) -> None:
         """Nothing at all is coming: durable; the watermark becomes END. Again: changes nothing."""
@@ -203,6 +224,7 @@ class StreamLog:
                 totals.watermark == END,
                 _instant(self._retained_from),
                 self._damage,
+                partition_counts(self._reached, totals.watermark, self._heard),
             )
 
     @contextmanager
@@ -247,21 +269,21 @@ class StreamLog:
                     reason = error.strerror or str(error)
                     full = StorageFull.of(error, "the stream log")
                     failed = Unavailable(f"the stream log could not be written ({reason}): nothing was stored")
-                    _settle(group, full or failed)
+                    settle(group, full or failed)
                 except Exception as error:
-                    _settle(group, error)
+                    settle(group, error)
         return [operation.outcome() for operation in operations]
 
     def _write(self, operations: list[Operation]) -> None:
         with self._lock:
             if self._unavailable is not None:
-                _settle(operations, self._unavailable)
+                settle(operations, self._unavailable)
                 return
             before, now = self._totals, self._clock()
             self._earliest_stamp = arrival_time(now, before)
         try:
             try:
-                group = compose(operations, self._settings, now, before, self._equal, self._keys)
+                group = compose(operations, self._settings, now, before, self._equal, self._keys, self._reached)
                 rolled = self._store(before, group.parts) if group.parts else None
             except BaseException:
                 self._equal.lost(before.last)
@@ -275,6 +297,8 @@ class StreamLog:
                     self._active = rolled
                 self._committed = self._active.committed
                 self._positions = merged(self._positions, group.positions)
+                self._reached = group.reached
+                self._heard |= group.heard
                 # A tick may have moved the watermark meanwhile.
                 watermark = max(group.after.watermark, self._totals.watermark)
                 self._totals = group.after._replace(watermark=watermark)
@@ -367,11 +391,6 @@ def finish_copy(directory: Path) -> None:
         committed = bytes(data[: state.committed])
     path.unlink()
     path.write_bytes(committed)
-
-
-def _settle(operations: list[Operation], error: Exception) -> None:
-    for operation in operations:
-        operation.settled = error
 
 
 def _instant(value: Instant) -> Instant | None:

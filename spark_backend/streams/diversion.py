@@ -38,7 +38,12 @@ class Diversion:
     has_context: bool
 
     def append(
-        self, body: bytes, content_type: str, key: RequestKey | None, reading: Callable[[Instant], Read]
+        self,
+        body: bytes,
+        content_type: str,
+        key: RequestKey | None,
+        partition: str | None,
+        reading: Callable[[Instant], Read],
     ) -> AppendReceipt:
         """Append the messages of a request that are right. ``reading``: what reads messages, judging them by a clock.
 
@@ -58,7 +63,7 @@ class Diversion:
             rejected = self.sides.made(self.name, REJECTED)
             rejected.append(rejected_elements(divided.rejected, now), key, at=now)
             self.sides.count(self.name, divided.rejected)
-        return replace(self.log.append(divided.elements, key), rejected=len(divided.rejected))
+        return replace(self.log.append(divided.elements, key, partition=partition), rejected=len(divided.rejected))
 
 
 class DividedRequest(NamedTuple):

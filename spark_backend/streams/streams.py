@@ -29,6 +29,7 @@ from spark_backend.ingest.columns import check_at, read_elements
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.source_messages import read_messages, rejected_message
 from spark_backend.layout import Layout
+from spark_backend.log.partitions import partition_name
 from spark_backend.log.recovery import has_elements
 from spark_backend.log.request_keys import RequestKey
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
@@ -147,24 +148,32 @@ class Streams:
             return [self._logs.entry(name).name, *self._sides.names(name)]
 
     def append(
-        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+        self,
+        name: str,
+        body: bytes,
+        content_type: str,
+        at: Instant | None,
+        key: str | None = None,
+        partition: int | None = None,
     ) -> AppendReceipt:
         """Append all messages of a body, or none; those that are right if the stream diverts. Returns once they are
         durable. The same request with the same idempotency ``key`` as one before is answered as that was.
+        ``partition``: see ``endpoint.backend.Backend.append``.
         """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-        keyed = None if key is None else RequestKey.of(key, body, content_type, at)
+        of = partition_name(entry.settings, partition)
+        keyed = None if key is None else RequestKey.of(key, body, content_type, at, of)
         reading = partial(self._reading, entry, at)
         if entry.settings.on_invalid is OnInvalid.DIVERT:
             if at is not None:
                 check_at(at, entry.settings)
             has_context = entry.settings.context is not None
             diversion = Diversion(name, log, self._sides, self._clock, has_context)
-            receipt = diversion.append(body, content_type, keyed, reading)
+            receipt = diversion.append(body, content_type, keyed, of, reading)
         else:
             answered = None if keyed is None else log.answer(keyed)
-            receipt = answered or log.append(reading(self._clock())(body, content_type), keyed)
+            receipt = answered or log.append(reading(self._clock())(body, content_type), keyed, partition=of)
         self._sides.copy_late(name, log)
         return receipt
 
@@ -185,7 +194,7 @@ class Streams:
         read = read_messages(batch.messages, entry.settings, self._parsers, self._clock())
         if read.wrong:
             self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
-        receipt = log.append(read.batch, positions=batch.positions)
+        receipt = log.append(read.batch, positions=batch.positions, partition=batch.partition)
         self._sides.copy_late(name, log)
         return SourceReceipt(receipt.elements, len(read.wrong))
 
@@ -193,10 +202,16 @@ class Streams:
         """How far the source of the stream was read."""
         return self._log(name).positions
 
-    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+    def know_partitions(self, name: str, names: Sequence[str]) -> None:
+        """The source of an event stream reads these partitions: the watermark waits for each of them."""
         with self._lock:
             self._own(name)
-        self._log(name).advance(watermark)
+        self._log(name).know_partitions(names)
+
+    def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
+        with self._lock:
+            of = partition_name(self._own(name).settings, partition)
+        self._log(name).advance(watermark if of is None else {of: watermark})
         return self.describe(name)
 
     def end(self, name: str) -> StreamDescription:

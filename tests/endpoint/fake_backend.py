@@ -46,6 +46,7 @@ class Appended:
     content_type: str
     at: Instant | None
     key: str | None = None
+    partition: int | None = None
 
 
 @dataclass
@@ -89,6 +90,7 @@ class FakeBackend:
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     placed: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    partitions: dict[str, list[str]] = field(default_factory=dict)
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
     _queries: dict[str, QueryDescription] = field(default_factory=dict)
     _listener: Listener | None = None
@@ -191,7 +193,13 @@ class FakeBackend:
         return FakeFollower(self, name, -1 if after is None else after)
 
     def append(
-        self, name: str, body: bytes, content_type: str, at: Instant | None, key: str | None = None
+        self,
+        name: str,
+        body: bytes,
+        content_type: str,
+        at: Instant | None,
+        key: str | None = None,
+        partition: int | None = None,
     ) -> AppendReceipt:
         """Counts each non-empty line as a triple and each body as one element; parses nothing."""
         self._enter("append")
@@ -201,7 +209,7 @@ class FakeBackend:
                 raise Conflict(f"the stream {name!r} has ended")
             if body == b"not RDF":
                 raise InvalidMessage("the body is not RDF", line=1, column=1)
-            self.appended.append(Appended(name, body, content_type, at, key))
+            self.appended.append(Appended(name, body, content_type, at, key, partition))
             triples = sum(1 for line in body.splitlines() if line.strip())
             watermark = description.watermark if at is None else max(at - 1, description.watermark or at - 1)
             self._streams[name] = replace(
@@ -232,7 +240,10 @@ class FakeBackend:
         self.stream(name)
         return {place: position for place, position in self.placed.get(name, {}).items() if position}
 
-    def advance(self, name: str, watermark: Instant) -> StreamDescription:
+    def know_partitions(self, name: str, names: Sequence[str]) -> None:
+        self.partitions[self.stream(name).name] = list(names)
+
+    def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         self._enter("advance")
         with self._lock:
             description = self.stream(name)

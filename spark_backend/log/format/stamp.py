@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.streams import StreamSettings
-from protocol.time import BEFORE_ALL, Instant, Milliseconds
+from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.columns import LATEST, STORED, TERMS
 from spark_backend.log.format.request import AppendRequest
 
@@ -57,17 +57,29 @@ class StampedRows:
     after: Totals
 
 
-def stamp_event(request: AppendRequest, settings: StreamSettings, before: Totals) -> StampedRows:
+def watermark_after(latest: Instant, settings: StreamSettings) -> Instant:
+    """What the greatest time so far says: nothing at or before this is coming."""
+    return latest - min(settings.allowed_lateness, LATEST) - 1
+
+
+def stamp_event(
+    request: AppendRequest, settings: StreamSettings, before: Totals, ceiling: Instant | None = None
+) -> StampedRows:
     """The elements of a request at their own times, each seen at the watermark the ones before it left.
 
-    An element at t moves the watermark W to max(W, t - lateness - 1); it is late if t <= W when it comes.
+    An element at t moves the watermark W to max(W, t - lateness - 1); it is late if t <= W when it comes. ``ceiling``:
+    what the elements of a partition cannot move it beyond, the least watermark of the others.
     """
     times = request.times
     assert times is not None
-    lateness = min(settings.allowed_lateness, LATEST)
     if request.elements == 1:
-        return _stamp_single(request, times[0].as_py(), lateness, before)
-    watermarks = pc.cumulative_max(pc.subtract(times, lateness + 1), start=before.watermark)
+        time = times[0].as_py()
+        reached = watermark_after(time, settings)
+        return _stamp_single(request, time, reached if ceiling is None else min(reached, ceiling), before)
+    said = pc.add(times, watermark_after(0, settings))
+    if ceiling is not None:
+        said = pc.min_element_wise(said, _scalar(ceiling))
+    watermarks = pc.cumulative_max(said, start=before.watermark)
     seen = pa.concat_arrays([pa.array([before.watermark], pa.int64()), watermarks[:-1]])
     late = pc.sum(pc.less_equal(times, seen)).as_py()
     takes_part = pc.min(pc.max_element_wise(times, pc.add(seen, 1)) if late else times).as_py()
@@ -83,7 +95,7 @@ def stamp_event(request: AppendRequest, settings: StreamSettings, before: Totals
 def stamp_arrival(request: AppendRequest, time: Instant, before: Totals) -> StampedRows:
     """The elements of a request at one time, given by the log's clock and later than the watermark."""
     if request.elements == 1:
-        return _stamp_single(request, time, 0, before)
+        return _stamp_single(request, time, time - 1, before)
     rows, ordinal = request.rows, request.rows["element"]
     watermark = max(before.watermark, time - 1)
     columns = (
@@ -94,12 +106,12 @@ def stamp_arrival(request: AppendRequest, time: Instant, before: Totals) -> Stam
     return _stamp(request, columns, 0, (time, time), _after(request, 0, time, time, watermark, before))
 
 
-def _stamp_single(request: AppendRequest, time: Instant, lateness: Milliseconds, before: Totals) -> StampedRows:
+def _stamp_single(request: AppendRequest, time: Instant, reached: Instant, before: Totals) -> StampedRows:
     """A request of one element: by far the most frequent where messages come one by one."""
     seen, rows = before.watermark, request.rows.num_rows
     late = int(time <= seen)
     columns = (_constant(time, rows), _constant(seen, rows), _constant(before.elements, rows))
-    after = _after(request, late, max(time, seen + 1), time, max(seen, time - lateness - 1), before)
+    after = _after(request, late, max(time, seen + 1), time, max(seen, reached), before)
     return _stamp(request, columns, late, (time, time), after)
 
 

@@ -106,7 +106,7 @@ def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pyt
     monkeypatch.setattr(group, "_FRAME_BYTES", 2 * requests[0].text)
     equal = EqualMessages(BEFORE_ALL, lambda digest, instant: 0)
     composed = group.compose(
-        [group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal, RequestKeys(0, [])
+        [group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal, RequestKeys(0, []), {}
     )
     data = b"".join(bytes(part) for part in composed.parts)
     assert [header.elements for _, header in headers(data)] == [2, 2]
