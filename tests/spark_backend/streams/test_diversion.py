@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from protocol.errors import Conflict, InvalidMessage, KeyReused
 from protocol.streams import AppendReceipt, OnInvalid, StreamSettings, TimeKind
-from protocol.time import Instant
 from spark_backend.log.format.manifest import MANIFEST, decode_manifest
 from spark_backend.log.format.segment import segment_path
 from spark_backend.log.writer import StreamLog
@@ -167,10 +166,10 @@ def _states(root: Path, monkeypatch: pytest.MonkeyPatch) -> Sequence[Path]:
     data, states = root / "data", [root / name for name in ("before", "between", "after")]
     append = StreamLog.append
 
-    def copying(log: StreamLog, *told: object, at: Instant | None = None) -> AppendReceipt:
+    def copying(log: StreamLog, *told: object, **named: object) -> AppendReceipt:
         if "rejected" not in log._directory.name:
             shutil.copytree(data, states[1])
-        return append(log, *told, at=at)  # type: ignore[arg-type, misc]
+        return append(log, *told, **named)  # type: ignore[arg-type]
 
     with opened(data, lambda: 1_000) as streams:
         streams.create("s", SETTINGS)
