@@ -11,6 +11,7 @@ from protocol.messages import division, json_lines
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.message import Message
 from protocol.messages.preambles import announces_messages, is_preamble
+from spark_backend.ingest.halves import read_by_halves
 
 
 @dataclass(frozen=True)
@@ -54,24 +55,13 @@ class MessageParts:
         return cls(parts, syntax.value, lambda some: (division.join(some), content_type))
 
     def wrong(self, read: Callable[[bytes, str], object]) -> dict[int, InvalidMessage]:
-        """Which parts are wrong, and how, given what reads a body and raises InvalidMessage: by halves, as mostly few
-        are.
-        """
-        found: dict[int, InvalidMessage] = {}
-        waiting = [range(len(self.parts))]
-        while waiting:
-            some = waiting.pop()
-            try:
-                # Alone as it is kept, so that the error's place is one in it.
-                alone = len(some) == 1
-                read(*((self.alone(some[0]), self.content_type) if alone else self.join(self._messages(some))))
-            except InvalidMessage as error:
-                if alone:
-                    found[some[0]] = error
-                else:
-                    middle = len(some) // 2
-                    waiting += [some[middle:], some[:middle]]
-        return found
+        """Which parts are wrong, and how, given what reads a body and raises InvalidMessage."""
+
+        def read_some(some: Sequence[int]) -> None:
+            # Alone as it is kept, so that the error's place is one in it.
+            read(*((self.alone(some[0]), self.content_type) if len(some) == 1 else self.join(self._messages(some))))
+
+        return dict(read_by_halves(range(len(self.parts)), read_some, InvalidMessage)[1])
 
     def alone(self, number: int) -> bytes:
         """A part as a body of its own, without what is empty."""

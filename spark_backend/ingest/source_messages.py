@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from protocol.errors import InvalidMessage, ProtocolError, Unavailable
+from protocol.errors import InvalidMessage, ProtocolError
 from protocol.messages.body_type import Grouping, parse_content_type
 from protocol.messages.rejected import Rejected, reason_of
 from protocol.sources import SourceMessage
@@ -19,6 +20,7 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.ingest.bodies import read_documents
 from spark_backend.ingest.columns import ELEMENT_SCHEMA, element_columns, read_elements
+from spark_backend.ingest.halves import read_by_halves
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
 
 _VERSION = re.compile(rb"version\s", re.IGNORECASE)
@@ -42,21 +44,11 @@ def read_messages(
     batches: list[pa.RecordBatch] = []
     wrong: list[tuple[SourceMessage, ProtocolError]] = []
 
-    def read(content_type: str | None, group: Sequence[SourceMessage]) -> None:
-        try:
-            batches.append(_batch(content_type, group, settings, parser, now))
-        except Unavailable:
-            raise
-        except ProtocolError as error:
-            if len(group) == 1:
-                wrong.append((group[0], error))
-                return
-            # One that is wrong among many is found by halves.
-            read(content_type, group[: len(group) // 2])
-            read(content_type, group[len(group) // 2 :])
-
     for content_type, group in groupby(messages, key=lambda message: message.content_type):
-        read(content_type, list(group))
+        read = partial(_batch, content_type, settings=settings, parser=parser, now=now)
+        right, others = read_by_halves(list(group), read, ProtocolError)
+        batches += right
+        wrong += others
     return ReadMessages(_joined(batches), wrong)
 
 

@@ -1,0 +1,38 @@
+"""Finding what is wrong among much that is right: by halves, as mostly little is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from protocol.errors import ProtocolError, Unavailable
+
+Thing = TypeVar("Thing")
+Read = TypeVar("Read")
+Wrong = TypeVar("Wrong", bound=ProtocolError)
+
+
+def read_by_halves(
+    things: Sequence[Thing], read: Callable[[Sequence[Thing]], Read], wrong: type[Wrong]
+) -> tuple[list[Read], list[tuple[Thing, Wrong]]]:
+    """Read as many together as can be: what was read, and what could not be read even alone, with why; in their order.
+
+    ``read`` reads some that are neighbours, or raises ``wrong`` where one of them is. Whatever else it raises is
+    raised here, and so is Unavailable, which says nothing of them.
+    """
+    done: list[Read] = []
+    found: list[tuple[Thing, Wrong]] = []
+    waiting = [things]
+    while waiting:
+        some = waiting.pop()
+        try:
+            done.append(read(some))
+        except Unavailable:
+            raise
+        except wrong as error:
+            if len(some) == 1:
+                found.append((some[0], error))
+            else:
+                middle = len(some) // 2
+                waiting += [some[middle:], some[:middle]]
+    return done, found
