@@ -47,6 +47,8 @@ def read_frames(document: bytes) -> tuple[bytes, list[int]]:
     """The statements of all frames as lines of N-Quads, and how many each frame has. Raises WrongFrame."""
     counts: list[int] = []
     texts: list[bytes] = []
+    if not document:
+        return b"", []  # a stream of no frames, as ``write_frames`` has it of no messages
     try:
         _check_sizes(document)
         options, frames = get_options_and_frames(io.BytesIO(document))
