@@ -157,6 +157,18 @@ def read_graph(body: bytes, syntax: RdfSyntax) -> list[ox.Triple]:
     return [_triple(*(_from_rdflib(term) for term in triple)) for triple in _parsed(body, names[syntax])]
 
 
+def read_dataset(body: bytes, syntax: RdfSyntax) -> list[ox.Quad]:
+    """The quads of a document, read by rdflib."""
+    names = {RdfSyntax.JSON_LD: "json-ld", RdfSyntax.TRIG: "trig", RdfSyntax.N_QUADS: "nquads"}
+    quads = []
+    for subject, predicate, value, graph in _quads(body, names[syntax]):
+        triple = _triple(*(_from_rdflib(term) for term in (subject, predicate, value)))
+        name = ox.DefaultGraph() if graph in (None, _DEFAULT_GRAPH) else _from_rdflib(graph)
+        assert not isinstance(name, ox.Literal)
+        quads.append(ox.Quad(triple.subject, triple.predicate, triple.object, name))
+    return quads
+
+
 def _triple(subject: Term, predicate: Term, value: Term) -> ox.Triple:
     assert not isinstance(subject, ox.Literal)
     assert isinstance(predicate, ox.NamedNode)
@@ -164,24 +176,29 @@ def _triple(subject: Term, predicate: Term, value: Term) -> ox.Triple:
 
 
 def _parsed(body: bytes, name: str) -> list[tuple[Any, Any, Any]]:
-    with _lexical_forms_kept(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # rdflib's own parsers
-        if name not in ("trig", "nquads"):
+    if name not in ("trig", "nquads"):
+        with _as_written():
             return list(rdflib.Graph().parse(data=body, format=name))
-        dataset = rdflib.Dataset().parse(data=body, format=name)
-        quads = list(dataset.quads())
+    quads = _quads(body, name)
     assert all(graph in (None, _DEFAULT_GRAPH) for *_, graph in quads), "there are named graphs"
     return [(s, p, o) for s, p, o, _ in quads]
 
 
+def _quads(body: bytes, name: str) -> list[tuple[Any, Any, Any, Any]]:
+    with _as_written():
+        return list(rdflib.Dataset().parse(data=body, format=name).quads())
+
+
 @contextmanager
-def _lexical_forms_kept() -> Iterator[None]:
-    """rdflib would write "01"^^xsd:integer as "1"."""
+def _as_written() -> Iterator[None]:
+    """Lexical forms are kept: rdflib would write "01"^^xsd:integer as "1"."""
     rdflib.NORMALIZE_LITERALS, before = False, rdflib.NORMALIZE_LITERALS
     log = logging.getLogger("rdflib.term")  # it says of each ill-typed literal that it is one
     log.disabled = True
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # rdflib's own parsers
+            yield
     finally:
         rdflib.NORMALIZE_LITERALS = before
         log.disabled = False
@@ -198,7 +215,12 @@ def _from_rdflib(term: object) -> Term:
 
 def canonical(triples: Iterable[ox.Triple]) -> ox.Dataset:
     """Equal if and only if the graphs are isomorphic."""
-    dataset = ox.Dataset(ox.Quad(one.subject, one.predicate, _lower_tag(one.object)) for one in triples)
+    return canonical_quads(ox.Quad(one.subject, one.predicate, one.object) for one in triples)
+
+
+def canonical_quads(quads: Iterable[ox.Quad]) -> ox.Dataset:
+    """Equal if and only if the datasets are isomorphic."""
+    dataset = ox.Dataset(ox.Quad(one.subject, one.predicate, _lower_tag(one.object), one.graph_name) for one in quads)
     dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
     return dataset
 
