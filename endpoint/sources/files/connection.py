@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Set
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.files.framing import Framing
 from endpoint.sources.files.growing_file import FilePosition, GrowingFile
+from endpoint.sources.files.rotation import Rotation, files_of
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 
 POLL_SECONDS = 0.2
 _MOST_OPEN = 64
+_MOST_KNOWN = 64
+"""So many files that were rotated and read are known; those before are told by when they were changed."""
+_SINCE = "since"
+"""The position that says what was changed too long ago to be new."""
 _QUIET_POLLS = 5
 """A file that was rotated is over when so many looks in a row have found nothing new in it: whoever writes it may have
-it open for a moment."""
+it open for a moment. One that is missing for so many is gone."""
 _JSON_LINES_ENDS = frozenset({"ndjson", "jsonl", "ndjsonld"})
 
 
 class FileConnection:
     """Reads what is appended to a file, or to the files of a folder (not those below it, nor hidden ones).
 
-    A file is known by its inode and its beginning, whatever it is called: one that was rotated is read to its end.
-    Files of a folder are read in the order of their names.
+    A file is known by its inode and what it says, whatever it is called. One that was rotated is read to its end, and
+    so are those that had its name meanwhile. Files of a folder are read in the order of their names.
     """
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -33,11 +40,19 @@ class FileConnection:
         self.notice: str | None = None
         self._surroundings = surroundings
         self._place = Path(unquote(urlsplit(surroundings.settings.url).path))
-        self._known = {int(name): FilePosition.decode(one) for name, one in surroundings.positions.items()}
+        positions = surroundings.positions
+        self._known = {int(name): FilePosition.decode(one) for name, one in positions.items() if name != _SINCE}
+        self._rotation = Rotation(self._place, int(positions[_SINCE]) if _SINCE in positions else None)
+        self._changed: dict[str, bytes] = {}
+        """Positions that are to be stored with the next batch."""
+        self._there: dict[int, Path] = {}
+        self._is_folder = False
+        self._now: int | None = None
+        """The file that has the name, if it is no folder's."""
         self._open: dict[int, GrowingFile] = {}
         self._quiet: dict[int, int] = {}
-        self._lost: set[int] = set()
-        self._there()  # fails at once where there is nothing
+        self._missing: dict[int, int] = {}
+        self._find()  # fails at once where there is nothing
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
@@ -58,70 +73,90 @@ class FileConnection:
         """Whoever writes a file knows of nobody."""
 
     def _look(self) -> SourceBatch | None:
-        there = self._there()
+        self._find()
         messages: list[SourceMessage] = []
-        positions = {str(number): b"" for number in self._lost}
-        self._lost.clear()
         size = MOST_BYTES
-        gone = [number for number in self._open if number not in there]
-        for number in [*gone, *there]:
-            file = self._open.get(number) or self._opened(number, there[number])
+        gone = [number for number in self._open if number not in self._there]
+        for number in [*gone, *self._there]:
+            try:
+                file = self._open.get(number) or self._opened(number, self._there[number])
+            except FileNotFoundError:
+                self._now = None  # renamed since: those behind it are not read before it is found again
+                break
             if file is None:
                 continue
-            rotated = number not in there or (there[number] != self._place and not self._place.is_dir())
             if file.was_cut():
                 self._say(f"{file.path} was cut: it is read from its beginning")
+            rotated = number not in self._there or not (self._is_folder or self._there[number] == self._place)
             over = rotated and self._quiet.get(number, 0) >= _QUIET_POLLS
             taken = file.take(MOST_MESSAGES - len(messages), size, whole=over)
             messages += taken
             size -= sum(len(message.body) for message in taken)
             if file.position != self._known.get(number):
-                self._known[number] = file.position
-                positions[str(number)] = file.position.encode()
+                self._move(number, file.position)
             if len(messages) >= MOST_MESSAGES or size <= 0:
                 break
             if over and not taken:
-                self._leave(number, positions)
+                self._leave(number)
             elif rotated:
                 self._quiet[number] = 0 if taken else self._quiet.get(number, 0) + 1
+        positions, self._changed = self._changed, {}
         return SourceBatch(messages, positions) if positions else None
 
-    def _there(self) -> dict[int, Path]:
-        """The files there are, by inode: what was rotated comes before what is written now."""
-        if self._place.is_dir():
-            entries = sorted((entry for entry in os.scandir(self._place) if not entry.name.startswith(".")), key=_name)
-            found = {entry.inode(): Path(entry.path) for entry in entries if entry.is_file()}
+    def _find(self) -> None:
+        """Look which files there are to be read, and in which order."""
+        self._is_folder = self._place.is_dir()
+        if self._is_folder:
+            found = [one for one in files_of(self._place) if not one.path.name.startswith(".")]
+            self._there = {one.number: one.path for one in found}
+        elif self._is_another() or self._missing:
+            since = self._rotation.since
+            found = files_of(self._place.parent)
+            read = self._rotation.of(found, self._known)
+            self._now = next((one.number for one in read if one.path == self._place), None)
+            self._there = {one.number: one.path for one in read}
+            if self._rotation.since != since:
+                self._changed[_SINCE] = str(self._rotation.since).encode()
         else:
-            now = self._present()
-            # A file is rotated by giving it another name beside its old one.
-            beside = os.scandir(self._place.parent) if self._known.keys() - {now, *self._open} else ()
-            found = {entry.inode(): Path(entry.path) for entry in beside if entry.inode() in self._known}
-            if now is not None:
-                found.pop(now, None)
-                found[now] = self._place
-        for number in self._known.keys() - found.keys() - self._open.keys():
-            self._say("a file that was being read is gone; had it grown meanwhile, that is not read")
-            del self._known[number]
-            self._lost.add(number)
-        return found
+            return
+        self._note_missing({one.number for one in found})
 
-    def _present(self) -> int | None:
-        """The inode of the file; None while one that was being read is rotated, and the next one is not there."""
+    def _is_another(self) -> bool:
+        """Whether the file that has the name is not the one that had it, or was cut."""
         try:
-            return os.stat(self._place).st_ino
+            status = os.stat(self._place)
         except FileNotFoundError:
             if not self._known:
                 raise SourceFailed(f"there is no file {self._place}") from None
-            return None
+            return True  # it is rotated, and the next one is not there
+        if not stat.S_ISREG(status.st_mode):
+            raise SourceFailed(f"{self._place} is not a regular file")
+        known = self._known.get(status.st_ino)
+        return status.st_ino != self._now or (known is not None and status.st_size < known.offset)
+
+    def _note_missing(self, found: Set[int]) -> None:
+        """Forget files that are not found for a while; one that is renamed may be missed once."""
+        missing = self._known.keys() - found - self._open.keys()
+        self._missing = {number: self._missing.get(number, 0) + 1 for number in missing}
+        for number in [number for number, looks in self._missing.items() if looks > _QUIET_POLLS]:
+            del self._missing[number]
+            if not self._known[number].over:
+                self._say("a file that was being read is gone; had it grown meanwhile, that is not read")
+            self._forget(number)
 
     def _opened(self, number: int, path: Path) -> GrowingFile | None:
-        """The file, where it was left; None for one of a folder that is of no format that is read."""
+        """The file, where it was left; None for one of a folder that is of no format that is read.
+
+        Raises FileNotFoundError where another one is there now.
+        """
         position = self._known.get(number)
         known = None if position is None else position.framing.media_type  # whatever it was called since
         try:
-            framing = Framing.of(self._surroundings.settings.content_type or known or _type_of(path))
+            framing = Framing.of(
+                self._surroundings.settings.content_type or known or _type_of(path if self._is_folder else self._place)
+            )
         except UnsupportedFeature as error:
-            if not self._place.is_dir():
+            if not self._is_folder:
                 raise
             self._say(f"{path.name} is passed over: {error.detail}")
             return None
@@ -131,24 +166,58 @@ class FileConnection:
         while len(self._open) >= _MOST_OPEN:
             self._open.pop(next(iter(self._open))).close()
         file = GrowingFile(real, framing, self._surroundings.largest)
-        if position is not None and not file.go_on(position):
-            self._say(f"{path} is not the file that it was: it is read from its beginning")
+        if file.number != number:
+            file.close()
+            raise FileNotFoundError(path)
         self._open[number] = file
+        if position is None:
+            self._go_on_in_copy(number, file)
+        elif not file.go_on(position) and not position.over:
+            self._say(f"{path} is not the file that it was: it is read from its beginning")
         return file
 
-    def _leave(self, number: int, positions: dict[str, bytes]) -> None:
-        """A file that was rotated is read to its end."""
-        self._open.pop(number).close()
-        self._known.pop(number, None)
+    def _go_on_in_copy(self, number: int, file: GrowingFile) -> None:
+        """Where a file is rotated by copying and then cutting it, go on in the copy."""
+        if self._now is None or self._now == number:
+            return
+        position = self._known.get(self._now)
+        if position is not None and position.offset and not self._is_still(position):
+            file.go_on(position)
+
+    def _is_still(self, position: FilePosition) -> bool:
+        """Whether the file that has the name is the one that this is a position of."""
+        file = GrowingFile(Path(os.path.realpath(self._place)), position.framing, self._surroundings.largest)
+        try:
+            return file.go_on(position)
+        finally:
+            file.close()
+
+    def _leave(self, number: int) -> None:
+        """A file that was rotated is read to its end. It is known on, so that it is not taken for a new one."""
+        file = self._open.pop(number)
+        self._there.pop(number, None)
         self._quiet.pop(number, None)
-        positions[str(number)] = b""
+        if self._is_folder:
+            self._forget(number)  # it is there no more
+        else:
+            self._move(number, file.at_end)
+        file.close()
+        over = sorted((position.over, one) for one, position in self._known.items() if position.over)
+        for changed, oldest in over[:-_MOST_KNOWN]:
+            self._rotation.since = max(changed, self._rotation.since or 0)
+            self._changed[_SINCE] = str(self._rotation.since).encode()
+            self._forget(oldest)
+
+    def _move(self, number: int, position: FilePosition) -> None:
+        self._known[number] = position
+        self._changed[str(number)] = position.encode()
+
+    def _forget(self, number: int) -> None:
+        del self._known[number]
+        self._changed[str(number)] = b""
 
     def _say(self, notice: str) -> None:
         self.notice = notice
-
-
-def _name(entry: os.DirEntry[str]) -> str:
-    return entry.name
 
 
 def _type_of(path: Path) -> str:

@@ -14,17 +14,23 @@ from protocol.errors import size_text
 from protocol.sources import SourceFailed, SourceMessage
 
 _CHUNK = 256 * 1024
-_HEAD = 256
-"""A file is known again by so many bytes at its beginning, besides its number: numbers are used again."""
+_SAMPLE = 256
+"""A file is known again by so many bytes at its beginning, and as many before the position: its number is used again,
+and a beginning may be that of others, too."""
 
 
 @dataclass(frozen=True)
 class FilePosition:
-    """How far a file is read: ``offset`` bytes, which end with a message. ``head``: a digest of its beginning."""
+    """How far a file is read: ``offset`` bytes, which end with a message.
+
+    ``sample``: a digest of its beginning and of what is before the offset. ``over``: it was rotated and read to its
+    end, and this is when it was last changed then (ns since the epoch); 0: it is not.
+    """
 
     offset: int
-    head: str
+    sample: str
     framing: Framing
+    over: int = 0
 
     def encode(self) -> bytes:
         """The position as bytes."""
@@ -34,8 +40,8 @@ class FilePosition:
     def decode(cls, position: bytes) -> FilePosition:
         """The position that was encoded so."""
         document = json.loads(position)
-        framing = document["framing"]
-        return cls(document["offset"], document["head"], Framing(**{**framing, "ends": Ends(framing["ends"])}))
+        framing = document.pop("framing")
+        return cls(framing=Framing(**{**framing, "ends": Ends(framing["ends"])}), **document)
 
 
 class GrowingFile:
@@ -55,11 +61,12 @@ class GrowingFile:
         self._framing = framing
         self._offset = 0
         self._pending = b""
-        self._left = False
+        self._exhausted: tuple[int, int] | None = None
+        """Its size and when it was changed last, when all of it was read."""
 
     def go_on(self, position: FilePosition) -> bool:
         """Go on at a position; False (and at the beginning) if this is another file than the one it is of."""
-        if os.fstat(self._descriptor).st_size < position.offset or self._head(position.offset) != position.head:
+        if os.fstat(self._descriptor).st_size < position.offset or self._sample(position.offset) != position.sample:
             return False
         self._offset, self._framing = position.offset, position.framing
         return True
@@ -67,13 +74,20 @@ class GrowingFile:
     @property
     def position(self) -> FilePosition:
         """Behind the last message that was read."""
-        return FilePosition(self._offset, self._head(self._offset), self._framing)
+        return FilePosition(self._offset, self._sample(self._offset), self._framing)
+
+    @property
+    def at_end(self) -> FilePosition:
+        """Behind all that it has, where none of that is to be read (any more)."""
+        status = os.fstat(self._descriptor)
+        size, changed = self._exhausted or (status.st_size, status.st_mtime_ns)
+        return FilePosition(size, self._sample(size), self._framing, changed)
 
     def was_cut(self) -> bool:
-        """Whether it is shorter than what was read of it; then it is read from its beginning."""
-        if os.fstat(self._descriptor).st_size >= self._offset + len(self._pending):
+        """Whether it is shorter than the messages that were read of it; then it is read from its beginning."""
+        if os.fstat(self._descriptor).st_size >= self._offset:
             return False
-        self._offset, self._pending, self._framing = 0, b"", self._begin
+        self._offset, self._exhausted, self._framing = 0, None, self._begin
         return True
 
     def take(self, messages: int, size: int, *, whole: bool = False) -> list[SourceMessage]:
@@ -83,15 +97,24 @@ class GrowingFile:
         longer than ``largest``, once nothing is before it.
         """
         taken: list[SourceMessage] = []
+        status = os.fstat(self._descriptor)
+        found = status.st_size, status.st_mtime_ns
+        if found == self._exhausted and not whole:
+            return taken
+        # What had come of the next message is read again: who was killed while writing it may have cut it off.
+        self._exhausted, self._pending = None, b""
         while len(taken) < messages and size > 0:
             chunk = os.pread(self._descriptor, _CHUNK, self._offset + len(self._pending))
             self._pending += chunk
             last = whole and not chunk
-            if b"\n" in chunk or self._left or (last and self._pending):
-                found = self._divided(messages - len(taken), size, whole=last)
-                taken += found
-                size -= sum(len(message.body) for message in found)
-            if not chunk or (taken and len(self._pending) > self.largest):
+            if b"\n" in chunk or (last and self._pending):
+                divided = self._divided(messages - len(taken), size, whole=last)
+                taken += divided
+                size -= sum(len(message.body) for message in divided)
+            if not chunk:
+                self._exhausted = found
+                break
+            if taken and len(self._pending) > self.largest:
                 break
             if len(self._pending) > self.largest:
                 raise SourceFailed(
@@ -107,14 +130,12 @@ class GrowingFile:
     def _divided(self, messages: int, size: int, *, whole: bool) -> list[SourceMessage]:
         taken: list[SourceMessage] = []
         base, done = self._offset, 0
-        self._left = False
         for framed, end, framing in self._framing.divide(self._pending, whole=whole):
             done, self._framing = end, framing
             if framed is not None:
                 taken.append(self._message(base + framed.start, framed))
                 size -= len(framed.body)
                 if len(taken) >= messages or size <= 0:
-                    self._left = True
                     break
         # What was not taken is read again.
         self._offset, self._pending = base + done, self._pending[done:]
@@ -125,5 +146,8 @@ class GrowingFile:
         key = f"{self.number} {start} {digest}".encode()
         return SourceMessage(framed.body, framed.content_type, self.path.as_uri(), key)
 
-    def _head(self, offset: int) -> str:
-        return hashlib.blake2b(os.pread(self._descriptor, min(offset, _HEAD), 0), digest_size=8).hexdigest()
+    def _sample(self, offset: int) -> str:
+        size = min(offset, _SAMPLE)
+        sample = hashlib.blake2b(os.pread(self._descriptor, size, 0), digest_size=8)
+        sample.update(os.pread(self._descriptor, size, offset - size))
+        return sample.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,9 +11,13 @@ import pytest
 
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.files import connection as files
+from endpoint.sources.files import rotation
 from endpoint.sources.files.connection import FileConnection
 from protocol.formats.allow_list import AllowList
 from protocol.sources import SourceFailed, SourceSettings, SourceType
+
+
+_CHANGED = itertools.count(1_000_000_000)
 
 
 class Reader:
@@ -119,7 +124,11 @@ def test_a_rotated_file_is_read_to_its_end_first(tmp_path: Path, reader: Callabl
     assert read.take(9) == ["6"]
     append(path, "7\n")
     assert read.take(9) == ["7"]
-    assert len(read.positions) == 1
+    (tmp_path / "in.ndjson.1").unlink()
+    path.rename(tmp_path / "in.ndjson.1")
+    append(path, "8\n")
+    assert read.take(9) == ["8"]
+    assert len(read.positions) == 3, "the two there are, and since when files are new"
 
 
 def test_a_file_rotated_while_nobody_read_is_found_beside(tmp_path: Path, reader: Callable[..., Reader]) -> None:
@@ -134,6 +143,135 @@ def test_a_file_rotated_while_nobody_read_is_found_beside(tmp_path: Path, reader
     assert read.take() == ["2"], "also while the next one is not there"
     append(path, "3\n")
     assert read.take() == ["3"]
+
+
+def rotate(path: Path, *, keep: int = 99) -> None:
+    """Give the file the number 1, and those before it one more; each was changed a second after the one before it."""
+    for number in reversed(range(1, keep)):
+        older = path.with_name(f"{path.name}.{number}")
+        if older.exists():
+            older.rename(path.with_name(f"{path.name}.{number + 1}"))
+    rotated = path.rename(path.with_name(f"{path.name}.1"))
+    rotated.with_name(f"{path.name}.{keep}").unlink(missing_ok=True)
+    changed = next(_CHANGED)
+    os.utime(rotated, (changed, changed))
+
+
+def test_what_was_begun_and_rotated_while_nobody_read_is_read_the_oldest_first(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "too old\n")
+    rotate(path)
+    append(path, "1\n")
+    read = reader(path)
+    assert read.take() == ["1"]
+    append(path, "2\n")
+    for number in range(3, 20):
+        rotate(path)
+        append(path, f"{number}\n")
+    read.restart()
+    append(tmp_path / "in.ndjson.1.gz", "not a number behind the name\n")
+    assert read.take(3) == [str(number) for number in range(2, 20)]
+    rotate(path)
+    read.restart()
+    assert read.take() == [], "also while none has the name"
+    append(path, "20\n")
+    read.restart()
+    assert read.take(9) == ["20"]
+    read.restart()
+    rotate(path)
+    append(path, "21\n")
+    rotate(path)
+    append(path, "22\n")
+    assert read.take(9) == ["21", "22"]
+
+
+def test_of_files_that_were_read_long_ago_none_is_read_again(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MOST_KNOWN", 3)
+    path = tmp_path / "in.ndjson"
+    append(path, "0\n")
+    read = reader(path)
+    taken = read.take()
+    for number in range(1, 12):
+        rotate(path)
+        append(path, f"{number}\n")
+        taken += read.take(9)
+        if number % 4 == 0:
+            read.restart()
+    assert taken == [str(number) for number in range(12)]
+    assert len(read.positions) == 3 + 2
+
+
+def test_a_file_that_was_copied_and_cut_is_read_on_in_the_copy(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    path, copy = tmp_path / "in.ndjson", tmp_path / "in.ndjson.1"
+    for kept in (True, False):
+        append(path, '"begins as another one does"\n1\n')
+        read = reader(path)
+        assert read.take()[1:] == ["1"]
+        append(path, "2\n")
+        if kept:
+            read.restart()
+        copy.write_bytes(path.read_bytes())
+        path.write_text('"begins as another one does"\n')
+        append(path, "3\n4\n5\n")
+        if not kept:
+            path.write_text("3\n")
+        assert [one for one in read.take(9) if len(one) == 1] == (["2", "3", "4", "5"] if kept else ["2", "3"])
+        read.restart()
+        assert read.take(9) == []
+        path.unlink()
+        copy.unlink()
+
+
+def test_a_file_that_is_renamed_while_it_is_looked_for_is_no_other(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = rotation.files_of
+
+    def rotated_meanwhile(folder: Path) -> list[rotation.Found]:
+        there = found(folder)
+        if (folder / "in.ndjson").exists() and not (folder / "in-1.ndjson").exists():
+            (folder / "in.ndjson").rename(folder / "in-1.ndjson")
+            append(folder / "in.ndjson", "3\n")
+            there = [one for one in there if one.path.name != "lost.ndjson"]
+        return there
+
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        append(folder / "lost.ndjson", "0\n")
+        append(folder / "in.ndjson", "1\n2\n")
+        read = reader(folder)
+        if name == "b":
+            assert read.take() == ["1", "2", "0"]
+            read.restart()
+            append(folder / "in.ndjson", "2b\n")
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "files_of", rotated_meanwhile)
+            assert read.take(3) == (["1", "2", "3", "0"] if name == "a" else ["2b", "3"])
+        assert read.take(9) == []
+
+
+def test_what_was_cut_off_of_a_message_that_had_not_ended_is_not_read(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n22")
+    read = reader(path)
+    assert read.take() == ["1"]
+    os.truncate(path, 2)
+    assert read.take() == []
+    append(path, "3333\n")
+    assert read.take() == ["3333"]
+    append(path, "44")
+    assert read.take() == []
+    os.truncate(path, 7)
+    append(path, "5555\n")
+    assert read.take() == ["5555"]
+    assert read.notice is None
 
 
 def test_a_file_that_is_gone_is_read_to_its_end_if_it_was_open(tmp_path: Path, reader: Callable[..., Reader]) -> None:

@@ -1,0 +1,81 @@
+"""The files that one name has had, one after the other: each but the newest is beside it, under another name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from endpoint.sources.files.growing_file import FilePosition
+
+_TRIES = 5
+_DATE = len("20260101")
+_BEHIND = re.compile(r"[.\-_][0-9][0-9.\-_:TZ]*")
+"""What rotation puts behind a name: a number, or a date."""
+
+
+class Found(NamedTuple):
+    """A file as it was found: its inode, its size in bytes, and when it was last changed (ns since the epoch)."""
+
+    number: int
+    path: Path
+    size: int
+    changed: int
+
+
+def files_of(folder: Path) -> list[Found]:
+    """The files of a folder, in the order of their names. Raises OSError.
+
+    A file that is renamed meanwhile may be in the list twice, or not at all: so a list is made again if the folder has
+    changed, though not for ever.
+    """
+    for _ in range(_TRIES):
+        before = os.stat(folder).st_mtime_ns
+        found = []
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            try:
+                if entry.is_file():
+                    status = entry.stat()
+                    found.append(Found(status.st_ino, Path(entry.path), status.st_size, status.st_mtime_ns))
+            except FileNotFoundError:
+                continue  # renamed since
+        if os.stat(folder).st_mtime_ns == before:
+            break
+    return found
+
+
+class Rotation:
+    """Tells the files of a name. ``since``: what was last changed by then (ns) is not new; None: that is to be seen."""
+
+    def __init__(self, place: Path, since: int | None) -> None:
+        self.since = since
+        self._place = place
+
+    def of(self, found: Sequence[Found], known: Mapping[int, FilePosition]) -> list[Found]:
+        """The files to be read among those of the folder, the oldest first; at the end the one that has the name now.
+
+        Those beside it are known ones, whatever they are called, and new ones whose name is this with a number or a
+        date behind it; but for known ones that were read to their end. The first time, none that is there is new.
+        """
+        now = [one for one in found if one.path == self._place]
+        beside = [one for one in found if one.number not in {that.number for that in now}]
+        if self.since is None:
+            self.since = max((one.changed for one in beside if self._is_named(one)), default=0)
+        return [*sorted((one for one in beside if self._is_to_be_read(one, known)), key=self._age), *now]
+
+    def _is_to_be_read(self, one: Found, known: Mapping[int, FilePosition]) -> bool:
+        position = known.get(one.number)
+        if position is not None:
+            return (one.size, one.changed) != (position.offset, position.over)
+        return self._is_named(one) and self.since is not None and one.changed > self.since
+
+    def _age(self, one: Found) -> tuple[int, int, str]:
+        """By this the oldest comes first; of those of one moment that with the highest number, or the first date."""
+        behind = one.path.name[len(self._place.name) + 1 :]
+        return one.changed, -int(behind) if behind.isdecimal() and len(behind) < _DATE else 0, behind
+
+    def _is_named(self, one: Found) -> bool:
+        name, own = one.path.name, self._place.name
+        return name.startswith(own) and _BEHIND.fullmatch(name, len(own)) is not None
