@@ -1,13 +1,14 @@
-"""A webhook that notes what it takes, a line each, before it answers: `python sink_receiver.py PORT FILE`."""
+"""A webhook that notes what it takes before it answers: ``python -m tests.server.under_kills.webhook PORT FILE``."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
-notes = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+from tests.server.under_kills.notes import Notes
+
+notes = Notes(Path(sys.argv[2]))
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -15,8 +16,7 @@ class Receiver(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        digest = hashlib.sha256(self.rfile.read(int(self.headers["Content-Length"]))).hexdigest()
-        os.write(notes, f"{self.headers['Idempotency-Key']} {digest}\n".encode())
+        notes.append(self.headers["Idempotency-Key"], self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(204)
         self.end_headers()
 

@@ -1,0 +1,87 @@
+"""A hundred thousand answers to each sink, while both sides are killed: none is lost, all come in order."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.sources.broker import Broker, needs_mosquitto
+from tests.server.server_process import ServerProcess
+from tests.server.under_kills.answers import ANSWERS, LAST, check_each_in_order, fed, stand
+from tests.server.under_kills.notes import Notes
+from tests.server.under_kills.sides import KILLS, PATIENCE, Program, WrittenBroker, end_both, free_port
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.long]
+
+
+def test_a_webhook(tmp_path: Path) -> None:
+    port, notes = free_port(), Notes(tmp_path / "taken")
+    url = f"http://127.0.0.1:{port}/"
+    receiver = Program("webhook", port, tmp_path / "taken")
+    receiver.start()
+    with ServerProcess(tmp_path / "data", options=["--allow-fetch", url]) as server:
+        stand(server, {"hook": {"type": "webhook", "url": url}})
+        began = time.monotonic()
+        with fed(server):
+            end_both(server, receiver, notes.count, ANSWERS, seed=13)
+            server.wait(lambda: notes.last() == LAST, PATIENCE, 1)
+        print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
+    receiver.kill()
+    check_each_in_order(notes.all(), 2 * KILLS)
+
+
+@needs_mosquitto
+def test_a_broker(tmp_path: Path) -> None:
+    notes = Notes(tmp_path / "taken")
+    with Broker(tmp_path / "broker") as broker:
+        subscriber = Program("subscriber", broker.port, tmp_path / "taken")
+        subscriber.start()
+        with ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server:
+            stand(server, {"topic": {"type": "mqtt", "url": broker.url, "topic": "answers"}})
+            began = time.monotonic()
+            with fed(server):
+                end_both(server, WrittenBroker(broker), notes.count, ANSWERS, seed=17)
+                server.wait(lambda: notes.last() == LAST, PATIENCE, 1)
+            print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
+        subscriber.kill()
+    # The broker, too, delivers again what it has no word of.
+    check_each_in_order(notes.all(), ANSWERS // 10)
+
+
+class MovedAway:
+    """The other side of a file: somebody who moves it away."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._numbers = itertools.count()
+
+    def kill(self) -> None:
+        self._path.rename(self._path.with_name(f"moved-{next(self._numbers)}"))
+
+    def start(self) -> None:
+        """Nobody is needed for a file."""
+
+    def lines(self) -> list[bytes]:
+        """Those of all files; what a crash has left of a line in a file that was moved then is none."""
+        files = [*sorted(self._path.parent.glob("moved-*")), self._path]
+        return [line for file in files for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "answers.jsonl"
+    path.parent.mkdir()
+    other = MovedAway(path)
+    with ServerProcess(tmp_path / "data", options=["--allow-fetch", path.parent.as_uri()]) as server:
+        stand(server, {"file": {"type": "file", "url": path.as_uri()}})
+        began = time.monotonic()
+        with fed(server):
+            end_both(server, other, lambda: len(other.lines()), ANSWERS, seed=19)
+            server.wait(lambda: any(LAST in line.decode() for line in other.lines()[-1:]), PATIENCE, 1)
+        print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
+    taken = [(json.loads(line)["id"], hashlib.sha256(line).hexdigest()) for line in other.lines()]
+    check_each_in_order(taken, 2 * 256 * KILLS)
