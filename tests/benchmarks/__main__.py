@@ -17,7 +17,7 @@ from tests.benchmarks import cluster, ingest, receipt
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.join_orders import joins
-from tests.benchmarks.latency import latency
+from tests.benchmarks.latency import end_to_end, latency
 from tests.benchmarks.loops import replay, windows
 from tests.benchmarks.one_shot import one_shot
 from tests.benchmarks.server import ROOT
@@ -43,6 +43,7 @@ def main() -> int:
         "a": ("ingest to result", lambda: ingest.measure(options.data, quick=quick)),
         "r": ("receipt by format, against the bare parser", lambda: receipt.measure(quick=quick)),
         "b": ("latency", lambda: latency.measure(quick=quick, beside=beside)),
+        "t": ("MQTT to webhook, against POST to event", lambda: end_to_end.measure(quick=quick)),
         "c": ("standing queries in real time", lambda: standing.measure(quick=quick)),
         "d": ("a replay, against loops", lambda: replay.measure(quick=quick)),
         "e": ("one-shot queries over HTTP", lambda: one_shot.measure(quick=quick)),

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,20 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def create_stream(self, name: str, iri: str) -> None:
-        self._sent("PUT", f"/streams/{name}", json={"iri": iri, "time": "event"})
+    def create_stream(self, name: str, iri: str, source: dict[str, Any] | None = None) -> None:
+        settings = {} if source is None else {"source": source}
+        self._sent("PUT", f"/streams/{name}", json={"iri": iri, "time": "event", **settings})
+
+    def wait_for_source(self, name: str) -> None:
+        """Until the source of the stream is read."""
+        deadline = time.monotonic() + READY_SECONDS
+        while self._http.get(f"/streams/{name}").json()["sourceState"]["state"] != "running":
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the source of {name} is not read")
+            time.sleep(0.1)
+
+    def create_sink(self, query: str, name: str, settings: dict[str, Any]) -> None:
+        self._sent("PUT", f"/queries/{query}/sinks/{name}", json=settings)
 
     def delete_stream(self, name: str) -> None:
         self._sent("DELETE", f"/streams/{name}")
@@ -78,14 +90,14 @@ class Client:
 
 
 @contextlib.contextmanager
-def running_server(checkout: Path = ROOT) -> Iterator[Client]:
+def running_server(checkout: Path = ROOT, options: Sequence[str] = ()) -> Iterator[Client]:
     """``sparql-streams serve`` on a free port, ready to evaluate; ended, with all its processes, at the end.
 
     It runs the sources of ``checkout``, which may be those of another commit, with this interpreter and what is
-    installed beside it.
+    installed beside it, and with these further options.
     """
     port = free_port()
-    command = [str(Path(sys.executable).with_name("sparql-streams")), "serve", "--port", str(port)]
+    command = [str(Path(sys.executable).with_name("sparql-streams")), "serve", "--port", str(port), *options]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARQL_STREAMS_")}
     environment["PYTHONPATH"] = str(checkout)
     with tempfile.TemporaryDirectory(prefix="sparql-streams-bench-") as directory:

@@ -16,11 +16,6 @@ from tests.benchmarks.listening import listening
 from tests.benchmarks.server import Client, running_server
 
 _STREAM = "http://example.org/rooms"
-_QUERY = f"""PREFIX sosa: <http://www.w3.org/ns/sosa/>
-SELECT ?sensor (AVG(?value) AS ?average)
-FROM NAMED WINDOW <http://example.org/w> ON <{_STREAM}> [RANGE 1s TUMBLING]
-WHERE {{ WINDOW <http://example.org/w> {{ ?o sosa:madeBySensor ?sensor ; sosa:hasSimpleResult ?value }} }}
-GROUP BY ?sensor"""
 _SOSA = "http://www.w3.org/ns/sosa/"
 _SENSORS = 10
 _WARM_UP = 8
@@ -69,14 +64,14 @@ def measure(*, quick: bool, beside: Path | None = None) -> list[Figure]:
 
 def _latencies(client: Client, windows: int) -> list[float]:
     client.create_stream("rooms", _STREAM)
-    client.register("averages", _QUERY)
+    client.register("averages", averages(_STREAM))
     measured = []
     # Not in step with anything that polls.
     pause = random.Random(7)
     with listening(client, ["averages"]) as results:
-        client.post("rooms", _second(0))
+        client.post("rooms", observations(0))
         for second in range(1, windows + _WARM_UP + 1):
-            body = _second(second)
+            body = observations(second)
             time.sleep(pause.uniform(0.3, 0.6))
             posted = time.perf_counter()
             client.post("rooms", body)
@@ -87,7 +82,16 @@ def _latencies(client: Client, windows: int) -> list[float]:
     return measured
 
 
-def _second(second: int) -> bytes:
+def averages(stream: str) -> str:
+    """The light query of which answers are awaited, over the stream of this IRI."""
+    return f"""PREFIX sosa: <http://www.w3.org/ns/sosa/>
+SELECT ?sensor (AVG(?value) AS ?average)
+FROM NAMED WINDOW <http://example.org/w> ON <{stream}> [RANGE 1s TUMBLING]
+WHERE {{ WINDOW <http://example.org/w> {{ ?o sosa:madeBySensor ?sensor ; sosa:hasSimpleResult ?value }} }}
+GROUP BY ?sensor"""
+
+
+def observations(second: int) -> bytes:
     """Observations just after a second's begin: the first of them closes the window that ends there."""
     lines = []
     for sensor in range(_SENSORS):
