@@ -29,11 +29,7 @@ def rejected_element(rejected: Rejected, now: Instant) -> pa.RecordBatch:
     return read_elements(document, "application/n-triples", settings=_SETTINGS, at=None, blank_scope=uuid.uuid4().hex)
 
 
-def rejected_key(rejected: Rejected) -> RequestKey | None:
-    """The key under which it is kept, if it has one. That alone says which message it is: a repeat may tell another
-    reason.
-    """
-    if rejected.key is None:
-        return None
-    digest = hashlib.blake2b(rejected.key, digest_size=16).digest()
+def rejected_key(key: bytes) -> RequestKey:
+    """How a message with a key is kept. That alone says which message it is: a repeat may tell another reason."""
+    digest = hashlib.blake2b(key, digest_size=16).digest()
     return RequestKey(digest, digest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.messages.rejected import Rejected
@@ -40,6 +40,7 @@ class SideStreams:
         self._clock = clock
         self._rejected_by: dict[str, Counter[str]] = {}
         self._late: dict[Log, LateElements] = {}
+        self._behind: set[str] = set()
 
     def names(self, name: str) -> list[str]:
         """Those beside a stream that are there."""
@@ -78,12 +79,11 @@ class SideStreams:
         return StreamDescription(name, self._settings(name, main), None, None, None, 0, 0, 0, 0, ended)
 
     def copy_late(self, name: str, log: Log) -> None:
-        """Have the stream beside this one have what came late to its ``log``; where that cannot be, the next late
-        element or the next start brings it.
+        """Have the stream beside this one have what came late to its ``log``; where that cannot be, ``catch_up`` or the
+        next start brings it. It ends when the stream has and all is there.
         """
         # Most requests bring nothing late, and those to different streams are not to wait for each other.
-        known = self._late.get(log)
-        if log.describe().late <= (0 if known is None else known.copied):
+        if not self._lacks_late(log):
             return
         try:
             with self._logs.lock:
@@ -94,7 +94,25 @@ class SideStreams:
                 late, side = self._late[log], self.made(name, LATE)
             late.copy(side)
         except (ProtocolError, OSError) as error:
-            _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
+            if name not in self._behind:
+                _LOGGER.warning("what came late to the stream %s is not among its late elements yet: %s", name, error)
+            self._behind.add(name)
+            return
+        self._behind.discard(name)
+        if log.describe().ended:
+            self.end(name)
+
+    def catch_up(self) -> None:
+        """Copy what came late where that could not be before."""
+        for name in tuple(self._behind):
+            with self._logs.lock:
+                log = self._logs.get(name)
+            if log is not None:
+                self.copy_late(name, log)
+
+    def _lacks_late(self, log: Log) -> bool:
+        known = self._late.get(log)
+        return log.describe().late > (0 if known is None else known.copied)
 
     def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
         """Keep messages that the stream does not take: all or none, durable on return. One whose key was there before,
@@ -106,10 +124,15 @@ class SideStreams:
             if self._logs[name].describe().ended:
                 raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
             log, now = self.made(name, REJECTED), self._clock()
-        keyed = [(one, rejected_key(one)) for one in rejected]
+        keyed = [(one, None if one.key is None else rejected_key(one.key)) for one in rejected]
         new = {key or number: one for number, (one, key) in enumerate(keyed) if key is None or log.request(key) is None}
         log.append_all([(rejected_element(one, now), key) for one, key in keyed])
         self.count(name, list(new.values()))
+
+    def rejected_before(self, name: str, keys: Iterable[bytes]) -> set[bytes]:
+        """Those of the keys under which a message of the stream was diverted before."""
+        log = self.find(name, REJECTED)
+        return set() if log is None else {key for key in keys if log.request(rejected_key(key)) is not None}
 
     def count(self, name: str, rejected: Sequence[Rejected]) -> None:
         """Note that messages of a stream were rejected."""
@@ -122,9 +145,12 @@ class SideStreams:
             return dict(self._rejected_by.get(name, {}))
 
     def end(self, name: str) -> None:
-        """End those beside a stream that has ended: where that cannot be, the next start does it."""
+        """End those beside a stream that has ended: where that cannot be, the next start does it. That of late elements
+        has to have them all before.
+        """
         with self._logs.lock:
-            sides = [(self._logs.entry(side), self._logs[side]) for side in self.names(name)]
+            lacking = side_stream(name, LATE) if self._lacks_late(self._logs[name]) else None
+            sides = [(self._logs.entry(side), self._logs[side]) for side in self.names(name) if side != lacking]
         for entry, log in sides:
             try:
                 end_log(log, entry.settings, self._clock)
@@ -135,6 +161,7 @@ class SideStreams:
         """A stream is gone, and those beside it."""
         with self._logs.lock:
             self._rejected_by.pop(name, None)
+            self._behind.discard(name)
             late = self._late.pop(log, None)
         if late is not None:
             late.close()

@@ -188,15 +188,23 @@ class Streams:
         self._sides.divert(name, rejected)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
-        """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest."""
+        """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest.
+
+        So a message that comes again after a crash may be rejected already; then it stays so, though by the clock of
+        today it would be right.
+        """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-        read = read_messages(batch.messages, entry.settings, self._parsers, self._clock())
+        known: set[bytes] = set()
+        if entry.settings.max_ahead is not None:
+            known = self._sides.rejected_before(name, [message.key for message in batch.messages])
+        messages = [message for message in batch.messages if message.key not in known]
+        read = read_messages(messages, entry.settings, self._parsers, self._clock())
         if read.wrong:
             self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
         receipt = log.append(read.batch, positions=batch.positions, partition=batch.partition)
         self._sides.copy_late(name, log)
-        return SourceReceipt(receipt.elements, len(read.wrong))
+        return SourceReceipt(receipt.elements, len(batch.messages) - len(messages) + len(read.wrong))
 
     def positions(self, name: str) -> dict[str, bytes]:
         """How far the source of the stream was read."""
@@ -244,8 +252,11 @@ class Streams:
         return [self.describe(name) for name in names]
 
     def tick(self) -> None:
-        """Let the clock move the watermarks of arrival streams, and of idle event streams; look after processes."""
+        """Let the clock move the watermarks of arrival streams, and of idle event streams; look after processes, and
+        after what could not be copied.
+        """
         self._parsers.look()
+        self._sides.catch_up()
         idle = []
         with self._lock:
             for entry, log in self._logs:

@@ -99,6 +99,41 @@ def test_what_could_not_be_kept_comes_with_the_next_late_element(
         assert streams.describe("s/late").ended
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_what_could_not_be_kept_before_the_stream_ended_is_kept_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool, restarted: bool
+) -> None:
+    append, make = StreamLog.append, StreamLog.open
+
+    def failing(log: StreamLog, *told: object, **also: object) -> object:
+        if ".late." in log._directory.name:
+            raise Unavailable("the disk is full")
+        return append(log, *told, **also)  # type: ignore[arg-type]
+
+    def not_made(directory: Path, *told: object) -> StreamLog:
+        if ".late." in directory.name:
+            raise OSError("the disk is full")
+        return make(directory, *told)  # type: ignore[arg-type]
+
+    with opened(tmp_path, lambda: 99) as streams:
+        streams.create("s", SETTINGS)
+        streams.append("s", f"{_line(1, 9)}\n{_line(2, 1 if is_there else 9)}".encode(), NDJSON, None)
+        with monkeypatch.context() as patched:
+            patched.setattr(StreamLog, "append", failing)
+            patched.setattr(StreamLog, "open", not_made)
+            streams._logs["s"].append(streams._reading(streams._logs.entry("s"), None, 0)(_line(3, 2).encode(), NDJSON))
+            streams.end("s")
+            assert not streams.describe("s/late").ended or not is_there
+        if not restarted:
+            streams.tick()
+            assert _late(tmp_path, streams) == _expected(tmp_path, streams)
+    with opened(tmp_path, lambda: 99) as streams:
+        assert _late(tmp_path, streams) == _expected(tmp_path, streams)
+        assert streams.describe("s/late").elements == 1 + is_there
+        assert streams.describe("s/late").ended
+
+
 @pytest.mark.parametrize("step", [97, pytest.param(1, marks=pytest.mark.long)])
 def test_a_crash_at_every_byte_between_the_logs_leaves_each_late_element_once(tmp_path: Path, step: int) -> None:
     data, before, after = (tmp_path / name for name in ("data", "before", "after"))
