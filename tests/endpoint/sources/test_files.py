@@ -16,7 +16,6 @@ from endpoint.sources.files.connection import FileConnection
 from protocol.formats.allow_list import AllowList
 from protocol.sources import SourceFailed, SourceSettings, SourceType
 
-
 _CHANGED = itertools.count(1_000_000_000)
 
 
