@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from endpoint.sources.back_off import LONGEST_SECONDS, BackOff
+from endpoint.back_off import LONGEST_SECONDS, BackOff
 from endpoint.sources.connection import Connect, Connection, Surroundings
 from protocol.errors import Conflict, NotFound, ProtocolError, shortened
 from protocol.sources import SourceBatch, SourceDescription, SourceReceipt, SourceState

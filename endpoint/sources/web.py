@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from endpoint.password import password_of
 from endpoint.sources.connection import Surroundings
-from endpoint.sources.password import password_of
 from protocol.errors import size_text
 from protocol.sources import SourceFailed
 from protocol.sparql.iris import resolve

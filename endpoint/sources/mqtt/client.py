@@ -17,7 +17,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from endpoint.sources.password import password_of
+from endpoint.password import password_of
 from protocol.sources import SourceFailed, SourceSettings, TlsFiles
 
 _PATIENCE = 10.0

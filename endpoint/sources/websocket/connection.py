@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
+from endpoint.password import password_of
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
-from endpoint.sources.password import password_of
 from endpoint.sources.web import MESSAGE_TYPE, USER_AGENT, message_type, require_permitted
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 

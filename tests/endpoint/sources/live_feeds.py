@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from endpoint.sources.back_off import BackOff
+from endpoint.back_off import BackOff
 from endpoint.sources.connection import Connect, Surroundings
 from endpoint.sources.run import SourceRun
 from protocol.formats.allow_list import AllowList

@@ -13,7 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from endpoint.sources.back_off import BackOff
+from endpoint.back_off import BackOff
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.mqtt.connection import MqttConnection
 from endpoint.sources.run import SourceRun

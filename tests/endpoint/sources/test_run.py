@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from endpoint.sources.back_off import BackOff
+from endpoint.back_off import BackOff
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.run import SourceRun
 from protocol.errors import Conflict, NotFound, Unavailable

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.sources.password import password_of
+from endpoint.password import password_of
 from protocol.sources import SourceFailed, SourceSettings, SourceType
 
 
