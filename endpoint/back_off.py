@@ -10,19 +10,20 @@ LONGEST_SECONDS = 30.0
 
 
 class BackOff:
-    """Twice as long after each failure, up to a limit, and less by up to a half at random.
+    """Twice as long after each failure, up to ``longest`` seconds, and less by up to a half at random.
 
-    So clients that lost the same server do not come back to it all at once.
+    So clients that lost the same server do not come back to it all at once. ``chance`` gives numbers from 0 to 1.
     """
 
-    def __init__(self, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, longest: float = LONGEST_SECONDS, chance: Callable[[], float] = random.random) -> None:
+        self._longest = longest
         self._chance = chance
         self._next = FIRST_SECONDS
 
     def failed(self) -> float:
         """The seconds to wait now."""
         seconds = self._next * (1 - self._chance() / 2)
-        self._next = min(2 * self._next, LONGEST_SECONDS)
+        self._next = min(2 * self._next, self._longest)
         return seconds
 
     def succeeded(self) -> None:

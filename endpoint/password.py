@@ -1,37 +1,57 @@
-"""Passwords of sources: in a file of the server's, or in its environment; never in a setting, an answer or an error."""
+"""Passwords of sources and sinks: in a file of the server's, or in its environment; never in a setting, an answer or an
+error.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
-from protocol.sources import SourceFailed, SourceSettings
+from protocol.errors import ProtocolError
 
 _LONGEST = 1024
 
 
-def password_of(source: SourceSettings, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The password of a source; None where it has none. Read anew at every attempt, so that it may be changed.
+class Login(Protocol):
+    """Where a password is."""
 
-    Raises SourceFailed if it is not there. A file with more than one line has no password: so few other
+    @property
+    def password_file(self) -> str | None: ...
+
+    @property
+    def password_variable(self) -> str | None: ...
+
+
+class LoginFailed(ProtocolError):
+    """What a client is to log in with is not there: it is tried again later."""
+
+    status = 502
+    title = "There is nothing to log in with"
+
+
+def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The password of a login; None where it has none. Read anew at every attempt, so that it may be changed.
+
+    Raises LoginFailed if it is not there. A file with more than one line has no password: so few other
     files of the server's could be sent to a broker.
     """
-    if source.password_variable is not None:
-        value = environment.get(source.password_variable)
+    if login.password_variable is not None:
+        value = environment.get(login.password_variable)
         if value is None:
-            raise SourceFailed(f"the environment variable {source.password_variable} with the password is not set")
+            raise LoginFailed(f"the environment variable {login.password_variable} with the password is not set")
         return value
-    if source.password_file is None:
+    if login.password_file is None:
         return None
     try:
-        with Path(source.password_file).open("rb") as file:
+        with Path(login.password_file).open("rb") as file:
             text = file.read(_LONGEST + 1).decode()
     except OSError as error:
-        raise SourceFailed(f"passwordFile {source.password_file} cannot be read: {error.strerror}") from None
+        raise LoginFailed(f"passwordFile {login.password_file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SourceFailed(f"passwordFile {source.password_file} is not UTF-8") from None
+        raise LoginFailed(f"passwordFile {login.password_file} is not UTF-8") from None
     line = text.removesuffix("\n").removesuffix("\r")
     if len(text) > _LONGEST or "\n" in line or not line:
-        raise SourceFailed(f"passwordFile {source.password_file} has to be one line, of at most {_LONGEST} characters")
+        raise LoginFailed(f"passwordFile {login.password_file} has to be one line, of at most {_LONGEST} characters")
     return line

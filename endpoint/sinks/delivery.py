@@ -9,9 +9,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 
+from endpoint.back_off import BackOff
 from endpoint.backend import Ended, Evaluation, QueryDescription
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.hub import Hub
@@ -25,9 +27,8 @@ from protocol.time import BEFORE_ALL, Instant
 
 logger = logging.getLogger(__name__)
 
-FIRST_WAIT = 0.5
-LONGEST_WAIT = 60.0
-"""Seconds between two attempts: twice as many each time, from the first to the longest."""
+LONGEST_SECONDS = 60.0
+"""Between two attempts."""
 
 _HOLD_SECONDS = 5.0
 """While a receiver fails for longer, nothing of the query's past is held open for it."""
@@ -59,11 +60,6 @@ def digest_of(description: QueryDescription) -> str:
     return hashlib.sha256(description.query.text.strip().encode()).hexdigest()
 
 
-def wait_of(attempt: int, chance: float) -> float:
-    """Seconds to wait after so many failures in a row; ``chance``, from 0 to 1, makes them up to half as many."""
-    return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 1, 30)) * (1 - chance / 2)
-
-
 class Delivery:
     """Brings a query's answers to the target, in order, one sink's.
 
@@ -92,13 +88,13 @@ class Delivery:
         self._clock = clock
         self._now = now
         self._sleep = sleep
-        self._chance = chance
+        self._new_back_off = partial(BackOff, LONGEST_SECONDS, chance)
         self._position: Position | None = None
         self._template = sink.settings.lines
 
     async def run(self) -> None:
         """Deliver until the query is removed, the server stops, or it is cancelled."""
-        attempt = 0
+        back_off = self._new_back_off()
         try:
             while not self._hub.stopping.is_set():
                 before = self.state.delivered
@@ -109,14 +105,15 @@ class Delivery:
                 except NotFound:
                     return  # Whoever removed the query removes its sinks.
                 except (ProtocolError, OSError) as error:
-                    attempt = 1 if self.state.delivered > before else attempt + 1
+                    if self.state.delivered > before:
+                        back_off.succeeded()
                     self._failed(error)
-                    await self._sleep(wait_of(attempt, self._chance()))
+                    await self._sleep(back_off.failed())
                 except Exception as error:
                     # One sink's mishap is nobody else's, and the next attempt may be better.
                     logger.exception("the sink %s of %s failed", self.sink.name, self.sink.query)
                     self._failed(error)
-                    await self._sleep(LONGEST_WAIT)
+                    await self._sleep(LONGEST_SECONDS)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._target.close()
@@ -214,18 +211,17 @@ class Delivery:
         if not evaluations:
             return ()
         answers = [answer for one in evaluations if (answer := await self._answer(one)) is not None]
-        began, attempt = self._clock(), 0
+        began, back_off = self._clock(), self._new_back_off()
         while answers:
             try:
                 self.sending = True
                 await self._target.deliver(answers)
                 break
             except DeliveryFailed as error:
-                attempt += 1
                 self._failed(error)
                 if patience is not None and self._clock() - began >= patience:
                     return evaluations
-                wait = max(wait_of(attempt, self._chance()), error.retry_after)
+                wait = max(back_off.failed(), error.retry_after)
             finally:
                 self.sending = False
             await self._sleep(wait)

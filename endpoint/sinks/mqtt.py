@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio.to_thread
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTv5
@@ -17,15 +13,15 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from endpoint.mqtt_login import address_of, set_login
+from endpoint.password import LoginFailed
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.sinks.mqtt_settings import MqttTopic
 
 SECONDS = 30.0
 """For a connection, and for the broker to acknowledge what it was sent."""
 
-_PORTS = {"mqtt": 1883, "mqtts": 8883}
 _KEEP_ALIVE = 30
-_LONGEST_PASSWORD = 65_535
 
 
 class MqttPublisher:
@@ -55,7 +51,10 @@ class MqttPublisher:
         except TimeoutError:
             await self.close()
             raise DeliveryFailed(f"{self._url} did not answer in time") from None
-        except (OSError, ValueError, ssl.SSLError) as error:
+        except LoginFailed as error:
+            await self.close()
+            raise DeliveryFailed(f"{self._url}: {error.detail}") from None
+        except (OSError, ValueError) as error:
             await self.close()
             raise DeliveryFailed(f"{self._url} cannot be reached: {error}") from error
         except BaseException:
@@ -99,19 +98,8 @@ class MqttPublisher:
 
     def _open(self, client: Client) -> None:
         """Names are looked up and files read here, so not in the event loop."""
-        address = urlsplit(self._url)
-        if self._topic.user is not None:
-            client.username_pw_set(self._topic.user, _password(self._topic))
-        if address.scheme == "mqtts":
-            tls = self._topic.tls
-            client.tls_set(
-                ca_certs=tls.authorities if tls else None,
-                certfile=tls.certificate if tls else None,
-                keyfile=tls.key if tls else None,
-            )
-        client.connect(
-            address.hostname or "", address.port or _PORTS[address.scheme], keepalive=_KEEP_ALIVE, clean_start=True
-        )
+        set_login(client, self._url, self._topic)
+        client.connect(*address_of(self._url), keepalive=_KEEP_ALIVE, clean_start=True)
         client.loop_start()
 
     async def _publish(self, answers: Sequence[Answer]) -> None:
@@ -158,16 +146,3 @@ def _refusal(reason: ReasonCode) -> str | None:
 def _end(client: Client) -> None:
     client.disconnect()
     client.loop_stop()
-
-
-def _password(topic: MqttTopic) -> str | None:
-    """Raises ValueError where there is none; OSError names the file."""
-    if topic.password_file is not None:
-        with Path(topic.password_file).open(encoding="utf-8") as file:
-            return file.readline(_LONGEST_PASSWORD).rstrip("\r\n")
-    if topic.password_variable is not None:
-        password = os.environ.get(topic.password_variable)
-        if password is None:
-            raise ValueError(f"the server has no environment variable {topic.password_variable}")
-        return password
-    return None

@@ -19,7 +19,7 @@ _TLS = ("caFile", "certFile", "keyFile")
 
 @dataclass(frozen=True)
 class MqttTopic:
-    """A topic, and who publishes there. The password is the first line of a file, or an environment variable's value.
+    """A topic, and who publishes there. The password is the line of a file, or an environment variable's value.
 
     ``tls``: in place of the system's authorities, and a certificate of one's own.
     """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.password import password_of
-from protocol.sources import SourceFailed, SourceSettings, SourceType
+from endpoint.password import LoginFailed, password_of
+from protocol.sources import SourceSettings, SourceType
 
 
 def settings(file: Path | None = None, variable: str | None = None) -> SourceSettings:
@@ -25,13 +25,13 @@ def test_a_password_is_a_line_of_a_file_or_a_variable(tmp_path: Path) -> None:
 def test_no_other_file_is_taken_for_one_and_nothing_of_it_is_said(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_bytes(content)
-    with pytest.raises(SourceFailed, match="passwordFile") as caught:
+    with pytest.raises(LoginFailed, match="passwordFile") as caught:
         password_of(settings(file))
     assert "account" not in caught.value.detail
 
 
 def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceFailed, match="cannot be read"):
+    with pytest.raises(LoginFailed, match="cannot be read"):
         password_of(settings(tmp_path / "none"))
-    with pytest.raises(SourceFailed, match="SPARQL_STREAMS_SECRET_A with the password is not set"):
+    with pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_A with the password is not set"):
         password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {})

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import select
-import ssl
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage, error_string
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
@@ -17,8 +15,8 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from endpoint.password import password_of
-from protocol.sources import SourceFailed, SourceSettings, TlsFiles
+from endpoint.mqtt_login import address_of, set_login
+from protocol.sources import SourceFailed, SourceSettings
 
 _PATIENCE = 10.0
 """Seconds in which a broker has to answer."""
@@ -27,14 +25,12 @@ _KEEP_ALIVE = 60
 _SESSION_SECONDS = 30 * 24 * 60 * 60
 """For so long a broker keeps what comes while nobody reads it (MQTT 5; before, it is the broker's affair)."""
 
-_PORTS = {"mqtt": 1883, "mqtts": 8883}
-
 
 class SessionClient:
     """One connection to a persistent session. Messages are in ``arrived`` until somebody takes them out."""
 
     def __init__(self, settings: SourceSettings, identity: str, largest: int, most: int) -> None:
-        """Connect, and wait for the broker's word. Raises OSError, SourceFailed.
+        """Connect, and wait for the broker's word. Raises OSError, SourceFailed, LoginFailed.
 
         ``most`` messages at once are sent before one is acknowledged, where the broker can be told (MQTT 5).
         """
@@ -49,15 +45,13 @@ class SessionClient:
         self._granted: list[ReasonCode] | None = None
         self._last_question: int | None = None
         self._client = self._made(identity)
-        parts = urlsplit(settings.url)
-        assert parts.hostname is not None
+        host, port = address_of(settings.url)
         try:
-            port = parts.port or _PORTS[parts.scheme]
             if self._is_5:
                 properties = self._properties(largest, most)
-                self._client.connect(parts.hostname, port, _KEEP_ALIVE, clean_start=False, properties=properties)
+                self._client.connect(host, port, _KEEP_ALIVE, clean_start=False, properties=properties)
             else:
-                self._client.connect(parts.hostname, port, _KEEP_ALIVE)
+                self._client.connect(host, port, _KEEP_ALIVE)
             self._await(lambda: self._connected, "did not take the connection")
         except BaseException:
             self.close()
@@ -129,14 +123,7 @@ class SessionClient:
             manual_ack=True,
         )
         client.connect_timeout = _PATIENCE
-        if self._settings.user is not None:
-            client.username_pw_set(self._settings.user, password_of(self._settings))
-        tls = self._settings.tls or TlsFiles()
-        if self._settings.tls is not None or urlsplit(self._settings.url).scheme == "mqtts":
-            try:
-                client.tls_set(tls.authorities, tls.certificate, tls.key)
-            except (OSError, ssl.SSLError, ValueError) as error:
-                raise SourceFailed(f"the files of tls cannot be used: {error}") from None
+        set_login(client, self._settings.url, self._settings)
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
         client.on_subscribe = self._on_subscribe

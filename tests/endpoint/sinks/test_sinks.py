@@ -12,7 +12,6 @@ from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query, remove_query
 from endpoint.sinks import sinks as sinks_module
-from endpoint.sinks.delivery import FIRST_WAIT, LONGEST_WAIT, wait_of
 from endpoint.sinks.sinks import Sinks, TooManySinks
 from endpoint.sinks.targets import SinkRefused
 from protocol.errors import NotFound
@@ -154,13 +153,6 @@ def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
             assert state.failures == failing.attempts - len(every)
 
     run(check())
-
-
-def test_attempts_are_further_and_further_apart() -> None:
-    waits = [wait_of(attempt, 0) for attempt in range(1, 200)]
-    assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
-    assert waits[-1] == LONGEST_WAIT
-    assert wait_of(1, 1) == FIRST_WAIT / 2
 
 
 def test_what_is_no_longer_held_is_told(world: World) -> None:

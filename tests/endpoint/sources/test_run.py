@@ -93,7 +93,7 @@ class PatientBackOff(BackOff):
     """Asks for no time at all, and remembers what it would have asked for."""
 
     def __init__(self) -> None:
-        super().__init__(lambda: 0.0)
+        super().__init__(chance=lambda: 0.0)
         self.asked: list[float] = []
 
     def failed(self) -> float:
@@ -158,11 +158,3 @@ def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
     feed.stop = lambda: running.stop(deleted=True)
     running.run()
     assert (feed.forgotten, feed.closed) == (1, 1)
-
-
-def test_jitter_takes_off_up_to_a_half() -> None:
-    assert BackOff(lambda: 1.0).failed() == 0.25
-    steady = BackOff(lambda: 0.0)
-    assert [steady.failed(), steady.failed()] == [0.5, 1.0]
-    steady.succeeded()
-    assert steady.failed() == 0.5

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import pytest
 
+from endpoint.password import LoginFailed
 from endpoint.sources.sse import connection as sse
 from endpoint.sources.sse.connection import SseConnection
 from endpoint.sources.web import MESSAGE_TYPE
@@ -179,7 +180,7 @@ def test_a_redirect_leads_to_allowed_addresses_only_and_takes_no_password_elsewh
     monkeypatch.delenv("SPARQL_STREAMS_SECRET_X")
     with (
         there.served() as port,
-        pytest.raises(SourceFailed, match="SPARQL_STREAMS_SECRET_X with the password is not set"),
+        pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_X with the password is not set"),
     ):
         SseConnection(surroundings(settings(port, **login))())
 
