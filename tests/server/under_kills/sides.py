@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
 import httpx
@@ -30,11 +31,20 @@ class Side(Protocol):
 
 
 class Program:
-    """A module of this folder in a process of its own."""
+    """A module of this folder in a process of its own, while ``with`` it."""
 
     def __init__(self, module: str, *arguments: object) -> None:
         self._command = [sys.executable, "-m", f"tests.server.under_kills.{module}", *map(str, arguments)]
         self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Program:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, cwd=_ROOT)

@@ -20,15 +20,14 @@ def test_files_with_both_sides_killed_at_random(tmp_path: Path, how: str, whole_
     folder.mkdir()
     place = folder / "in.nt"
     place.touch()
-    writer = Program("file_writer", place, how)
     with ServerProcess(data, options=["--allow-fetch", folder.as_uri()]) as server:
         source = {"type": "file", "url": (folder if whole_folder else place).as_uri()}
         assert server.client.put("/streams/s", json={"time": "arrival", "source": source}).status_code == 201
         server.wait(lambda: server.client.get("/streams/s").json()["sourceState"]["state"] == "running")
         elements, began = StoredElements(server, "s"), time.monotonic()
-        writer.start()
-        end_both(server, writer, elements, GOOD, seed=len(how))
-        server.wait(writer.ended, PATIENCE)
+        with Program("file_writer", place, how) as writer:
+            end_both(server, writer, elements, GOOD, seed=len(how))
+            server.wait(writer.ended, PATIENCE)
         server.wait(lambda: elements() >= GOOD, PATIENCE)
         print(f"{MESSAGES} messages in {time.monotonic() - began:.0f} s")
         server.stop()

@@ -22,33 +22,33 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.long]
 def test_a_webhook(tmp_path: Path) -> None:
     port, notes = free_port(), Notes(tmp_path / "taken")
     url = f"http://127.0.0.1:{port}/"
-    receiver = Program("webhook", port, tmp_path / "taken")
-    receiver.start()
-    with ServerProcess(tmp_path / "data", options=["--allow-fetch", url]) as server:
+    with (
+        Program("webhook", port, tmp_path / "taken") as receiver,
+        ServerProcess(tmp_path / "data", options=["--allow-fetch", url]) as server,
+    ):
         stand(server, {"hook": {"type": "webhook", "url": url}})
         began = time.monotonic()
         with fed(server):
             end_both(server, receiver, notes.count, ANSWERS, seed=13)
             server.wait(lambda: notes.last() == LAST, PATIENCE, 1)
         print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
-    receiver.kill()
     check_each_in_order(notes.all(), 2 * KILLS)
 
 
 @needs_mosquitto
 def test_a_broker(tmp_path: Path) -> None:
     notes = Notes(tmp_path / "taken")
-    with Broker(tmp_path / "broker") as broker:
-        subscriber = Program("subscriber", broker.port, tmp_path / "taken")
-        subscriber.start()
-        with ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server:
-            stand(server, {"topic": {"type": "mqtt", "url": broker.url, "topic": "answers"}})
-            began = time.monotonic()
-            with fed(server):
-                end_both(server, WrittenBroker(broker), notes.count, ANSWERS, seed=17)
-                server.wait(lambda: notes.last() == LAST, PATIENCE, 1)
-            print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
-        subscriber.kill()
+    with (
+        Broker(tmp_path / "broker") as broker,
+        Program("subscriber", broker.port, tmp_path / "taken"),
+        ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server,
+    ):
+        stand(server, {"topic": {"type": "mqtt", "url": broker.url, "topic": "answers"}})
+        began = time.monotonic()
+        with fed(server):
+            end_both(server, WrittenBroker(broker), notes.count, ANSWERS, seed=17)
+            server.wait(lambda: notes.last() == LAST, PATIENCE, 1)
+        print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
     # The broker, too, delivers again what it has no word of.
     check_each_in_order(notes.all(), ANSWERS // 10)
 

@@ -36,16 +36,16 @@ def create(server: ServerProcess, source: dict[str, str], **settings: Any) -> No
 def test_events_with_both_sides_killed_at_random(tmp_path: Path) -> None:
     data, port = tmp_path / "data", free_port()
     url = f"http://127.0.0.1:{port}/"
-    feed = Program("web_feeds", "sse", port)
-    feed.start()
-    with ServerProcess(data, options=["--allow-fetch", url]) as server:
+    with (
+        Program("web_feeds", "sse", port) as feed,
+        ServerProcess(data, options=["--allow-fetch", url]) as server,
+    ):
         create(server, {"type": "sse", "url": url, "contentType": "application/n-triples"})
         elements, began = StoredElements(server, "s"), time.monotonic()
         end_both(server, feed, elements, GOOD, seed=3)
         server.wait(lambda: elements() >= GOOD, PATIENCE)
         print(f"{MESSAGES} messages in {time.monotonic() - began:.0f} s")
         server.stop()
-    feed.kill()
     assert stored(data, "s") == PLACES
     assert rejected(data, "s") == REJECTED
 
@@ -53,9 +53,10 @@ def test_events_with_both_sides_killed_at_random(tmp_path: Path) -> None:
 def test_pages_with_both_sides_killed_at_random(tmp_path: Path) -> None:
     data, port = tmp_path / "data", free_port()
     url = f"http://127.0.0.1:{port}/"
-    feed = Program("web_feeds", "ldes", port)
-    feed.start()
-    with ServerProcess(data, options=["--allow-fetch", url]) as server:
+    with (
+        Program("web_feeds", "ldes", port) as feed,
+        ServerProcess(data, options=["--allow-fetch", url]) as server,
+    ):
         source = {"type": "ldes", "url": f"{url}0?began={time.time():.0f}"}
         create(server, source, time="event", timestampPath=[RESULT_TIME])
         elements, began = StoredElements(server, "s"), time.monotonic()
@@ -64,7 +65,6 @@ def test_pages_with_both_sides_killed_at_random(tmp_path: Path) -> None:
         print(f"{MESSAGES} messages in {time.monotonic() - began:.0f} s")
         assert server.client.get("/streams/s").json()["late"] == 0
         server.stop()
-    feed.kill()
     assert stored(data, "s") == PLACES
     found = rejected(data, "s")
     assert len(found) == found.total() == REJECTED.total()
@@ -74,9 +74,10 @@ def test_a_websocket_with_both_sides_killed_at_random(tmp_path: Path) -> None:
     data, port, sent = tmp_path / "data", free_port(), tmp_path / "sent"
     sent.write_text("0")
     url = f"ws://127.0.0.1:{port}/"
-    feed = Program("web_feeds", "websocket", port, sent)
-    feed.start()
-    with ServerProcess(data, options=["--allow-fetch", url]) as server:
+    with (
+        Program("web_feeds", "websocket", port, sent) as feed,
+        ServerProcess(data, options=["--allow-fetch", url]) as server,
+    ):
         create(server, {"type": "websocket", "url": url, "contentType": "application/n-triples"})
         elements, began = StoredElements(server, "s"), time.monotonic()
         end_both(server, feed, lambda: int(sent.read_text()), MESSAGES, seed=11)
@@ -86,7 +87,6 @@ def test_a_websocket_with_both_sides_killed_at_random(tmp_path: Path) -> None:
             time.sleep(5)
         print(f"{before} of {MESSAGES} messages in {time.monotonic() - began:.0f} s")
         server.stop()
-    feed.kill()
     found = stored(data, "s")
     assert all(places == sorted(set(places)) for places in found.values()), "in order, none twice"
     there = {TOPICS * place + topic for topic, places in found.items() for place in places}
