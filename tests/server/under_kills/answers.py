@@ -38,7 +38,7 @@ def fed(server: ServerProcess) -> Iterator[None]:
     def feed() -> None:
         with httpx.Client(base_url=server.url, timeout=120) as client:
             for first in range(1, ANSWERS + 1, _AT_ONCE):
-                body = _messages(first, min(first + _AT_ONCE - 1, ANSWERS))
+                body = messages(first, min(first + _AT_ONCE - 1, ANSWERS))
                 headers = {"Content-Type": "application/n-triples; messages=rdfm", "Idempotency-Key": f"from-{first}"}
                 while not stopped.wait(0) and not _taken(client, "POST", "/streams/s", body, headers):
                     stopped.wait(0.5)
@@ -61,7 +61,7 @@ def _taken(client: httpx.Client, method: str, path: str, body: str, headers: dic
         return False  # it is killed, and will be there again
 
 
-def _messages(first: int, last: int) -> str:
+def messages(first: int, last: int) -> str:
     """Messages of these seconds, each with its time."""
     typed = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
     return "# @message\n".join(

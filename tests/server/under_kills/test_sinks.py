@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import statistics
 import time
 from pathlib import Path
 
 import pytest
 
+from protocol.formats.sse import resume_token
 from tests.endpoint.sources.broker import Broker, needs_mosquitto
 from tests.server.server_process import ServerProcess
-from tests.server.under_kills.answers import ANSWERS, LAST, check_each_in_order, fed, stand
+from tests.server.under_kills.answers import ANSWERS, LAST, check_each_in_order, fed, messages, stand
 from tests.server.under_kills.notes import Notes
 from tests.server.under_kills.sides import KILLS, PATIENCE, Program, WrittenBroker, end_both, free_port
 
@@ -85,3 +87,40 @@ def test_a_file(tmp_path: Path) -> None:
         print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
     taken = [(json.loads(line)["id"], hashlib.sha256(line).hexdigest()) for line in other.lines()]
     check_each_in_order(taken, 2 * 256 * KILLS)
+
+
+def test_a_webhook_that_is_away_for_a_minute_delays_nobody(tmp_path: Path) -> None:
+    ports = {name: free_port() for name in ("well", "ill")}
+    urls = {name: f"http://127.0.0.1:{port}/" for name, port in ports.items()}
+    notes = {name: Notes(tmp_path / name) for name in urls}
+    allowed = [word for url in urls.values() for word in ("--allow-fetch", url)]
+    with (
+        Program("webhook", ports["well"], tmp_path / "well"),
+        Program("webhook", ports["ill"], tmp_path / "ill") as ill,
+        ServerProcess(tmp_path / "data", options=allowed) as server,
+    ):
+        stand(server, {name: {"type": "webhook", "url": url} for name, url in urls.items()})
+        server.wait_for_spark()
+        seconds = itertools.count(1)
+
+        def latency() -> float:
+            """From the message that ends a second to that second's answer at the webhook that is well."""
+            second, began = next(seconds), time.monotonic()
+            body = messages(second, second + 1)
+            kind = {"Content-Type": "application/n-triples; messages=rdfm"}
+            assert server.client.post("/streams/s", content=body, headers=kind).status_code == 200
+            server.wait(lambda: notes["well"].last() == resume_token(second * 1000), PATIENCE, 0.005)
+            return time.monotonic() - began
+
+        before = [latency() for _ in range(40)]
+        ill.kill()
+        away: list[float] = []
+        began = time.monotonic()
+        while time.monotonic() - began < 60:
+            away.append(latency())
+        assert server.client.get("/queries/q/sinks/ill").json()["state"] == "failing"
+        ill.start()
+        server.wait(lambda: notes["ill"].last() == notes["well"].last(), PATIENCE, 0.1)
+    print(f"{statistics.median(before[10:]):.3f} s, {statistics.median(away):.3f} s while the other one was away")
+    assert statistics.median(away) < 1.5 * statistics.median(before[10:])
+    assert notes["ill"].all() == notes["well"].all()

@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
+from tests.server.under_kills import http_server
 from tests.server.under_kills.messages import MESSAGES, body, timed_body
 
 _A_SECOND = 2_000
@@ -106,7 +107,7 @@ def main(kind: str, port: int, *rest: str) -> None:
     if kind == "websocket":
         with serve(sent_once(Path(rest[0])), "127.0.0.1", port, compression=None) as server:
             server.serve_forever()
-    ThreadingHTTPServer(("127.0.0.1", port), {"sse": Events, "ldes": Pages}[kind]).serve_forever()
+    http_server.serve({"sse": Events, "ldes": Pages}[kind], port)
 
 
 if __name__ == "__main__":

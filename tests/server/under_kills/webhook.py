@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+from tests.server.under_kills.http_server import serve
 from tests.server.under_kills.notes import Notes
 
 notes = Notes(Path(sys.argv[2]))
@@ -24,4 +25,4 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
 
-ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()
+serve(Receiver, int(sys.argv[1]))
