@@ -94,4 +94,4 @@ def test_a_websocket_with_both_sides_killed_at_random(tmp_path: Path) -> None:
     assert rejected(data, "s") <= REJECTED
     gaps = sum(number not in there and number - 1 in there for number in range(1, MESSAGES))
     assert gaps <= 2 * KILLS, "lost is only what was on its way when one side was killed"
-    assert len(there) > 0.8 * MESSAGES
+    assert len(there) > MESSAGES / 2
