@@ -76,12 +76,14 @@ def _states(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def _come_again(root: Path) -> tuple[list[str], list[str], list[str]]:
     """What is stored, rejected and late once the batch has come again, as it does where its position was not stored."""
     with opened(root, lambda: LATER) as streams:
+        before = streams.describe("s").rejected
         if streams.positions("s") != BATCH.positions:
             receipt = streams.receive("s", BATCH)
             assert receipt.elements + receipt.rejected == len(BODIES)
         described = streams.describe("s")
         found = _found(root, streams)
         assert [described.elements, described.rejected, described.late] == [len(one) for one in found]
+        assert sum(described.rejected_by.values()) == described.rejected - before, "by reason since the start"
         return found
 
 
