@@ -91,6 +91,15 @@ class ServicesCollector(Collector):
         for kind, name, explained, of_stream in _OF_STREAMS:
             samples = (((one.name,), of_stream(one)) for one in streams)
             yield _family(kind, f"stream_{name}", explained, ("stream",), samples)
+        yield _family(
+            GaugeMetricFamily, "stream_partition_watermark_seconds",
+            "The watermark of each partition of a stream that has several, in seconds since 1970.",
+            ("stream", "partition"),
+            (
+                ((one.name, partition), _seconds(watermark))
+                for one in streams if len(one.partitions) > 1 for partition, watermark in one.partitions.items()
+            ),
+        )  # fmt: skip
         sources = [(one.name, source) for one in streams if (source := services.sources.describe(one.name))]
         for name, explained, of_source in _OF_SOURCES:
             counts = (((stream,), of_source(source)) for stream, source in sources)

@@ -11,11 +11,13 @@ from protocol.errors import ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats import sse
 from protocol.sparql.request import read_limits
+from protocol.streams import InvalidPartition
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
 _LONGEST_KEY = 255
 _KEY = re.compile(rf'(?P<bare>[!#-\[\]-~]{{1,{_LONGEST_KEY}}})|"(?P<quoted>[ !#-\[\]-~]{{1,{_LONGEST_KEY}}})"')
 _BEGINNING = "beginning"
+_PARTITION = re.compile(r"[0-9]{1,9}")
 _OFFSET_WITHOUT_PLUS = re.compile(r" (?=\d\d:\d\d\Z)")
 
 
@@ -109,6 +111,16 @@ def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant
     if len(given) > 1:
         raise InvalidTime(f"{name} is given {len(given)} times: give one")
     return _instant_or_none("".join(given), name, also=also)
+
+
+def partition_parameter(request: Request) -> int | None:
+    """``?partition=``, the number of one of a stream's partitions; None without. Raises InvalidPartition."""
+    given = [one.strip() for one in request.query_params.getlist("partition")]
+    if not any(given):
+        return None
+    if len(given) > 1 or _PARTITION.fullmatch(given[0]) is None:
+        raise InvalidPartition("partition: give the number of one of the stream's partitions, such as 0")
+    return int(given[0])
 
 
 def _instant_or_none(text: str, name: str, *, also: str) -> Instant | None:

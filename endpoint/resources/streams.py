@@ -15,7 +15,14 @@ from endpoint.resources.accept import chosen_type
 from endpoint.resources.context_documents import fetched_context
 from endpoint.resources.element_stream import element_stream
 from endpoint.resources.message_log import MESSAGE_LOG_TYPES, message_log
-from endpoint.resources.parameters import InvalidTime, idempotency_key, instant_parameter, mounted_at, read_instant
+from endpoint.resources.parameters import (
+    InvalidTime,
+    idempotency_key,
+    instant_parameter,
+    mounted_at,
+    partition_parameter,
+    read_instant,
+)
 from endpoint.resources.query_document import format_or_null
 from endpoint.resources.request_body import read_body
 from endpoint.services import services_of
@@ -27,7 +34,7 @@ from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
 from protocol.sources import SourceDescription
-from protocol.streams import SIDE_STREAMS, StreamDamage, StreamDescription, main_stream, side_stream
+from protocol.streams import SIDE_STREAMS, InvalidPartition, StreamDamage, StreamDescription, main_stream, side_stream
 
 _MAXIMUM_SETTINGS = 64 * 1024
 _MAXIMUM_TIME = 1024
@@ -44,6 +51,7 @@ def stream_document(stream: StreamDescription, root: str, source: SourceDescript
         "name": stream.name,
         **stream_settings_document(stream.settings),
         "watermark": format_or_null(stream.watermark),
+        **_partition_members(stream),
         "first": format_or_null(stream.first),
         "last": format_or_null(stream.last),
         "elements": stream.elements,
@@ -57,6 +65,14 @@ def stream_document(stream: StreamDescription, root: str, source: SourceDescript
         **({} if source is None else {"sourceState": _source_state(source)}),
         "links": links,
     }
+
+
+def _partition_members(stream: StreamDescription) -> dict[str, Any]:
+    if not stream.partitions:
+        return {}
+    watermarks = {name: format_or_null(watermark) for name, watermark in stream.partitions.items()}
+    waiting = {"waitingFor": list(stream.waiting_for)} if stream.waiting_for else {}
+    return {"partitionWatermarks": watermarks, **waiting}
 
 
 def _source_state(source: SourceDescription) -> dict[str, Any]:
@@ -146,13 +162,13 @@ class StreamResource(HTTPEndpoint):
         """Append the body's messages; the answer comes once they are durable."""
         services, name = services_of(request.app), checked_name(request.path_params["name"])
         hub = services.hub
-        at = instant_parameter(request, "at")
+        at, partition = instant_parameter(request, "at"), partition_parameter(request)
         content_type = request.headers.get("content-type", "")
         if not content_type.strip():
             raise UnsupportedMediaType("there is no Content-Type: say what the body is, such as text/turtle")
         key = idempotency_key(request)
         body = await read_body(request, services.settings.max_request_bytes)
-        receipt = await hub.threads.run_append(lambda: hub.backend.append(name, body, content_type, at, key))
+        receipt = await hub.threads.run_append(lambda: hub.backend.append(name, body, content_type, at, key, partition))
         document = {
             "elements": receipt.elements,
             "triples": receipt.triples,
@@ -198,8 +214,9 @@ def _side_name(request: Request) -> str:
 
 
 async def put_watermark(request: Request) -> Response:
-    """Advance the watermark to a time, or end the stream."""
+    """Advance the watermark to a time, the stream's or that of one of its partitions, or end the stream."""
     hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
+    partition = partition_parameter(request)
     try:
         text = (await read_body(request, _MAXIMUM_TIME)).decode("utf-8-sig").strip()
     except UnicodeDecodeError:
@@ -207,9 +224,11 @@ async def put_watermark(request: Request) -> Response:
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].strip()  # the same as a JSON string
     if text.lower() == "end":
+        if partition is not None:
+            raise InvalidPartition("a stream ends as a whole: leave the partition out, or send a time for it")
         return _described(request, await hub.threads.run_append(lambda: hub.backend.end_stream(name)))
     watermark = read_instant(text, "watermark", also="end")
-    return _described(request, await hub.threads.run_append(lambda: hub.backend.advance(name, watermark)))
+    return _described(request, await hub.threads.run_append(lambda: hub.backend.advance(name, watermark, partition)))
 
 
 async def _existing(hub: Hub, name: str) -> StreamDescription | None:

@@ -18,14 +18,15 @@ from protocol.time import Milliseconds, format_duration, parse_duration
 
 MEMBERS = (
     "iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source", "onInvalid",
-    "maxAhead",
+    "maxAhead", "partitions",
 )  # fmt: skip
-_TO_COME = {"partitions": (1, "a stream is one log"), "shape": (None, "messages are not validated")}
+_TO_COME = {"shape": (None, "messages are not validated")}
 """Members of which only the default is there; and what is so instead."""
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
 """Longer durations would leave the range of instants, and mean nothing."""
+_MOST_PARTITIONS = 1024
 
 
 class InvalidSettings(ProtocolError):
@@ -51,6 +52,9 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     idle_timeout = None if members.get("idleTimeout") is None else _duration(members, "idleTimeout", 0)
     if idle_timeout == 0:
         _wrong("idleTimeout must be longer than zero; leave it out to wait for ever")
+    partitions = _partitions(members.get("partitions"))
+    if partitions > 1 and members.get("source") is not None:
+        _wrong("partitions and source: a source says itself what partitions it reads, so leave partitions out")
     retention = _duration(members, "retention", DEFAULT_RETENTION)
     if retention == 0:
         _wrong("retention must be longer than zero")
@@ -65,6 +69,7 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         source=None if members.get("source") is None else parse_source(members["source"]),
         on_invalid=_on_invalid(members.get("onInvalid")),
         max_ahead=None if members.get("maxAhead") is None else _duration(members, "maxAhead", 0),
+        partitions=partitions,
     )
 
 
@@ -81,6 +86,7 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         **({} if settings.source is None else {"source": source_document(settings.source)}),
         **({} if settings.on_invalid is OnInvalid.REJECT else {"onInvalid": settings.on_invalid.value}),
         **({} if settings.max_ahead is None else {"maxAhead": format_duration(settings.max_ahead)}),
+        **({} if settings.partitions == 1 else {"partitions": settings.partitions}),
     }
 
 
@@ -116,6 +122,14 @@ def _on_invalid(value: object) -> OnInvalid:
     if not isinstance(value, str) or value not in list(OnInvalid):
         _wrong(f'onInvalid must be "reject" or "divert", not {shown(value)}')
     return OnInvalid(value)
+
+
+def _partitions(value: object) -> int:
+    if value is None:
+        return 1
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PARTITIONS:
+        _wrong(f"partitions must be a number from 1 to {_MOST_PARTITIONS}, not {shown(value)}")
+    return value
 
 
 def _path(value: object) -> tuple[str, ...]:

@@ -99,3 +99,9 @@ def partition_counts(
         last = max(heard.get(name, 0), heard.get(None, 0))
         counts[name] = PartitionCounts(None if held == BEFORE_ALL else held, own == BEFORE_ALL, last)
     return counts
+
+
+def waiting_for(counts: Mapping[str, PartitionCounts]) -> tuple[str, ...]:
+    """The partitions that have had nothing, where others are further than they are: these hold the watermark back."""
+    furthest = max((one.watermark for one in counts.values() if one.watermark is not None), default=None)
+    return tuple(name for name, one in counts.items() if one.waits and one.watermark != furthest)

@@ -35,7 +35,7 @@ from spark_backend.log.request_keys import RequestKey
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
 from spark_backend.streams.diversion import Diversion, Read
-from spark_backend.streams.idle import IdleClock
+from spark_backend.streams.idle import IdleClocks
 from spark_backend.streams.known_logs import KnownLogs, Log, end_log
 from spark_backend.streams.references import bound_windows, with_only_stream
 from spark_backend.streams.sides import SideStreams
@@ -64,7 +64,7 @@ class Streams:
         self._clock = clock
         self._parsers = Parsers() if parsers is None else parsers
         self._ending: set[str] = set()
-        self._idle: WeakKeyDictionary[Log, IdleClock] = WeakKeyDictionary()
+        self._idle: WeakKeyDictionary[Log, IdleClocks] = WeakKeyDictionary()
         self._logs = KnownLogs(catalogue, layout.streams, clock)
         self._lock = self._logs.lock
         self._sides = SideStreams(self._logs, self.url, clock)
@@ -264,14 +264,15 @@ class Streams:
                     log.tick()
                     timeout = entry.settings.idle_timeout
                     if entry.settings.time is TimeKind.EVENT and timeout is not None:
-                        idle.append((log, self._idle.setdefault(log, IdleClock(timeout))))
+                        idle.append((log, self._idle.setdefault(log, IdleClocks(timeout))))
         # Not under the lock: a move waits for the disk.
-        for log, clock in idle:
+        for log, clocks in idle:
             counts = log.describe()
-            due = None if counts.ended else clock.due(counts.elements, counts.watermark, self._clock())
+            due = None if counts.ended else clocks.due(counts, self._clock())
             if due is not None:
                 try:
-                    clock.moved(counts.elements, log.advance(due))
+                    log.advance(due)
+                    clocks.moved(counts, due)
                 except (NotFound, Unavailable):
                     continue  # deleted or closed meanwhile
 

@@ -91,6 +91,7 @@ class FakeBackend:
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     placed: dict[str, dict[str, bytes]] = field(default_factory=dict)
     partitions: dict[str, list[str]] = field(default_factory=dict)
+    advanced: list[tuple[str, Instant, int | None]] = field(default_factory=list)
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
     _queries: dict[str, QueryDescription] = field(default_factory=dict)
     _listener: Listener | None = None
@@ -245,6 +246,7 @@ class FakeBackend:
 
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         self._enter("advance")
+        self.advanced.append((name, watermark, partition))
         with self._lock:
             description = self.stream(name)
             if description.watermark is None or watermark > description.watermark:

@@ -145,8 +145,9 @@ class SteppedBackend:
         self.notices: list[Notice] = []
         self.backend.listen(self.notices.extend)
 
-    def event_stream(self, name: str, iri: str, lateness: int = 0) -> None:
-        self.backend.create_stream(name, StreamSettings(iri, TimeKind.EVENT, allowed_lateness=lateness))
+    def event_stream(self, name: str, iri: str, lateness: int = 0, partitions: int = 1) -> None:
+        settings = StreamSettings(iri, TimeKind.EVENT, allowed_lateness=lateness, partitions=partitions)
+        self.backend.create_stream(name, settings)
 
     def post(self, name: str, turtle: str, at: Instant) -> None:
         self.backend.append(name, turtle.encode(), "text/turtle", at)

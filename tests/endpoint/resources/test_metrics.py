@@ -40,6 +40,19 @@ def test_what_has_no_value_yet_has_no_sample(client: TestClient, backend: FakeBa
     assert not [line for line in lines if line.startswith("sparql_streams_stream_watermark_seconds{")]
 
 
+def test_partitions_have_watermarks_of_their_own_where_there_are_several(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    for name, partitions in (("s", {"0": 2000, "1": None, "t/0": 500}), ("one", {"t/0": 500})):
+        backend.create_stream(name, StreamSettings(f"http://ex/{name}"))
+        backend._streams[name] = replace(backend._streams[name], partitions=partitions)
+    lines = client.get("/metrics").text.splitlines()
+    assert [line for line in lines if line.startswith("sparql_streams_stream_partition_watermark_seconds{")] == [
+        'sparql_streams_stream_partition_watermark_seconds{partition="0",stream="s"} 2.0',
+        'sparql_streams_stream_partition_watermark_seconds{partition="t/0",stream="s"} 0.5',
+    ]
+
+
 def test_what_was_rejected_is_counted_by_stream_and_reason(client: TestClient, backend: FakeBackend) -> None:
     backend.create_stream("s", StreamSettings("http://ex/s"))
     backend._streams["s"] = replace(backend._streams["s"], rejected=3, rejected_by={"ahead": 2})

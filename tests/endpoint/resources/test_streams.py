@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -286,3 +287,45 @@ def test_what_is_beside_a_stream_is_read_and_not_written(client: TestClient, sid
     assert client.put(f"{url}/watermark", content="end").status_code == 404
     assert client.get("/streams/s/watermark").status_code == 405
     assert [one["name"] for one in client.get("/streams").json()["streams"]] == ["s"]
+
+
+def test_a_request_and_a_watermark_are_of_the_partition_that_they_name(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    client.put("/streams/s", json={"time": "event", "partitions": 4})
+    for parameter in ("", "&partition=", "&partition=3"):
+        client.post(f"/streams/s?at=8{parameter}", content="<a:a> <a:b> <a:c> .", headers=TURTLE)
+    assert [one.partition for one in backend.appended] == [None, None, 3]
+    assert client.put("/streams/s/watermark?partition=2", content="9").status_code == 200
+    assert client.put("/streams/s/watermark", content="10").status_code == 200
+    assert backend.advanced == [("s", 9, 2), ("s", 10, None)]
+
+
+@pytest.mark.parametrize("partition", ["-1", "x", "1.5", "٣", "1&partition=1", "9999999999"])
+def test_what_is_no_number_of_a_partition_is_refused(client: TestClient, partition: str) -> None:
+    client.put("/streams/s", json={"time": "event", "partitions": 4})
+    appended = client.post(f"/streams/s?partition={partition}", content="", headers=TURTLE)
+    moved = client.put(f"/streams/s/watermark?partition={partition}", content="9")
+    for refused in (appended, moved):
+        assert refused.status_code == 400
+        assert "the number of one of the stream's partitions" in refused.json()["detail"]
+
+
+def test_a_stream_ends_as_a_whole(client: TestClient) -> None:
+    client.put("/streams/s", json={"time": "event", "partitions": 4})
+    refused = client.put("/streams/s/watermark?partition=1", content="end")
+    assert (refused.status_code, "as a whole" in refused.json()["detail"]) == (400, True)
+    assert client.get("/streams/s").json()["ended"] is False
+
+
+def test_a_description_tells_the_watermarks_of_partitions_and_which_have_had_nothing(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    client.put("/streams/s", json={"time": "event", "partitions": 2})
+    stream = backend.stream("s")
+    assert not {"partitionWatermarks", "waitingFor"} & client.get("/streams/s").json().keys()
+    backend._streams["s"] = replace(stream, partitions={"0": 1000, "1": None}, waiting_for=("1",))
+    document = client.get("/streams/s").json()
+    assert document["partitions"] == 2
+    assert document["partitionWatermarks"] == {"0": "1970-01-01T00:00:01Z", "1": None}
+    assert document["waitingFor"] == ["1"]

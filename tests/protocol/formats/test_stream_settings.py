@@ -170,9 +170,30 @@ def test_settings_of_invalid_messages_that_are_none_are_named(body: dict[str, ob
         parse_stream_settings(json.dumps(body).encode(), default_iri=IRI)
 
 
-@pytest.mark.parametrize(("member", "value"), [("partitions", 4), ("shape", "http://example.org/shape")])
-def test_what_is_not_there_yet_says_so_and_its_default_is_taken(member: str, value: object) -> None:
-    with pytest.raises(UnsupportedFeature, match=f"{member} is not there yet"):
-        parse_stream_settings(json.dumps({member: value}).encode(), default_iri="http://ex/s")
+@pytest.mark.parametrize("partitions", [2, 1024])
+def test_partitions_are_read_and_told_where_there_are_several(partitions: int) -> None:
+    settings = parse_stream_settings(json.dumps({"partitions": partitions}).encode(), default_iri=IRI)
+    assert settings.partitions == partitions
+    assert parse_stream_settings(json.dumps(stream_settings_document(settings)).encode(), default_iri=IRI) == settings
+    assert "partitions" not in stream_settings_document(parse_stream_settings(b'{"partitions": 1}', default_iri=IRI))
+
+
+@pytest.mark.parametrize("partitions", [0, 1025, -1, 2.5, "4", True, [4]])
+def test_a_number_of_partitions_that_is_none_is_named(partitions: object) -> None:
+    with pytest.raises(InvalidSettings, match="partitions must be a number from 1 to 1024"):
+        parse_stream_settings(json.dumps({"partitions": partitions}).encode(), default_iri=IRI)
+
+
+def test_a_source_has_its_own_partitions() -> None:
+    source = {"type": "sse", "url": "http://example.org/events"}
+    with pytest.raises(InvalidSettings, match="leave partitions out"):
+        parse_stream_settings(json.dumps({"partitions": 2, "source": source}).encode(), default_iri=IRI)
+    body = json.dumps({"partitions": 1, "source": source}).encode()
+    assert parse_stream_settings(body, default_iri=IRI).partitions == 1
+
+
+def test_what_is_not_there_yet_says_so_and_its_default_is_taken() -> None:
+    with pytest.raises(UnsupportedFeature, match="shape is not there yet"):
+        parse_stream_settings(b'{"shape": "http://example.org/shape"}', default_iri="http://ex/s")
     asked = parse_stream_settings(b'{"partitions": 1, "shape": null}', default_iri="http://ex/s")
     assert asked == parse_stream_settings(b"", default_iri="http://ex/s")

@@ -39,6 +39,25 @@ def test_all_answers_are_those_of_the_model(scenario: Scenario) -> None:
     check_answers(scenario)
 
 
+@settings(RELAXED, max_examples=25)
+@given(scenarios(restarts=True, most_partitions=3))
+def test_answers_over_partitions_out_of_step_are_those_of_the_model(scenario: Scenario) -> None:
+    check_answers(scenario)
+
+
+@settings(RELAXED, max_examples=10)
+@given(scenarios(restarts=True, most_partitions=3))
+def test_replays_over_partitions_out_of_step_give_what_was_told_live(scenario: Scenario) -> None:
+    check_replay(scenario)
+
+
+@pytest.mark.long
+@settings(RELAXED, max_examples=1000)
+@given(scenarios(restarts=True, most_partitions=4))
+def test_answers_over_partitions_are_those_of_the_model_in_many_scenarios(scenario: Scenario) -> None:
+    check_replay(scenario)
+
+
 @pytest.mark.long
 @settings(RELAXED, max_examples=3000)
 @given(scenarios(restarts=True))

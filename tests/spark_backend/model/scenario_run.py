@@ -19,6 +19,7 @@ from conformance.rsp.oracle import (
 )
 from protocol.evaluations import Ended, Evaluation, Failed
 from protocol.time import format_instant
+from tests.spark_backend.model.partitioned_stream import PartitionedStream
 from tests.spark_backend.model.scenarios import (
     ABOUT,
     DATE_TIME,
@@ -46,12 +47,13 @@ class Run:
         self._directory = directory
         self._scenario = scenario
         self.text, self.query = build(scenario.shape, scenario.windows, scenario.operator)
-        self.streams = {name: OracleStream(lateness) for name, lateness in scenario.lateness.items()}
+        partitions = scenario.partitions
+        self.streams = {name: PartitionedStream(lateness, partitions) for name, lateness in scenario.lateness.items()}
         self.start: int | None = None
         self.told: list[Evaluation] = []
         self.stepped = self._open()
         for name, lateness in scenario.lateness.items():
-            self.stepped.event_stream(name, EX + name, lateness)
+            self.stepped.event_stream(name, EX + name, lateness, partitions)
 
     def _open(self) -> SteppedBackend:
         quads = [("", *triple) for triple in sorted(STATIC)] + [(f"<{EX}about>", *triple) for triple in sorted(ABOUT)]
@@ -65,13 +67,13 @@ class Run:
 
     def take(self, action: Action) -> None:
         match action:
-            case Append(name, elements):
-                post(self.stepped, name, elements)
+            case Append(name, elements, partition):
+                post(self.stepped, name, elements, partition)
                 for time, triples in elements:
-                    self.streams[name].append(time, triples)
-            case Advance(name, watermark):
-                self.stepped.backend.advance(name, watermark)
-                self.streams[name].advance(watermark)
+                    self.streams[name].append(time, triples, partition)
+            case Advance(name, watermark, partition):
+                self.stepped.backend.advance(name, watermark, partition)
+                self.streams[name].advance(watermark, partition)
             case End(name):
                 self.stepped.backend.end_stream(name)
                 self.streams[name].ended = True
@@ -117,12 +119,17 @@ def running(scenario: Scenario) -> Iterator[Run]:
             run.stepped.close()
 
 
-def post(stepped: SteppedBackend, stream: str, elements: Sequence[tuple[int, frozenset[Triple]]]) -> None:
+def post(
+    stepped: SteppedBackend,
+    stream: str,
+    elements: Sequence[tuple[int, frozenset[Triple]]],
+    partition: int | None = None,
+) -> None:
     """One request: a single element by ``at``, several as messages of one timestamped graph each."""
     if len(elements) == 1:
         ((time, triples),) = elements
         body = "".join(f"{' '.join(triple)} .\n" for triple in sorted(triples))
-        stepped.backend.append(stream, body.encode(), "application/n-triples", time)
+        stepped.backend.append(stream, body.encode(), "application/n-triples", time, partition=partition)
         return
     messages = []
     for place, (time, triples) in enumerate(elements):
@@ -130,7 +137,8 @@ def post(stepped: SteppedBackend, stream: str, elements: Sequence[tuple[int, fro
         quads = [f'{graph} {GENERATED_AT} "{format_instant(time)}"^^<{DATE_TIME}> .']
         quads += [f"{' '.join(triple)} {graph} ." for triple in sorted(triples)]
         messages.append("\n".join(quads) + "\n")
-    stepped.backend.append(stream, "# @message\n".join(messages).encode(), "application/n-quads; messages=rdfm", None)
+    several = "# @message\n".join(messages).encode()
+    stepped.backend.append(stream, several, "application/n-quads; messages=rdfm", None, partition=partition)
 
 
 def horizon(streams: Mapping[str, OracleStream]) -> tuple[int, int]:
@@ -139,14 +147,14 @@ def horizon(streams: Mapping[str, OracleStream]) -> tuple[int, int]:
     return -60, max([0, *times, *(stream.said or 0 for stream in streams.values())]) + 100
 
 
-def least_watermark(query: OracleQuery, streams: dict[str, OracleStream]) -> int | None:
+def least_watermark(query: OracleQuery, streams: Mapping[str, OracleStream]) -> int | None:
     """Where a query starts; an ended stream holds nobody up, and where all have ended nothing follows."""
     read = {window.stream: streams[window.stream] for window in query.windows}
     watermarks = [stream.watermark for stream in read.values() if not stream.ended]
     return None if None in watermarks else min((w for w in watermarks if w is not None), default=END)
 
 
-def read(evaluation: Evaluation, query: OracleQuery, streams: dict[str, OracleStream]) -> OracleAnswer:
+def read(evaluation: Evaluation, query: OracleQuery, streams: Mapping[str, OracleStream]) -> OracleAnswer:
     """A document as the oracle writes its answers. CONSTRUCT's say nothing of the windows."""
     text = evaluation.data.decode()
     bounds = {window: window.bounds(streams[window.stream], evaluation.instant) for window in query.windows}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,12 +45,14 @@ class Append:
     stream: str
     elements: tuple[tuple[int, frozenset[Triple]], ...]
     """Time and triples of each; an element without triples comes alone."""
+    partition: int | None = None
 
 
 @dataclass(frozen=True)
 class Advance:
     stream: str
     watermark: int
+    partition: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,12 @@ class Scenario:
     windows: tuple[Window, ...]
     operator: str | None
     actions: tuple[Action, ...]
+    partitions: int = 1
+    """Of each stream."""
 
     def __repr__(self) -> str:
-        lines = [f"lateness {self.lateness}", build(self.shape, self.windows, self.operator)[0]]
+        streams = f"lateness {self.lateness}, partitions {self.partitions}"
+        lines = [streams, build(self.shape, self.windows, self.operator)[0]]
         return "\n".join(lines + [f"  {action}" for action in self.actions])
 
 
@@ -186,21 +192,23 @@ def _request(
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, *, restarts: bool = False) -> Scenario:
+def scenarios(draw: st.DrawFn, *, restarts: bool = False, most_partitions: int = 1) -> Scenario:
     lateness = {name: draw(st.integers(0, 7)) for name in "abc"[: draw(st.sampled_from([1, 1, 2, 2, 3]))]}
     shape = draw(st.sampled_from(SHAPES))
     windows = draw(windows_over(list(lateness), shape.needs_named))
     operator = draw(st.sampled_from([None, "RSTREAM", "ISTREAM", "DSTREAM"])) if shape.select != "ASK" else None
-    cursors = dict.fromkeys(lateness, draw(st.integers(0, 12)))
+    partitions = draw(st.integers(min(2, most_partitions), most_partitions))
+    of_any = st.sampled_from([None, *(range(partitions) if partitions > 1 else ())])
+    cursors: defaultdict[tuple[str, int | None], int] = defaultdict(partial(int, draw(st.integers(0, 12))))
     sent: dict[str, list[tuple[int, frozenset[Triple]]]] = {name: [] for name in lateness}
     names = st.sampled_from(list(lateness))
     actions: list[Action] = []
     kinds = ["append"] * 7 + ["advance"] + ["step"] * 2 + ["restart"] * restarts
 
-    def time(name: str) -> int:
+    def time(*of: *tuple[str, int | None]) -> int:
         gap = 90 if draw(st.integers(0, 40)) == 40 else 0
-        cursors[name] = max(0, cursors[name] + draw(moves) + gap)
-        return cursors[name]
+        cursors[of] = max(0, cursors[of] + draw(moves) + gap)
+        return cursors[of]
 
     registered = draw(st.integers(0, 7))
     ended: set[str] = set()
@@ -216,12 +224,13 @@ def scenarios(draw: st.DrawFn, *, restarts: bool = False) -> Scenario:
             name = draw(names)
             if name in ended:
                 continue
+            partition = draw(of_any)
             if kind == "advance":
-                actions.append(Advance(name, time(name) + draw(st.integers(-2, 15))))
+                actions.append(Advance(name, time(name, partition) + draw(st.integers(-2, 15)), partition))
             else:
-                elements = draw(_request(sent[name], partial(time, name)))
+                elements = draw(_request(sent[name], partial(time, name, partition)))
                 sent[name] += elements
-                actions.append(Append(name, tuple(elements)))
+                actions.append(Append(name, tuple(elements), partition))
             if place > 9 and draw(st.integers(0, 9)) == 9:
                 actions.append(End(name))
                 ended.add(name)
@@ -230,7 +239,7 @@ def scenarios(draw: st.DrawFn, *, restarts: bool = False) -> Scenario:
     for name in draw(st.permutations(sorted(lateness))):
         if name not in ended and draw(st.integers(0, 5)) < 5:
             actions += [Step(1), End(name)]
-    return Scenario(lateness, shape, windows, operator, tuple(actions))
+    return Scenario(lateness, shape, windows, operator, tuple(actions), partitions)
 
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)

@@ -108,6 +108,75 @@ def test_what_was_moved_is_in_the_log_and_a_replay_gives_the_same_after_a_restar
         again.close()
 
 
+@pytest.fixture
+def divided(tmp_path: Path) -> Iterator[SteppedBackend]:
+    stepped = SteppedBackend(tmp_path, clock=1_000_000)
+    settings = StreamSettings("http://ex/s", TimeKind.EVENT, idle_timeout=30_000, partitions=3)
+    stepped.backend.create_stream("s", settings)
+    tick(stepped, 1_000_000)
+    yield stepped
+    stepped.close()
+
+
+def post(stepped: SteppedBackend, at: int, partition: int | None) -> None:
+    stepped.backend.append("s", b"<http://ex/a> <http://ex/p> 1 .", "text/turtle", at, partition=partition)
+
+
+def partitions(stepped: SteppedBackend) -> list[int | None]:
+    return list(stepped.backend.stream("s").partitions.values())
+
+
+def test_a_partition_that_has_had_nothing_holds_the_others_no_longer_than_the_timeout(divided: SteppedBackend) -> None:
+    post(divided, 2_001, 0)
+    post(divided, 5_001, 1)
+    assert tick(divided, 1_029_000) is None
+    assert divided.backend.stream("s").waiting_for == ("2",)
+    # The others have been heard of less long ago.
+    post(divided, 3_001, 0)
+    post(divided, 6_001, 1)
+    assert tick(divided, 1_030_000) == 3_000
+    assert partitions(divided) == [3_000, 6_000, 3_000]
+    assert divided.backend.stream("s").waiting_for == ()
+
+
+def test_an_idle_partition_does_not_hold_back_those_that_go_faster_than_the_clock(divided: SteppedBackend) -> None:
+    post(divided, 1_001, 2)
+    tick(divided, 1_000_200)
+    for second in range(1, 40):
+        now = 1_000_200 + 1_000 * second
+        post(divided, 60_000 * second + 1, 0)
+        post(divided, 60_000 * second + 1, 1)
+        assert tick(divided, now) == (1_000 if second < 30 else 60_000 * second), second
+    # Its own move is no activity, and what it says itself ends the pause: it is late where it is behind.
+    post(divided, 50_001, 2)
+    assert divided.backend.stream("s").late == 1
+    post(divided, 60_000 * 40 + 1, 0)
+    post(divided, 60_000 * 40 + 1, 1)
+    assert tick(divided, 1_041_200) == 60_000 * 39
+
+
+def test_where_all_partitions_are_idle_each_goes_on_with_the_clock(divided: SteppedBackend) -> None:
+    post(divided, 2_001, 0)
+    post(divided, 5_001, 1)
+    tick(divided, 1_000_200)
+    # The one that has had nothing begins where the least of the others stopped.
+    assert tick(divided, 1_030_200) == 2_000
+    assert partitions(divided) == [32_000, 35_000, 2_000]
+    assert tick(divided, 1_031_100) == 2_000
+    assert tick(divided, 1_031_200) == 3_000
+    assert partitions(divided) == [33_000, 36_000, 3_000]
+
+
+def test_what_is_said_of_no_partition_is_activity_of_all(divided: SteppedBackend) -> None:
+    post(divided, 2_001, None)
+    tick(divided, 1_001_000)
+    tick(divided, 1_030_000)
+    post(divided, 2_001, None)
+    assert tick(divided, 1_031_000) == 2_000
+    assert tick(divided, 1_060_900) == 2_000
+    assert tick(divided, 1_061_000) == 32_000
+
+
 @given(st.integers(1, 5_000), st.lists(st.integers(1, 3_000), max_size=30))
 def test_moves_are_at_least_a_tenth_of_a_second_apart_and_never_ahead_of_the_clock(
     timeout: int, waits: list[int]
