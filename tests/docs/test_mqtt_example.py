@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT
+from tests.docs.example_run import run_commands
+from tests.docs.pages import DOCS
 from tests.endpoint.sources.broker import MOSQUITTO, needs_mosquitto
 
 README = (DOCS / "examples" / "mqtt" / "README.md").read_text("utf-8")
@@ -37,13 +37,5 @@ def test_the_example_does_what_it_says(tmp_path: Path) -> None:
     endpoint = free_port()
     commands = commands.replace("1883", str(free_port())).replace("localhost:8000", f"127.0.0.1:{endpoint}")
     commands = commands.replace("sparql-streams serve", f"{sys.executable} -m endpoint.cli serve --port {endpoint}")
-    run = subprocess.run(
-        ["bash", "-c", f"set -eu\ntrap 'kill $(jobs -p)' EXIT\n{commands}"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:{Path(MOSQUITTO).parent}"},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert run.returncode == 0, run.stderr
+    run_commands(commands, tmp_path, 250, {"PATH": f"{os.environ['PATH']}:{Path(MOSQUITTO).parent}"})
     assert (tmp_path / "answer.csv").read_text("utf-8").split() == [promised]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT
+from tests.docs.example_run import run_commands
+from tests.docs.pages import DOCS
 
 FOLDER = DOCS / "examples" / "webhook"
 README = (FOLDER / "README.md").read_text("utf-8")
@@ -38,14 +37,5 @@ def test_the_example_does_what_it_says(tmp_path: Path) -> None:
     commands = commands.replace("9000", str(free_port())).replace("localhost:8000", f"127.0.0.1:{endpoint}")
     commands = commands.replace("sparql-streams serve", f"{sys.executable} -m endpoint.cli serve --port {endpoint}")
     commands = commands.replace("python3 ", f"{sys.executable} ")
-    script = f"set -eu\ntrap 'kill $(jobs -p)' EXIT\n{commands}"
-    run = subprocess.run(
-        ["bash", "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=150,
-    )
-    assert run.returncode == 0, run.stderr
+    run_commands(commands, tmp_path, 150)
     assert (tmp_path / "alerts.txt").read_text("utf-8") == f"{promised}\n"
