@@ -145,7 +145,7 @@ class FileConnection:
             self._forget(number)
 
     def _opened(self, number: int, path: Path) -> GrowingFile | None:
-        """The file, where it was left; None for one of a folder that is of no format that is read.
+        """The file, where it was left; None for one of a folder that is of no format that is read, or may not be read.
 
         Raises FileNotFoundError where another one is there now.
         """
@@ -162,7 +162,11 @@ class FileConnection:
             return None
         real = Path(os.path.realpath(path))
         if not self._surroundings.allowed.permits(real.as_uri(), {"file"}):
-            raise SourceFailed(f"{path} is {real}, which this server may not read: see --allow-fetch")
+            refused = f"{path} is {real}, which this server may not read: see --allow-fetch"
+            if not self._is_folder:
+                raise SourceFailed(refused)
+            self._say(f"{path.name} is passed over: {refused}")
+            return None
         while len(self._open) >= _MOST_OPEN:
             self._open.pop(next(iter(self._open))).close()
         file = GrowingFile(real, framing, self._surroundings.largest)

@@ -342,6 +342,23 @@ def test_a_message_that_is_too_long_is_said_and_nothing_before_it_is_lost(
         read.take()
 
 
+def test_what_may_not_be_read_is_passed_over_in_a_folder_and_named(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    secret, folder = tmp_path / "secret.ndjson", tmp_path / "in"
+    append(secret, "0\n")
+    folder.mkdir()
+    (folder / "b.ndjson").symlink_to(secret)
+    for name, text in (("a", "1\n"), ("c", "2\n")):
+        append(folder / f"{name}.ndjson", text)
+    read = reader(folder, allowed=str(folder))
+    assert read.take() == ["1", "2"]
+    assert read.connection is not None
+    notice = read.connection.notice or ""
+    assert "b.ndjson is passed over" in notice
+    assert "may not read" in notice
+
+
 def test_only_allowed_files_are_read(tmp_path: Path, reader: Callable[..., Reader]) -> None:
     secret, folder = tmp_path / "secret.ndjson", tmp_path / "in"
     append(secret, "1\n")
