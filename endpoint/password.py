@@ -31,6 +31,15 @@ class LoginFailed(ProtocolError):
     title = "There is nothing to log in with"
 
 
+def login_warnings(login: Login) -> list[str]:
+    """Why there is no password at the moment where there should be one, a sentence."""
+    try:
+        password_of(login)
+    except LoginFailed as error:
+        return [error.detail]
+    return []
+
+
 def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> str | None:
     """The password of a login; None where it has none. Read anew at every attempt, so that it may be changed.
 

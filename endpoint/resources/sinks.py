@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -12,6 +14,7 @@ from endpoint.resources.parameters import mounted_at, since_parameter
 from endpoint.resources.request_body import read_body
 from endpoint.resources.sink_document import sink_document
 from endpoint.services import services_of
+from endpoint.sinks.warnings import sink_warnings
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
 from protocol.sinks.settings import parse_sink_settings
@@ -47,7 +50,8 @@ class SinkResource(HTTPEndpoint):
         description = await standing_query(services.hub, query)
         settings = parse_sink_settings(body, description.query.form)
         new = await services.sinks.put(query, name, settings, since, condition)
-        response = await _described(request, status=201 if new else 200)
+        warnings = await services.hub.threads.run(sink_warnings, settings)
+        response = await _described(request, status=201 if new else 200, warnings=warnings)
         response.headers["Location"] = f"{mounted_at(request)}/queries/{query}/sinks/{name}"
         return response
 
@@ -65,11 +69,13 @@ def _names(request: Request) -> tuple[str, str]:
     return checked_name(request.path_params["query"]), checked_name(request.path_params["name"])
 
 
-async def _described(request: Request, *, status: int = 200) -> Response:
+async def _described(request: Request, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
     services = services_of(request.app)
     query, name = _names(request)
     description = await standing_query(services.hub, query)
     document = sink_document(services.sinks.sink(query, name), description, mounted_at(request))
+    if warnings:
+        document["warnings"] = list(warnings)
     return JSONResponse(document, status_code=status, headers=_UNCACHED)
 
 

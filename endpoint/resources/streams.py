@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.live.hub import Hub
+from endpoint.password import login_warnings
 from endpoint.resources.accept import chosen_type
 from endpoint.resources.context_documents import fetched_context
 from endpoint.resources.element_stream import element_stream
@@ -141,9 +143,12 @@ class StreamResource(HTTPEndpoint):
                 if settings.source.content_type is not None:
                     parse_content_type(settings.source.content_type, has_context=settings.context is not None)
             new = await hub.threads.run(hub.backend.create_stream, name, settings)
+            warnings: list[str] = []
             if settings.source is not None:
                 await hub.threads.run(services.sources.begin, name, settings.source)
-        response = _described(request, await hub.threads.run(hub.backend.stream, name), status=201 if new else 200)
+                warnings = await hub.threads.run(login_warnings, settings.source)
+        stream = await hub.threads.run(hub.backend.stream, name)
+        response = _described(request, stream, status=201 if new else 200, warnings=warnings)
         response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"
         return response
 
@@ -238,9 +243,14 @@ async def _existing(hub: Hub, name: str) -> StreamDescription | None:
         return None
 
 
-def _described(request: Request, stream: StreamDescription, *, status: int = 200) -> Response:
+def _described(
+    request: Request, stream: StreamDescription, *, status: int = 200, warnings: Sequence[str] = ()
+) -> Response:
     source = services_of(request.app).sources.describe(stream.name)
-    return JSONResponse(stream_document(stream, mounted_at(request), source), status_code=status, headers=_UNCACHED)
+    document = stream_document(stream, mounted_at(request), source)
+    if warnings:
+        document["warnings"] = list(warnings)
+    return JSONResponse(document, status_code=status, headers=_UNCACHED)
 
 
 routes: list[BaseRoute] = [

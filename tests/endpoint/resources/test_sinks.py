@@ -10,6 +10,7 @@ import pytest
 
 from endpoint import create_app
 from endpoint.settings import Settings
+from protocol.formats.allow_list import AllowList
 from protocol.formats.sse import resume_token
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
@@ -40,7 +41,8 @@ def backend() -> FakeBackend:
 
 @pytest.fixture
 def client(backend: FakeBackend, receiver: HttpReceiver, tmp_path: Path) -> Iterator[TestClient]:
-    settings = Settings(threads=2, data=tmp_path, allow_fetch=receiver.url)  # type: ignore[arg-type]
+    allowed = AllowList.of([receiver.url, "mqtt://localhost/", f"file://{tmp_path}"])
+    settings = Settings(threads=2, data=tmp_path, allow_fetch=allowed)
     with TestClient(create_app(settings, backend=backend)) as client:
         assert client.put("/queries/q", content=QUERY, headers=SPARQL).status_code == 201
         yield client
@@ -160,8 +162,25 @@ def test_a_sink_outlives_the_server(
     came(lambda: receiver.posts)
     client.__exit__(None, None, None)
     backend.evaluate("q", 2000, answer(2))
-    settings = Settings(threads=2, data=tmp_path, allow_fetch=receiver.url)  # type: ignore[arg-type]
+    allowed = AllowList.of([receiver.url, "mqtt://localhost/", f"file://{tmp_path}"])
+    settings = Settings(threads=2, data=tmp_path, allow_fetch=allowed)
     with TestClient(create_app(settings, backend=backend)) as again:
         came(lambda: len(receiver.posts) == 2)
         assert json.loads(again.get(SINK).content)["state"] == "running"
     client.__enter__()
+
+
+def test_what_is_known_to_fail_is_a_warning(client: TestClient, tmp_path: Path) -> None:
+    folder, password = tmp_path / "out", tmp_path / "password"
+    file = {"type": "file", "url": f"file://{folder}/a.jsonl"}
+    topic = {"type": "mqtt", "url": "mqtt://localhost/", "topic": "t", "user": "me", "passwordFile": str(password)}
+    for settings, named in ((file, folder), (topic, password)):
+        made = client.put(SINK, json=settings)
+        assert made.status_code in (200, 201)
+        (warning,) = made.json()["warnings"]
+        assert str(named) in warning
+        assert "warnings" not in client.get(SINK).json()
+    folder.mkdir()
+    password.write_text("secret\n")
+    for settings in (file, topic):
+        assert "warnings" not in client.put(SINK, json=settings).json()

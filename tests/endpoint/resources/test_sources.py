@@ -72,6 +72,20 @@ def test_a_source_fills_its_stream_until_that_is_deleted(tmp_path: Path, folder:
     assert [one.body for one in backend.appended] == [b'{"@id":"a:1"}', b'{"@id":"a:2"}']
 
 
+def test_a_password_that_is_not_there_is_a_warning(tmp_path: Path, folder: Path) -> None:
+    password = tmp_path / "password"
+    login = {"user": "me", "passwordFile": str(password)}
+    settings = Settings(threads=2, data=tmp_path / "data", allow_fetch=AllowList.of(["http://127.0.0.1:9/"]))
+    web = {"type": "sse", "url": "http://127.0.0.1:9/events", **login}
+    with TestClient(create_app(settings, backend=FakeBackend())) as client:
+        made = client.put("/streams/a", json={"source": web})
+        assert made.status_code == 201
+        (warning,) = made.json()["warnings"]
+        assert str(password) in warning
+        password.write_text("secret\n")
+        assert "warnings" not in client.put("/streams/a", json={"source": web}).json()
+
+
 def test_what_the_server_may_not_read_is_refused_and_nothing_is_made(tmp_path: Path, folder: Path) -> None:
     backend = FakeBackend()
     with app(tmp_path / "data", folder, backend) as client:
