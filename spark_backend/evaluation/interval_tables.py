@@ -23,16 +23,21 @@ from spark_backend.log.reader import DamagedLog, LogReader
 
 _MOST = 256
 """Parts that are kept."""
-_MOST_ROWS = 2_000_000
-"""Of all tables together."""
-_MOST_READ = 1_500_000
-"""Triples of the log that are read for one."""
+_MOST_ROWS = 4_000_000
+"""Of all tables together: a gigabyte, which is half of what an evaluation may take."""
+_MOST_READ = 4_500_000
+"""Triples of the log that are read for one, in several evaluations."""
+_MOST_AT_ONCE = 1_500_000
+"""Triples that are read for one in an evaluation, however long that may take."""
 _ADDED_A_SECOND = 700_000
 """Triples that can be added in the time that an evaluation may take."""
 _LEAST_COPIED = 20_000
 """Triples of contents, those of several instants and for several shapes together: fewer are matched as soon as new
 ones are joined."""
 _REMEMBERED = 4096
+
+_TOO_MUCH = (TooManySolutions, MemoryError, duckdb.OutOfMemoryException)
+"""Why a table is not kept any more: contents are read instead, and take no room from one evaluation to the next."""
 
 _Part = tuple[str, IntervalPart, Milliseconds]
 """A log, a part without its narrowing, and the width of the window."""
@@ -58,11 +63,11 @@ class IntervalTables:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, seconds: float) -> None:
         self._connection = connection
-        self._at_once = int(min(seconds * _ADDED_A_SECOND, _MOST_READ))
+        self._at_once = int(min(seconds * _ADDED_A_SECOND, _MOST_AT_ONCE))
         self._kept: OrderedDict[_Key, SolutionIntervals] = OrderedDict()
         self._asked: OrderedDict[_Part, _Asked] = OrderedDict()
         self._refused: set[_Key] = set()
-        """What had too many solutions."""
+        """What had too many solutions, or took too much memory."""
         self._made = 0
 
     @property
@@ -129,9 +134,9 @@ class IntervalTables:
             known.extend(reader, oldest, upto, self._at_once)
         except BaseException as error:
             known.drop()
-            if isinstance(error, TooManySolutions):
+            if isinstance(error, _TOO_MUCH):
                 self._refused.add(key)
-            if isinstance(error, TooManySolutions | DamagedLog):
+            if isinstance(error, (*_TOO_MUCH, DamagedLog)):
                 return None
             raise
         self._kept[key] = known

@@ -90,7 +90,7 @@ class SolutionIntervals:
             entered = reader.entered(self.upto, upto)
             self._add(entered.filter(pc.greater(entered["time"], self.since)))
             self.upto = upto
-        if self._added > max(_FEWEST, self.rows // 2):
+        if self._added > max(_FEWEST, self.rows // 4):
             self._forget(oldest)
             self._added = 0
 

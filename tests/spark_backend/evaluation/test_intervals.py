@@ -269,3 +269,31 @@ def test_what_is_kept_is_made_again_in_another_database(site: Site) -> None:
 )
 def test_some_are_over_windows_contents_alone(site: Site, query: str, window: TimeWindow) -> None:
     assert site.registry.read_prepared(site.prepare("q", query, window)).plan.intervals is None
+
+
+def test_what_takes_too_much_memory_is_left_to_each_instant(site: Site) -> None:
+    kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
+    site.append([(time, pair(time)) for time in range(1, 21)])
+    for instant in range(1, 10):
+        assert told(site, [kept], [instant]) == told(site, [over_contents], [instant])
+    assert kept_rows(site) > 0
+    with patch.object(solution_intervals.SolutionIntervals, "extend", side_effect=MemoryError):
+        assert told(site, [kept], [10]) == told(site, [over_contents], [10])
+    for instant in range(11, 20):
+        assert told(site, [kept], [instant]) == told(site, [over_contents], [instant])
+    assert kept_rows(site) == 0
+
+
+def test_what_cannot_be_read_in_one_evaluation_is_read_in_several(site: Site) -> None:
+    kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
+    site.append([(time, pair(time)) for time in range(1, 41)])
+    with patch.object(interval_tables, "_MOST_READ", 20), patch.object(site.evaluator._tables._intervals, "_at_once", 5):
+        found = [told(site, [kept], [instant]) == told(site, [over_contents], [instant]) for instant in range(11, 31)]
+        read = kept_rows(site)
+    assert all(found)
+    assert read > 0, "a window has 20 triples, of which five are read at once"
+    with patch.object(interval_tables, "_MOST_READ", 19):
+        other, over_contents = both_ways(site, "r", JOIN.replace("?v", "?u"), TimeWindow(12, 1, -12))
+        for instant in range(31, 41):
+            assert told(site, [other], [instant]) == told(site, [over_contents], [instant])
+    assert kept_rows(site) == read
