@@ -104,7 +104,7 @@ class TripleMatches:
         if not found.rows.num_rows:
             return
         triples = found.digests[_TRIPLE]
-        if len(np.unique(triples)) < len(triples) or self._known[_TRIPLE].have_any(triples):
+        if _repeat(triples) or self._known[_TRIPLE].have_any(triples):
             found = self._after_repetitions(connection, found)
         if found.rows.num_rows:
             self.new = found
@@ -156,6 +156,12 @@ class TripleMatches:
         place = found.rows.schema.get_field_index("prev")
         told = DigestedRows(found.rows.set_column(place, "prev", pa.array(before, pa.int64())), found.digests)
         return told.where(pc.less(before, told.rows["time"]).to_numpy())
+
+
+def _repeat(digests: Hashes) -> bool:
+    """Whether one of them is there twice."""
+    ordered = np.sort(digests)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _are_among(digests: Hashes, wanted: Hashes) -> npt.NDArray[np.bool_]:
