@@ -55,7 +55,7 @@ class Source:
 
 
 def measure(*, quick: bool) -> list[Figure]:
-    seconds = 9 if quick else 12
+    seconds = 9 if quick else 24
     found = {}
     with running_server() as client:
         for brackets in _STEPS:
