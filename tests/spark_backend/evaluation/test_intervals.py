@@ -287,7 +287,8 @@ def test_what_takes_too_much_memory_is_left_to_each_instant(site: Site) -> None:
 def test_what_cannot_be_read_in_one_evaluation_is_read_in_several(site: Site) -> None:
     kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
     site.append([(time, pair(time)) for time in range(1, 41)])
-    with patch.object(interval_tables, "_MOST_READ", 20), patch.object(site.evaluator._tables._intervals, "_at_once", 5):
+    intervals = site.evaluator._tables._intervals
+    with patch.object(interval_tables, "_MOST_READ", 20), patch.object(intervals, "_at_once", 5):
         found = [told(site, [kept], [instant]) == told(site, [over_contents], [instant]) for instant in range(11, 31)]
         read = kept_rows(site)
     assert all(found)
