@@ -16,7 +16,9 @@ from endpoint.hosts import KnownHosts, checks_hosts
 from endpoint.life import EnsureStarted, Life, spark_backend
 from endpoint.page import routes as page_routes
 from endpoint.problems import exception_handlers
-from endpoint.resources import backup, graphs, health, metrics, queries, sinks, sparql, streams
+from endpoint.resources import backup, graphs, health, metrics, sparql
+from endpoint.resources.queries import queries, sinks
+from endpoint.resources.streams import streams
 from endpoint.settings import Settings
 
 ANSWER_TIMEOUT = 300.0

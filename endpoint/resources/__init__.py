@@ -1,1 +1,1 @@
-"""The resources of the HTTP interface, a module each, and what their requests and answers are made of."""
+"""The resources of the HTTP interface, a module each; ``requests`` has what several of them read of a request."""

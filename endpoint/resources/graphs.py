@@ -14,9 +14,9 @@ from starlette.routing import BaseRoute, Route
 from endpoint.graphs.change import Change
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse
-from endpoint.resources.accept import chosen_type
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
-from endpoint.resources.request_body import read_body
+from endpoint.resources.requests.accept import chosen_type
+from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, ProtocolError
 from protocol.formats.document_checks import check_document

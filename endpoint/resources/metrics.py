@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint.backend import QueryDescription
-from endpoint.resources.sink_document import behind
+from endpoint.resources.queries.sink_document import behind
 from endpoint.services import Services, services_of
 from endpoint.sinks.delivery import SinkState
 from protocol.messages.rejected import Reason

@@ -9,10 +9,10 @@ from starlette.routing import BaseRoute, Route
 from endpoint.access import require
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.response import AnswerResponse
-from endpoint.resources.accept import chosen_type
-from endpoint.resources.continuous import answer as answer_continuous
-from endpoint.resources.parameters import mounted_at
-from endpoint.resources.request_body import read_body, too_large
+from endpoint.resources.queries.continuous import answer as answer_continuous
+from endpoint.resources.requests.accept import chosen_type
+from endpoint.resources.requests.parameters import mounted_at
+from endpoint.resources.requests.request_body import read_body, too_large
 from endpoint.resources.service_description import service_description
 from endpoint.services import Services, services_of
 from endpoint.threads import WorkerThreads

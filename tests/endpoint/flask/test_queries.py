@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.flask.wsgi_server import client_of_flask
-from tests.endpoint.resources.test_queries import *  # noqa: F403 - all of its tests, asked of the application below
+from tests.endpoint.resources.queries.test_queries import *  # noqa: F403 - all of its tests, asked of the application below
 
 
 @pytest.fixture

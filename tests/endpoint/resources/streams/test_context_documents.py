@@ -14,7 +14,7 @@ import pytest
 
 from endpoint import create_app
 from endpoint.graphs.fetching import Fetching, LoadFailed
-from endpoint.resources.context_documents import MAXIMUM_BYTES, fetched_context
+from endpoint.resources.streams.context_documents import MAXIMUM_BYTES, fetched_context
 from endpoint.settings import Settings
 from protocol.formats.allow_list import AllowList
 from protocol.formats.stream_settings import InvalidSettings

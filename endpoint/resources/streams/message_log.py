@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from endpoint.backend import StreamFollower
 from endpoint.live.hub import Hub
-from endpoint.resources.parameters import requested_elements
+from endpoint.resources.requests.parameters import requested_elements
 from endpoint.services import services_of
 from protocol.errors import Unavailable
 from protocol.formats.media_types import JELLY, JSON_LINES, RdfSyntax

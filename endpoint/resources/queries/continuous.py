@@ -19,9 +19,9 @@ from endpoint.live.result_stream import result_stream
 from endpoint.live.subscription import RequestedStart, Subscription
 from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
-from endpoint.resources.accept import answer_response, answer_type
-from endpoint.resources.parameters import mounted_at, read_requested_start, read_since
-from endpoint.resources.query_document import query_document
+from endpoint.resources.queries.query_document import query_document
+from endpoint.resources.requests.accept import answer_response, answer_type
+from endpoint.resources.requests.parameters import mounted_at, read_requested_start, read_since
 from endpoint.services import Services
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from endpoint.backend import QueryDescription
-from endpoint.resources.query_document import format_or_null
+from endpoint.resources.queries.query_document import format_or_null
 from endpoint.sinks.delivery import Delivery
 from protocol.sinks.settings import shown_settings
 from protocol.time import BEFORE_ALL, Instant, Milliseconds, format_duration

@@ -10,9 +10,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.live.registration import standing_query
-from endpoint.resources.parameters import mounted_at, since_parameter
-from endpoint.resources.request_body import read_body
-from endpoint.resources.sink_document import sink_document
+from endpoint.resources.queries.sink_document import sink_document
+from endpoint.resources.requests.parameters import mounted_at, since_parameter
+from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
 from endpoint.sinks.warnings import sink_warnings
 from protocol.names import checked_name

@@ -7,7 +7,7 @@ import zlib
 import pytest
 from starlette.requests import Request
 
-from endpoint.resources.request_body import BodyTooLarge, InvalidCoding, UnsupportedCoding, read_body
+from endpoint.resources.requests.request_body import BodyTooLarge, InvalidCoding, UnsupportedCoding, read_body
 
 TEXT = gzip.compress(b"text", mtime=0)
 """Without a time: parameters are names of tests, which all processes that share them have to agree on."""

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from endpoint.backend import StreamFollower
 from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
-from endpoint.resources.parameters import requested_elements
+from endpoint.resources.requests.parameters import requested_elements
 from endpoint.services import services_of
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats import sse

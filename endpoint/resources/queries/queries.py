@@ -14,11 +14,11 @@ from starlette.routing import BaseRoute, Route
 from endpoint.backend import QueryDescription
 from endpoint.live.registration import late_warning, located, put_query, remove_query, standing_query
 from endpoint.live.result_stream import result_stream, subscribed
-from endpoint.resources.accept import answer_response, answer_type
-from endpoint.resources.parameters import limits_parameters, mounted_at, requested_start, since_parameter
-from endpoint.resources.query_document import query_document
-from endpoint.resources.request_body import read_body
-from endpoint.resources.sink_document import sink_document
+from endpoint.resources.queries.query_document import query_document
+from endpoint.resources.queries.sink_document import sink_document
+from endpoint.resources.requests.accept import answer_response, answer_type
+from endpoint.resources.requests.parameters import limits_parameters, mounted_at, requested_start, since_parameter
+from endpoint.resources.requests.request_body import read_body
 from endpoint.services import Services, services_of
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY

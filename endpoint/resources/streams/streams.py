@@ -13,11 +13,9 @@ from starlette.routing import BaseRoute, Route
 
 from endpoint.live.hub import Hub
 from endpoint.password import login_warnings
-from endpoint.resources.accept import chosen_type
-from endpoint.resources.context_documents import fetched_context
-from endpoint.resources.element_stream import element_stream
-from endpoint.resources.message_log import MESSAGE_LOG_TYPES, message_log
-from endpoint.resources.parameters import (
+from endpoint.resources.queries.query_document import format_or_null
+from endpoint.resources.requests.accept import chosen_type
+from endpoint.resources.requests.parameters import (
     InvalidTime,
     idempotency_key,
     instant_parameter,
@@ -25,8 +23,10 @@ from endpoint.resources.parameters import (
     partition_parameter,
     read_instant,
 )
-from endpoint.resources.query_document import format_or_null
-from endpoint.resources.request_body import read_body
+from endpoint.resources.requests.request_body import read_body
+from endpoint.resources.streams.context_documents import fetched_context
+from endpoint.resources.streams.element_stream import element_stream
+from endpoint.resources.streams.message_log import MESSAGE_LOG_TYPES, message_log
 from endpoint.services import services_of
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from endpoint.backend import QueryDescription
-from endpoint.resources.query_document import query_document
+from endpoint.resources.queries.query_document import query_document
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 

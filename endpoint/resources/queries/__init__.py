@@ -1,0 +1,1 @@
+"""Standing queries and their sinks, as resources and as documents."""

@@ -1,0 +1,1 @@
+"""What requests to several resources say: what they accept, parameters, bodies."""

@@ -1,0 +1,1 @@
+"""Streams as resources, described and read."""
