@@ -21,8 +21,8 @@ from protocol.errors import ProtocolError, QuerySemanticError, StorageDamaged
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
-from protocol.formats.rdf_xml import write_rdf_xml
-from protocol.formats.xml_text import Output, XmlOutput
+from protocol.formats.xml.rdf_xml import write_rdf_xml
+from protocol.formats.xml.text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.grammar.one_shot import as_standard
 from protocol.sparql.corrections import corrected

@@ -26,7 +26,7 @@ from protocol.child_bounds import bound_memory, bound_processor_time
 from protocol.errors import NotFound, ProtocolError, StorageDamaged
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
-from protocol.formats.rdf_xml import write_rdf_xml
+from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.sparql.form import answers_with_a_graph
 from protocol.stack import start_with_stack
 

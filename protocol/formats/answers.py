@@ -14,8 +14,8 @@ from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, par
 from protocol.formats.csv_solutions import write_csv
 from protocol.formats.long_tokens import LONGEST_TOKEN, is_long_token
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
-from protocol.formats.rdf_xml import write_rdf_xml
-from protocol.formats.xml_text import NotExpressible, XmlOutput
+from protocol.formats.xml.rdf_xml import write_rdf_xml
+from protocol.formats.xml.text import NotExpressible, XmlOutput
 
 
 def solutions_as(document: bytes, target: SolutionsFormat) -> bytes:

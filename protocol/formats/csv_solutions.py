@@ -9,7 +9,7 @@ import re
 
 from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Triple
 
-from protocol.formats.xml_text import Output
+from protocol.formats.xml.text import Output
 
 _TO_QUOTE = re.compile(r'[",\r\n]')
 _CHUNK_ROWS = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.xml_documents import check_xml
+from protocol.formats.xml.documents import check_xml
 
 
 def check_document(document: bytes, syntax: RdfSyntax) -> None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.xml_documents import without_encoding
+from protocol.formats.xml.documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
 from protocol.messages.division import DELIMITERS, MARKERS, Division

@@ -8,7 +8,7 @@ from pyoxigraph import parse
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.long_tokens import LONGEST_TOKEN, long_token_refused
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
-from protocol.formats.xml_text import NotExpressible
+from protocol.formats.xml.text import NotExpressible
 
 LONG = "x" * (LONGEST_TOKEN + 1)
 

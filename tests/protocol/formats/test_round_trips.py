@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
-from protocol.formats.xml_text import NotExpressible
+from protocol.formats.xml.text import NotExpressible
 from spark_backend.answers.solutions import bindings
 from tests.protocol.formats.independent_readers import (
     READERS,

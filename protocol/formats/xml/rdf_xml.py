@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
 
-from protocol.formats.xml_text import NotExpressible, Output, not_a_character
+from protocol.formats.xml.text import NotExpressible, Output, not_a_character
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _ITS = "http://www.w3.org/2005/11/its"
