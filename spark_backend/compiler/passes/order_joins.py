@@ -7,12 +7,12 @@ nodes that the patterns before it bind one of them to, not from every node that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
-from spark_backend.compiler.algebra.operands import connected, join_operands
+from spark_backend.compiler.algebra.operands import conjuncts, connected, filter_of, join_operands
 from spark_backend.compiler.passes.estimates import of_pattern, of_triple
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.traversal import with_operands
@@ -31,8 +31,8 @@ class _Orderer:
 
     def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         if isinstance(pattern, a.Join):
-            operands = [self.pattern(operand, inside) for operand in _operands(pattern)]
-            return self._join(operands)
+            operands, conditions = _operands(pattern)
+            return self._join([self.pattern(operand, inside) for operand in operands], conditions)
         pattern = with_operands(pattern, lambda operand, within: self.pattern(operand, inside or within), inside)
         match pattern:
             case a.BGP(triples):
@@ -66,7 +66,8 @@ class _Orderer:
                 connected.add(place)
         return a.BGP(tuple(ordered))
 
-    def _join(self, operands: list[a.Pattern]) -> a.Pattern:
+    def _join(self, operands: list[a.Pattern], conditions: Sequence[a.Expression]) -> a.Pattern:
+        """The join of the operands under these conditions, each as soon as its variables are bound."""
         result: a.Pattern | None = None
         bound: frozenset[a.Variable] = frozenset()
         left = list(operands)
@@ -80,26 +81,46 @@ class _Orderer:
             left.remove(following)
             result = following if result is None else _beside(result, following, bound)
             bound |= certainly_bound(following)
+            known = [condition for condition in conditions if a.expression_variables(condition) <= bound]
+            conditions = [condition for condition in conditions if condition not in known]
+            result = filter_of(result, known)
         assert result is not None
         return result
 
 
-def _operands(pattern: a.Pattern) -> list[a.Pattern]:
-    """What is joined. Where paths are, they are apart from the rest of their graphs, and so is what only they connect:
-    a path begins at what is left by all that is connected with its start.
+def _operands(pattern: a.Pattern) -> tuple[list[a.Pattern], list[a.Expression]]:
+    """What is joined, and conditions on several of these. Where paths are, they are apart from the rest of their
+    graphs, and so is what only they connect: a path begins at what is left by all that is connected with its start.
     """
-    apart = list(_apart(pattern))
-    return apart if any(map(_path, apart)) else join_operands(pattern)
+    parts, conditions = _apart(pattern)
+    return (parts, conditions) if any(map(_path, parts)) else (join_operands(pattern), [])
 
 
-def _apart(pattern: a.Pattern) -> Iterator[a.Pattern]:
+def _apart(pattern: a.Pattern) -> tuple[list[a.Pattern], list[a.Expression]]:
+    """What is joined, as small as it may be, and conditions on several of these, whose variables are surely bound."""
+    parts: list[a.Pattern] = []
+    conditions: list[a.Expression] = []
     for operand in join_operands(pattern):
-        if isinstance(operand, a.Graph) and isinstance(operand.name, a.Constant):
-            yield from (replace(operand, pattern=part) for part in _apart(operand.pattern))
-        elif isinstance(operand, a.BGP) and operand.triples:
-            yield from (a.BGP(tuple(part)) for part in connected(operand.triples))
-        else:
-            yield operand
+        inner: list[a.Pattern] = [operand]
+        match operand:
+            case a.Graph(a.Constant(), within):
+                inner, theirs = _apart(within)
+                inner = [replace(operand, pattern=part) for part in inner]
+                conditions += theirs
+            case a.BGP(triples) if triples:
+                inner = [a.BGP(tuple(part)) for part in connected(triples)]
+            case a.Filter(within, condition) if a.expression_variables(condition) <= certainly_bound(within):
+                inner, theirs = _apart(within)
+                for one in conjuncts(condition):
+                    read = a.expression_variables(one)
+                    place = next((place for place, part in enumerate(inner) if read <= certainly_bound(part)), None)
+                    if place is None:
+                        theirs.append(one)
+                    else:
+                        inner[place] = a.Filter(inner[place], one)
+                conditions += theirs
+        parts += inner
+    return parts, conditions
 
 
 def _beside(left: a.Pattern, right: a.Pattern, bound: frozenset[a.Variable]) -> a.Pattern:

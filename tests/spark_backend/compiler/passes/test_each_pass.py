@@ -279,6 +279,21 @@ def test_a_path_begins_at_what_is_connected_with_its_start_alone() -> None:
     assert pattern == a.Join(path, matched(triple(a.Variable("z"), "r", V)))
 
 
+def test_a_condition_on_both_sides_of_a_path_waits_for_it() -> None:
+    text = "SELECT * {?x :p ?y . ?y :q+ ?z . ?z :r ?v %s FILTER(?v != ?x)}"
+    pattern = after(text % "FILTER(?x != ?y)", normalise, push_filters, order_joins)
+    path = after("SELECT * {?x :p ?y . ?y :q+ ?z FILTER(?x != ?y)}", normalise, push_filters, order_joins)
+    joined = a.Join(path, matched(triple(a.Variable("z"), "r", V)))
+    assert pattern == a.Filter(joined, a.Call("!=", (V, X)))
+
+
+def test_a_condition_on_what_may_be_unbound_stays_where_it_is() -> None:
+    text = "SELECT * {{?x :p ?y FILTER(!BOUND(?v) || ?v != ?x)} ?y :q+ ?z . ?z :r ?v}"
+    pattern = after(text, normalise, push_filters, order_joins)
+    (condition,) = [node for node in a.nodes(pattern) if isinstance(node, a.Filter)]
+    assert condition.pattern == matched(triple(X, "p", Y))
+
+
 def test_a_path_is_followed_backwards_from_its_end() -> None:
     pattern = after("SELECT * {?z :q+ ?y . ?x :p ?y}", normalise, order_joins)
     assert isinstance(pattern, a.PathJoin)
