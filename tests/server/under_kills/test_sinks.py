@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from endpoint.sinks.json_lines_file import JsonLinesFile
+from endpoint.sinks.mqtt import MqttPublisher
 from protocol.formats.sse import resume_token
 from tests.endpoint.sources.broker import Broker, needs_mosquitto
 from tests.server.server_process import ServerProcess
@@ -52,7 +54,7 @@ def test_a_broker(tmp_path: Path) -> None:
             server.wait(lambda: notes.last() == LAST, PATIENCE, 1)
         print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
     # The broker, too, delivers again what it has no word of.
-    check_each_in_order(notes.all(), ANSWERS // 10)
+    check_each_in_order(notes.all(), 4 * MqttPublisher.at_once * KILLS)
 
 
 class MovedAway:
@@ -86,7 +88,7 @@ def test_a_file(tmp_path: Path) -> None:
             server.wait(lambda: any(LAST in line.decode() for line in other.lines()[-1:]), PATIENCE, 1)
         print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
     taken = [(json.loads(line)["id"], hashlib.sha256(line).hexdigest()) for line in other.lines()]
-    check_each_in_order(taken, 2 * 256 * KILLS)
+    check_each_in_order(taken, 2 * JsonLinesFile.at_once * KILLS)
 
 
 def test_a_webhook_that_is_away_for_a_minute_delays_nobody(tmp_path: Path) -> None:
