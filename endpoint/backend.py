@@ -12,6 +12,7 @@ from typing import Protocol
 
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
+from protocol.kafka import KafkaFeed, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamSettings
@@ -84,6 +85,12 @@ class Backend(Protocol):
 
     def positions(self, name: str) -> dict[str, bytes]:
         """How far the source of a stream was read, by name, as ``receive`` was told last."""
+
+    def read_kafka(self, reading: KafkaReading) -> KafkaFeed:
+        """Begin to read topics for a stream, whose settings say how messages are parsed; ``receive`` takes what comes.
+
+        Raises KafkaFailed where that cannot be, Unavailable while Spark is not there.
+        """
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         """The source of an event stream reads these partitions, which ``SourceBatch.partition`` names: durable.

@@ -13,6 +13,7 @@ from pathlib import Path
 from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription, StreamFollower
 from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
+from protocol.kafka import KafkaFeed, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -125,6 +126,9 @@ class LateBackend:
 
     def positions(self, name: str) -> dict[str, bytes]:
         return self._there().positions(name)
+
+    def read_kafka(self, reading: KafkaReading) -> KafkaFeed:
+        return self._there().read_kafka(reading)
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         self._there().know_partitions(name, names)

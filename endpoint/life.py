@@ -53,6 +53,7 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
             budget=Budget(settings.evaluation_seconds, settings.evaluation_memory),
             sites=SiteChoice(None if settings.site == "auto" else Site(settings.site), settings.spark_above),
             frozen_after=settings.frozen_after,
+            kafka_jars=settings.kafka_jars,
         )
 
     return LateBackend(make)

@@ -74,6 +74,7 @@ class Settings:
     ``evaluation_memory`` an evaluation of a continuous query.
 
     A process of the endpoint's that has stood still for ``frozen_after`` seconds is ended and started anew.
+    ``kafka_jars`` is a directory with Spark's connector to Kafka; None has Spark fetch it when it is first needed.
 
     ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
     the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
@@ -112,6 +113,7 @@ class Settings:
     max_live_queries: int = 100
     max_listeners: int = 10_000
     frozen_after: float = 10.0
+    kafka_jars: Path | None = None
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -210,6 +212,14 @@ def _directory(value: object) -> Path | None:
     if path.exists() and not path.is_dir():
         raise ValueError(f"data: {str(path)!r} is a file; name a directory")
     return path
+
+
+def _jars(value: object) -> Path | None:
+    if value is None:
+        return None
+    if not isinstance(value, (str, Path)) or not Path(value).expanduser().is_dir():
+        raise ValueError(f"kafka_jars: {str(value)!r} is not a directory")
+    return Path(value).expanduser().absolute()
 
 
 def _files(value: object) -> tuple[Path, ...]:
@@ -329,4 +339,5 @@ _READERS: dict[str, Any] = {
     "max_live_queries": lambda value: _number("max_live_queries", value, 0, 1_000_000),
     "max_listeners": lambda value: _number("max_listeners", value, 0, 1_000_000),
     "frozen_after": lambda value: _seconds("frozen_after", value),
+    "kafka_jars": _jars,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from protocol.errors import ProtocolError
 
@@ -13,6 +14,7 @@ class SourceType(StrEnum):
     """What a source is a client of."""
 
     FILE = "file"
+    KAFKA = "kafka"
     LDES = "ldes"
     MQTT = "mqtt"
     SSE = "sse"
@@ -33,7 +35,8 @@ class SourceSettings:
     """The member ``source`` of a stream's settings.
 
     ``content_type``: of the messages, where the transport does not say it. ``version``: of the protocol, None for the
-    newest. The password is in neither: it is the line of a file, or the value of an environment variable.
+    newest; ``mechanism``: of a login to Kafka, None for the usual one. The password is not here: it is the line of a
+    file, or the value of an environment variable.
     """
 
     type: SourceType
@@ -45,6 +48,7 @@ class SourceSettings:
     password_file: str | None = None
     password_variable: str | None = None
     tls: TlsFiles | None = None
+    mechanism: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,39 @@ class SourceMessage:
     key: bytes
 
 
+class ParsedMessages(Protocol):
+    """Messages that the backend has read and parsed itself: so many, of so many bytes together."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class SourceBatch:
     """Messages in their order, and how far the source is read after them: stored together, or not at all.
 
     ``positions`` has what changed, by name; empty bytes take a name away. There may be no message. ``partition``: the
-    one of the stream that all of the messages are of; None: they speak for all of them.
+    one of the stream that all of the messages are of; None: they speak for all of them. Those in ``parsed`` come
+    instead of ``messages``.
     """
 
     messages: Sequence[SourceMessage]
     positions: Mapping[str, bytes]
     partition: str | None = None
+    parsed: ParsedMessages | None = None
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return len(self.messages) if self.parsed is None else self.parsed.count
+
+    @property
+    def size(self) -> int:
+        """Their bytes, together."""
+        return sum(len(message.body) for message in self.messages) if self.parsed is None else self.parsed.size
 
 
 @dataclass(frozen=True)

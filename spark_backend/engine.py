@@ -21,6 +21,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.grammar.parser import parse
+from protocol.kafka import KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -33,6 +34,8 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.ingest.parsing.parsers import Parsers
+from spark_backend.kafka.feed import SparkKafkaFeed
+from spark_backend.kafka.kafka import Kafka
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
@@ -78,6 +81,7 @@ class SparkBackend:
         clock: Callable[[], Instant] = lambda: time.time_ns() // 1_000_000,
         frozen_after: float = 10.0,
         budget: Budget = _BUDGET,
+        kafka_jars: Path | None = None,
         make_pipeline: MakePipeline | None = None,
     ) -> None:
         self._budget = budget
@@ -101,6 +105,7 @@ class SparkBackend:
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
         self._delivery.evaluations = self._pipeline
+        self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
         self._delivery.publish = self._keep
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
@@ -152,6 +157,16 @@ class SparkBackend:
 
     def positions(self, name: str) -> dict[str, bytes]:
         return self._streams.positions(name)
+
+    def read_kafka(self, reading: KafkaReading) -> SparkKafkaFeed:
+        settings = self._streams.describe(reading.stream).settings
+        feed = self._kafka.read(reading, settings)
+        try:
+            self._streams.know_partitions(reading.stream, feed.partitions)
+        except BaseException:
+            feed.close()
+            raise
+        return feed
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         self._streams.know_partitions(name, names)

@@ -43,6 +43,11 @@ class Layout:
         return self.spark / f"spill.{process}"
 
     @property
+    def kafka(self) -> Path:
+        """What was read of Kafka's topics and is not stored yet: a directory for each source, until Spark stops."""
+        return self.spark / "spark" / "kafka"
+
+    @property
     def cores(self) -> Path:
         """How many evaluations can run at once: the cores that Spark has, now."""
         return self.spark / "cores.json"

@@ -85,6 +85,7 @@ def settings_options(command: Command) -> Command:
             setting("--max-live-queries", metavar="N", help="How many unregistered continuous queries run (100)."),
             setting("--max-listeners", metavar="N", help="How many listeners there are at once (10000)."),
             setting("--frozen-after", metavar="SECONDS", help="A process that stands still so long is replaced (10)."),
+            setting("--kafka-jars", metavar="DIR", help="Has Spark's connector to Kafka (it is fetched when needed)."),
         )
     ):
         command = decorate(command)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from protocol.errors import Unavailable
 from protocol.formats.allow_list import AllowList
+from protocol.kafka import KafkaFeed, KafkaReading
 from protocol.sources import SourceBatch, SourceSettings
 
 MOST_MESSAGES = 10_000
@@ -40,13 +42,20 @@ class Connection(Protocol):
         """The stream is deleted: whoever keeps something for this client need not, as far as can be said to it."""
 
 
+ReadKafka = Callable[[KafkaReading], KafkaFeed]
+
+
+def _no_kafka(reading: KafkaReading) -> KafkaFeed:
+    raise Unavailable("nothing here reads Kafka")
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What a connection works with.
 
     ``identity``: of this stream in this data directory, the same after a restart, ASCII letters and digits.
     ``wait`` waits for so many seconds, or until the source is stopped, and says whether it is. ``largest`` is the
-    most bytes that a message may have.
+    most bytes that a message may have. ``read_kafka`` begins to read topics: the backend does that.
     """
 
     stream: str
@@ -56,6 +65,7 @@ class Surroundings:
     largest: int
     wait: Callable[[float], bool]
     positions: Mapping[str, bytes] = field(default_factory=dict)
+    read_kafka: ReadKafka = _no_kafka
 
 
 Connect = Callable[[Surroundings], Connection]

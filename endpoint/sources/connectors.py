@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from endpoint.sources.connection import Connect
 from endpoint.sources.files.connection import FileConnection
+from endpoint.sources.kafka.connection import KafkaConnection
 from endpoint.sources.ldes.connection import LdesConnection
 from endpoint.sources.mqtt.connection import MqttConnection
 from endpoint.sources.sse.connection import SseConnection
@@ -14,6 +15,7 @@ from protocol.sources import SourceType
 
 CONNECTORS: Mapping[SourceType, Connect] = {
     SourceType.FILE: FileConnection,
+    SourceType.KAFKA: KafkaConnection,
     SourceType.LDES: LdesConnection,
     SourceType.SSE: SseConnection,
     SourceType.WEBSOCKET: WebSocketConnection,

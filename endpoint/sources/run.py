@@ -105,8 +105,8 @@ class SourceRun:
         connection.stored(batch)
         known = self.describe()
         self._note(
-            messages=known.messages + len(batch.messages),
-            bytes=known.bytes + sum(len(message.body) for message in batch.messages),
+            messages=known.messages + batch.count,
+            bytes=known.bytes + batch.size,
             rejected=known.rejected + receipt.rejected,
         )
 

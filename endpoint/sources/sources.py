@@ -90,7 +90,10 @@ class Sources:
 
     def _surroundings(self, name: str, source: SourceSettings) -> Callable[[Callable[[float], bool]], Surroundings]:
         identity = hashlib.blake2b(f"{self._identity()} {name}".encode(), digest_size=8).hexdigest()
-        return lambda wait: Surroundings(name, source, self._allowed, identity, self._largest, wait)
+        read_kafka = self._backend.read_kafka
+        return lambda wait: Surroundings(
+            name, source, self._allowed, identity, self._largest, wait, read_kafka=read_kafka
+        )
 
     def _identity(self) -> str:
         """A name of this data directory, made once: no copy of it elsewhere is taken for this one."""

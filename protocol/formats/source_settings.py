@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.errors import ProtocolError
 from protocol.formats.json_object import shown
+from protocol.kafka import MECHANISMS
 from protocol.sources import SourceSettings, SourceType, TlsFiles
 
 SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
@@ -17,6 +18,7 @@ SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
 _VARIABLE = re.compile(rf"{SECRET_PREFIX}[A-Z0-9_]+\Z")
 _LOGIN = ("user", "passwordFile", "passwordVariable")
 _TLS = ("caFile", "certFile", "keyFile")
+_KAFKA_TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 
 
 class InvalidSource(ProtocolError):
@@ -36,6 +38,9 @@ class _Kind:
 
 _KINDS = {
     SourceType.FILE: _Kind(("file",), ("contentType",), "file:///srv/in/readings.ndjson"),
+    SourceType.KAFKA: _Kind(
+        ("kafka",), ("topics", "contentType", *_LOGIN, "mechanism", "tls"), "kafka://localhost:9092"
+    ),
     SourceType.LDES: _Kind(("http", "https"), ("contentType", *_LOGIN), "https://example.org/feed"),
     SourceType.MQTT: _Kind(
         ("mqtt", "mqtts"), ("topics", "contentType", "version", *_LOGIN, "tls"), "mqtt://localhost:1883"
@@ -52,7 +57,7 @@ def schemes_of(type: SourceType) -> tuple[str, ...]:
 
 
 def parse_source(value: object) -> SourceSettings:
-    """The source that a stream's settings ask for. Raises InvalidSource, UnsupportedFeature for what is not there yet.
+    """The source that a stream's settings ask for. Raises InvalidSource.
 
     Whether a ``contentType`` is one that streams read is looked at elsewhere.
     """
@@ -78,13 +83,14 @@ def parse_source(value: object) -> SourceSettings:
     return SourceSettings(
         type,
         _url(members.get("url"), type, kind),
-        _topics(members.get("topics")) if type is SourceType.MQTT else (),
+        _topics(members.get("topics"), type),
         content_type,
         _version(members.get("version")),
         user,
         file,
         variable,
         _tls(members.get("tls")),
+        _mechanism(members.get("mechanism"), user),
     )
 
 
@@ -100,6 +106,7 @@ def source_document(source: SourceSettings) -> dict[str, Any]:
         "user": source.user,
         "passwordFile": source.password_file,
         "passwordVariable": source.password_variable,
+        "mechanism": source.mechanism,
         "tls": files and ({name: path for name, path in zip(_TLS, files, strict=True) if path is not None} or True),
     }
     return {name: value for name, value in members.items() if value is not None}
@@ -107,8 +114,6 @@ def source_document(source: SourceSettings) -> dict[str, Any]:
 
 def _type(value: object) -> SourceType:
     known = ", ".join(sorted(SourceType))
-    if value == "kafka":
-        raise UnsupportedFeature(f"sources of type kafka are not there yet; there are {known}")
     if not isinstance(value, str) or value not in list(SourceType):
         _wrong(f"the type of a source is one of {known}, not {shown(value)}")
     return SourceType(value)
@@ -128,25 +133,49 @@ def _url(value: object, type: SourceType, kind: _Kind) -> str:
         _wrong("the url of a source has no user and no password in it: say user and passwordFile")
     if parts.scheme not in kind.schemes or not (parts.path if type is SourceType.FILE else parts.hostname):
         _wrong(f"{expected}; {shown(value)} is none")
-    if parts.fragment or (type in (SourceType.FILE, SourceType.MQTT) and parts.query):
+    if parts.fragment or (type in (SourceType.FILE, SourceType.MQTT, SourceType.KAFKA) and parts.query):
         _wrong(f"{expected}, without a query or a fragment")
+    if type is SourceType.KAFKA and parts.path not in ("", "/"):
+        _wrong(f"{expected}, without a path: topics are the member of that name")
     if type is SourceType.FILE and (parts.netloc not in ("", "localhost") or not parts.path.startswith("/")):
         _wrong(f"{expected}: an absolute path on the server's machine")
     return value
 
 
-def _topics(value: object) -> tuple[str, ...]:
+def _topics(value: object, type: SourceType) -> tuple[str, ...]:
+    if type not in (SourceType.KAFKA, SourceType.MQTT):
+        return ()
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
-        _wrong(
-            f'topics must be a list of at least one topic or filter such as "home/+/temperature", not {shown(value)}'
-        )
-    for topic in value:
+        example = 'topic or filter such as "home/+/temperature"' if type is SourceType.MQTT else "topic"
+        _wrong(f"topics must be a list of at least one {example}, not {shown(value)}")
+    (_check_filters if type is SourceType.MQTT else _check_kafka_topics)(value)
+    return tuple(dict.fromkeys(value))
+
+
+def _check_kafka_topics(topics: list[str]) -> None:
+    for topic in topics:
+        if not _KAFKA_TOPIC.match(topic):
+            _wrong(
+                f"{shown(topic)} is no topic of Kafka's, which have letters, digits, and . _ - (there are no "
+                "wildcards: name each topic)"
+            )
+
+
+def _check_filters(topics: list[str]) -> None:
+    for topic in topics:
         levels = topic.split("/")
         hash_last = "#" not in topic or (levels[-1] == "#" and topic.count("#") == 1)
         whole = all(level == "+" for level in levels if "+" in level)
         if not topic or "\0" in topic or len(topic.encode()) > 65_535 or not hash_last or not whole:
             _wrong(f"{shown(topic)} is no topic filter: + is a whole level between slashes, # all levels at the end")
-    return tuple(dict.fromkeys(value))
+
+
+def _mechanism(value: object, user: str | None) -> str | None:
+    if value is not None and value not in MECHANISMS:
+        _wrong(f"mechanism must be one of {', '.join(map(shown, MECHANISMS))}, not {shown(value)}")
+    if value is not None and user is None:
+        _wrong("a mechanism goes with a user: say which")
+    return None if value is None else str(value)
 
 
 def _version(value: object) -> str | None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from protocol.errors import Unavailable
 from protocol.time import Instant
@@ -62,6 +62,17 @@ class Evaluations(Protocol):
 
     def cancel(self, key: str) -> None:
         """End what is being evaluated of this registration in a lane of its own."""
+
+    def session(self) -> SharedSession:
+        """Spark, for what it does besides. Raises Unavailable while it is not there."""
+
+
+class SharedSession(NamedTuple):
+    """Spark's session, the data directory as its tasks know it, and what makes a task one for hosts that are fit."""
+
+    session: Any
+    root: Path
+    on_hosts: Callable[[Task], Task]
 
 
 MakePipeline = Callable[[Layout, str, Receive, SiteChoice, Budget], Evaluations]
@@ -175,6 +186,16 @@ class Pipeline:
         if session is not None:
             session.sparkContext.cancelJobGroup(key)
 
+    def session(self) -> SharedSession:
+        """As ``Evaluations.session``."""
+        session = self._session
+        if session is None or self._query is None or not self._has_spark():
+            raise Unavailable(f"{self.detail}: it is needed, and tried again in a few seconds")
+        return SharedSession(session, self._root, self._on_hosts)
+
+    def _on_hosts(self, task: Task) -> Task:
+        return task if self._requirements is None else on_fit_hosts(self._requirements, task)
+
     def _run(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stopping.is_set():
@@ -232,8 +253,7 @@ class Pipeline:
     def _task(self, lane: Lane, budget: Budget) -> Task:
         from spark_backend.spark.task import evaluation, in_arrow
 
-        task = partial(in_arrow, evaluation(self._root, self._sites, lane=lane, budget=budget))
-        return task if self._requirements is None else on_fit_hosts(self._requirements, task)
+        return self._on_hosts(partial(in_arrow, evaluation(self._root, self._sites, lane=lane, budget=budget)))
 
     def _processes(self) -> Sequence[Watched]:
         from spark_backend.spark.session import spark_processes
@@ -264,8 +284,7 @@ class Pipeline:
         evaluate = evaluation(self._root, self._sites, lane=Lane.COMMON, budget=self._budget)
         if self._reception is not None:
             return partial(sent, self._reception.way, evaluate)
-        task = partial(collected, evaluate)
-        return task if self._requirements is None else on_fit_hosts(self._requirements, task)
+        return self._on_hosts(partial(collected, evaluate))
 
     def _start_query(self) -> Any:
         from spark_backend.spark.source import INSTANTS_FORMAT

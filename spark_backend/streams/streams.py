@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from protocol.errors import Conflict, NotFound, Unavailable
 from protocol.messages.rejected import Rejected
-from protocol.sources import SourceBatch, SourceReceipt
+from protocol.sources import SourceBatch, SourceMessage, SourceReceipt
 from protocol.streams import (
     AppendReceipt,
     OnInvalid,
@@ -26,6 +26,7 @@ from protocol.streams import (
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import check_at, read_elements
+from spark_backend.ingest.parsed_file import Parsed, ParsedFile
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.source_messages import read_messages, rejected_message
 from spark_backend.layout import Layout
@@ -195,16 +196,26 @@ class Streams:
         """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-        known: set[bytes] = set()
-        if entry.settings.max_ahead is not None:
-            known = self._sides.rejected_before(name, [message.key for message in batch.messages])
-        messages = [message for message in batch.messages if message.key not in known]
-        read = read_messages(messages, entry.settings, self._parsers, self._clock())
-        if read.wrong:
-            self.divert(name, [rejected_message(message, error) for message, error in read.wrong])
+        before = 0
+        if isinstance(batch.parsed, ParsedFile):
+            read = batch.parsed.read()
+        else:
+            read, before = self._parsed(batch.messages, entry)
+        if read.rejected:
+            self.divert(name, read.rejected)
         receipt = log.append(read.batch, positions=batch.positions, partition=batch.partition)
         self._sides.copy_late(name, log)
-        return SourceReceipt(receipt.elements, len(batch.messages) - len(messages) + len(read.wrong))
+        return SourceReceipt(receipt.elements, before + len(read.rejected))
+
+    def _parsed(self, messages: Sequence[SourceMessage], entry: StreamEntry) -> tuple[Parsed, int]:
+        """What messages become, and how many are left out since they were rejected before."""
+        known: set[bytes] = set()
+        if entry.settings.max_ahead is not None:
+            known = self._sides.rejected_before(entry.name, [message.key for message in messages])
+        left = [message for message in messages if message.key not in known]
+        read = read_messages(left, entry.settings, self._parsers, self._clock())
+        wrong = [rejected_message(message, error) for message, error in read.wrong]
+        return Parsed(read.batch, wrong), len(messages) - len(left)
 
     def positions(self, name: str) -> dict[str, bytes]:
         """How far the source of the stream was read."""

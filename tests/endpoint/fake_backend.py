@@ -23,6 +23,7 @@ from endpoint.backend import (
 )
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
+from protocol.kafka import KafkaFeed, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
@@ -240,6 +241,9 @@ class FakeBackend:
     def positions(self, name: str) -> dict[str, bytes]:
         self.stream(name)
         return {place: position for place, position in self.placed.get(name, {}).items() if position}
+
+    def read_kafka(self, reading: KafkaReading) -> KafkaFeed:
+        raise Unavailable("there is no Spark here to read Kafka with")
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         self.partitions[self.stream(name).name] = list(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Notice
 from protocol.grammar.parser import parse
@@ -20,7 +21,7 @@ from spark_backend.layout import Layout
 from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.queries.statics import Quad
 from spark_backend.site import BY_SIZE, SiteChoice
-from spark_backend.spark.pipeline import Receive
+from spark_backend.spark.pipeline import Receive, SharedSession
 from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark.task import has_translation
 from spark_backend.spark_sql.deferred import SparkSql, complete
@@ -67,6 +68,9 @@ class SteppedPipeline:
 
     def cancel(self, key: str) -> None:
         """Nothing runs by itself."""
+
+    def session(self) -> SharedSession:
+        raise Unavailable("no Spark runs here")
 
     def step(self) -> bool:
         """One micro-batch; False when nothing is due."""

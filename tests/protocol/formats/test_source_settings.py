@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.errors import ProtocolError
 from protocol.formats.source_settings import parse_source, source_document
 from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
 from protocol.sources import SourceSettings, SourceType
@@ -16,6 +16,11 @@ FILE = {"type": "file", "url": "file:///srv/in", "contentType": "application/x-n
 MQTT = {
     "type": "mqtt", "url": "mqtts://broker.org", "topics": ["home/+/temperature", "office/#"], "user": "reader",
     "passwordFile": "/run/secrets/mqtt", "tls": {"caFile": "/etc/ca.pem"}, "version": "3.1.1",
+}  # fmt: skip
+
+KAFKA = {
+    "type": "kafka", "url": "kafka://broker:9092", "topics": ["rooms", "halls.2"], "user": "reader",
+    "passwordVariable": "SPARQL_STREAMS_SECRET_KAFKA", "mechanism": "SCRAM-SHA-512", "tls": True,
 }  # fmt: skip
 
 
@@ -49,6 +54,14 @@ WRONG: list[tuple[Any, str]] = [
     ({**MQTT, "password": "x"}, 'no setting "password"'),
     ({**MQTT, "tls": {"keyFile": "/k"}}, "goes with a certFile"),
     ({**MQTT, "tls": "yes"}, "tls must be true"),
+    ({"type": "kafka", "url": "kafka://a"}, "topics must be a list of at least one topic, not"),
+    ({**KAFKA, "topics": ["home/+"]}, "there are no wildcards"),
+    ({**KAFKA, "topics": ["#"]}, "there are no wildcards"),
+    ({**KAFKA, "topics": [".."]}, "no topic of Kafka's"),
+    ({**KAFKA, "url": "kafka://a/rooms"}, "without a path"),
+    ({**KAFKA, "mechanism": "GSSAPI"}, "mechanism must be one of"),
+    ({**KAFKA, "user": None, "passwordVariable": None}, "a mechanism goes with a user"),
+    ({**KAFKA, "version": "5"}, 'no setting "version"'),
     ({**MQTT, "version": "4"}, "version must be"),
 ]
 
@@ -60,11 +73,6 @@ def test_what_is_wrong_is_named(value: object, message: str) -> None:
     assert caught.value.status == 400
 
 
-def test_a_type_that_is_not_there_yet_says_so() -> None:
-    with pytest.raises(UnsupportedFeature, match="kafka are not there yet"):
-        parse_source({"type": "kafka", "url": "kafka://a", "topics": ["x"]})
-
-
 def test_a_document_has_only_what_was_said() -> None:
-    for document in (FILE, MQTT, {"type": "mqtt", "url": "mqtt://a", "topics": ["a"], "tls": True}):
+    for document in (FILE, KAFKA, MQTT, {"type": "mqtt", "url": "mqtt://a", "topics": ["a"], "tls": True}):
         assert source_document(parse_source(document)) == document

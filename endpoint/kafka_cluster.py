@@ -1,0 +1,55 @@
+"""How a cluster is reached: of the settings of a source or a sink, with what is in the files that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from endpoint.password import Login, LoginFailed, password_of
+from protocol.kafka import MECHANISMS, KafkaCluster, KafkaTls
+from protocol.sources import TlsFiles
+
+_PORT = 9092
+
+
+class KafkaLogin(Login, Protocol):
+    """Who asks, and how."""
+
+    @property
+    def user(self) -> str | None: ...
+
+    @property
+    def mechanism(self) -> str | None: ...
+
+    @property
+    def tls(self) -> TlsFiles | None: ...
+
+
+def cluster_of(url: str, login: KafkaLogin) -> KafkaCluster:
+    """The cluster at ``kafka://HOST:PORT``. Raises LoginFailed for a file that cannot be read."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None, "settings have one"
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return KafkaCluster(
+        f"{host}:{parts.port or _PORT}",
+        login.user,
+        password_of(login),
+        login.mechanism or MECHANISMS[0],
+        None if login.tls is None else _contents(login.tls),
+    )
+
+
+def _contents(files: TlsFiles) -> KafkaTls:
+    return KafkaTls(_text(files.authorities), _text(files.certificate), _text(files.key))
+
+
+def _text(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text("ascii")
+    except OSError as error:
+        raise LoginFailed(f"the file {path} of tls cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise LoginFailed(f"the file {path} of tls is no PEM file") from None

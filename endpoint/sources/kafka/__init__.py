@@ -1,0 +1,1 @@
+"""Kafka: the backend reads it (``protocol.kafka``)."""

@@ -1,0 +1,187 @@
+"""A real broker of Kafka's in one process (KRaft), that can be stopped, killed and started again with what it had.
+
+Its jars are fetched from Maven Central once, by the Ivy that comes with Spark, into a cache outside the checkout.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import pyspark
+import pytest
+
+from spark_backend.kafka.connector import jar_names
+from spark_backend.spark.java import find_java
+
+VERSION = "4.2.2"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sparql-streams-tests"
+_LIBRARY = CACHE / f"kafka-{VERSION}"
+_PATIENCE = 120.0
+_FETCH_SECONDS = 600.0
+
+_SETTINGS = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners={security}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={security}://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,{security}:{security}
+inter.broker.listener.name={security}
+log.dirs={directory}/data
+offsets.topic.replication.factor=1
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+log.retention.check.interval.ms=1000
+log.initial.task.delay.ms=500
+"""
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d %p %c{1}: %m%n
+"""
+
+
+def fetch_broker() -> Path:
+    """The directory with the broker's jars, fetched if need be. Raises OSError, SubprocessError."""
+    if not _LIBRARY.is_dir():
+        (ivy,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+            command = [
+                str(java()), "-jar", str(ivy), "-cache", str(CACHE / "ivy"),
+                "-confs", "default", "-types", "jar", "bundle",
+                "-dependency", "org.apache.kafka", "kafka_2.13", VERSION,
+                "-retrieve", f"{directory}/lib/[artifact]-[revision].[ext]",
+            ]  # fmt: skip
+            subprocess.run(command, check=True, capture_output=True, timeout=_FETCH_SECONDS)
+            # Another process of tests may have been quicker.
+            if not _LIBRARY.is_dir():
+                Path(directory, "lib").rename(_LIBRARY)
+    return _LIBRARY
+
+
+@functools.cache
+def _absent() -> str | None:
+    try:
+        fetch_broker()
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"Kafka {VERSION} could not be fetched from Maven Central: this machine's network, not a fault ({error})"
+    return None
+
+
+@functools.cache
+def java() -> Path:
+    return find_java(CACHE).home / "bin" / "java"
+
+
+class KafkaBroker:
+    """``with`` it. ``settings`` come besides, or instead; ``security`` is the protocol that it speaks.
+
+    Skips the test where there is no network to fetch it.
+    """
+
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None, security: str = "PLAINTEXT") -> None:
+        if (reason := _absent()) is not None:
+            pytest.skip(reason)
+        self.port, controller = _free_port(), _free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.url = f"kafka://{self.address}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory = directory
+        directory.mkdir()
+        text = _SETTINGS.format(port=self.port, controller=controller, directory=directory, security=security)
+        text += "".join(f"{name}={value}\n" for name, value in (settings or {}).items())
+        (directory / "server.properties").write_text(text)
+        (directory / "log4j2.properties").write_text(_LOGGING)
+        self._run("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._properties))
+
+    def __enter__(self) -> KafkaBroker:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def _properties(self) -> Path:
+        return self._directory / "server.properties"
+
+    def start(self) -> None:
+        """Returns when it takes connections."""
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command("kafka.Kafka", str(self._properties)), stdout=log, stderr=log, cwd=self._directory
+            )
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    self.kill()
+                    raise AssertionError((self._directory / "log").read_text()[-4000:]) from None
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        """As an operator would; does nothing the second time."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def kill(self) -> None:
+        """As a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _command(self, *arguments: str) -> list[str]:
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        logging = f"-Dlog4j2.configurationFile={self._directory / 'log4j2.properties'}"
+        return [str(java()), *options, logging, "-cp", f"{_LIBRARY}/*", *arguments]
+
+    def _run(self, *arguments: str) -> None:
+        subprocess.run(self._command(*arguments), check=True, capture_output=True, timeout=_PATIENCE)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def connector_jars(directory: Path) -> Path:
+    """The connector's jars of a Spark that has fetched them, copied into a directory of their own."""
+    found = {path.name.split("_", 1)[-1]: path for path in Path.home().glob(".ivy2*/jars/*.jar")}
+    for name in jar_names():
+        shutil.copy(next(path for end, path in found.items() if end.endswith(name)), directory / name)
+    return directory
+
+
+if __name__ == "__main__":
+    print(fetch_broker(), file=sys.stderr)
