@@ -12,7 +12,7 @@ from typing import Protocol
 
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
-from protocol.kafka import KafkaFeed, KafkaReading
+from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamSettings
@@ -91,6 +91,9 @@ class Backend(Protocol):
 
         Raises KafkaFailed where that cannot be, Unavailable while Spark is not there.
         """
+
+    def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
+        """What writes to a topic. Raises KafkaFailed where that cannot be, Unavailable while Spark is not there."""
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         """The source of an event stream reads these partitions, which ``SourceBatch.partition`` names: durable.

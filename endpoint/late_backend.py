@@ -13,7 +13,7 @@ from pathlib import Path
 from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription, StreamFollower
 from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.kafka import KafkaFeed, KafkaReading
+from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -129,6 +129,9 @@ class LateBackend:
 
     def read_kafka(self, reading: KafkaReading) -> KafkaFeed:
         return self._there().read_kafka(reading)
+
+    def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
+        return self._there().write_kafka(cluster, topic)
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         self._there().know_partitions(name, names)

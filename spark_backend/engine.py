@@ -21,7 +21,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.grammar.parser import parse
-from protocol.kafka import KafkaReading
+from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -36,6 +36,7 @@ from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.kafka.feed import SparkKafkaFeed
 from spark_backend.kafka.kafka import Kafka
+from spark_backend.kafka.writer import SparkKafkaWriter
 from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
@@ -167,6 +168,9 @@ class SparkBackend:
             feed.close()
             raise
         return feed
+
+    def write_kafka(self, cluster: KafkaCluster, topic: str) -> SparkKafkaWriter:
+        return self._kafka.write(cluster, topic)
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         self._streams.know_partitions(name, names)

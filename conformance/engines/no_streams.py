@@ -10,7 +10,7 @@ from endpoint.backend import StreamFollower
 from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Health, Listener, QueryDescription
-from protocol.kafka import KafkaFeed, KafkaReading
+from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
@@ -58,6 +58,9 @@ class NoStreams:
 
     def read_kafka(self, reading: KafkaReading) -> KafkaFeed:
         raise NotFound(f"there is no stream {reading.stream}")
+
+    def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
+        _refuse()
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         raise NotFound(f"there is no stream {name}")

@@ -16,7 +16,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from endpoint.mqtt_login import address_of, set_login
 from endpoint.password import LoginFailed
 from endpoint.sinks.target import Answer, DeliveryFailed
-from protocol.sinks.mqtt_settings import MqttTopic
+from protocol.sinks.topic_settings import Topic
 
 SECONDS = 30.0
 """For a connection, and for the broker to acknowledge what it was sent."""
@@ -34,7 +34,7 @@ class MqttPublisher:
     at_once = 20
     """What brokers take before they have acknowledged any; they keep the order of one connection."""
 
-    def __init__(self, url: str, topic: MqttTopic) -> None:
+    def __init__(self, url: str, topic: Topic) -> None:
         self._url = url
         self._topic = topic
         self._client: Client | None = None

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -57,14 +58,14 @@ class Sinks:
         data: Path,
         allowed: AllowList,
         *,
-        connect: Callable[[SinkSettings], Target] = target_of,
+        connect: Callable[[SinkSettings], Target] | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         """Read what is kept in the data directory. Raises ValueError for a file that is no sink's."""
         self._hub = hub
         self._files = SinkFiles(data)
         self._allowed = allowed
-        self._connect = connect
+        self._connect = connect or partial(target_of, write_kafka=hub.backend.write_kafka)
         self._sleep = sleep
         self._deliveries = {(sink.query, sink.name): self._delivery(sink) for sink in self._files.kept()}
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}

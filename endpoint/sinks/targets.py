@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from endpoint.sinks.json_lines_file import JsonLinesFile
+from endpoint.sinks.kafka import KafkaTopic, WriteKafka
 from endpoint.sinks.mqtt import MqttPublisher
 from endpoint.sinks.target import Target
 from endpoint.sinks.webhook import Webhook
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import AllowList
-from protocol.sinks.settings import SinkSettings
+from protocol.sinks.settings import SinkSettings, SinkType
 
 
 class SinkRefused(ProtocolError):
@@ -28,10 +29,12 @@ def require_permitted(settings: SinkSettings, allowed: AllowList) -> None:
         )
 
 
-def target_of(settings: SinkSettings) -> Target:
-    """The receiver that the settings name; nothing is opened yet."""
+def target_of(settings: SinkSettings, write_kafka: WriteKafka) -> Target:
+    """The receiver that the settings name; nothing is opened yet. ``write_kafka``: the backend's."""
     if settings.rotation is not None:
         return JsonLinesFile(settings.url, settings.format, settings.rotation)
+    if settings.topic is not None and settings.type is SinkType.KAFKA:
+        return KafkaTopic(settings.url, settings.topic, write_kafka)
     if settings.topic is not None:
         return MqttPublisher(settings.url, settings.topic)
     return Webhook(settings)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from protocol.errors import ProtocolError
 from protocol.formats.json_object import shown
-from protocol.kafka import MECHANISMS
+from protocol.kafka import KAFKA_TOPIC, MECHANISMS
 from protocol.sources import SourceSettings, SourceType, TlsFiles
 
 SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
@@ -18,7 +18,6 @@ SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
 _VARIABLE = re.compile(rf"{SECRET_PREFIX}[A-Z0-9_]+\Z")
 _LOGIN = ("user", "passwordFile", "passwordVariable")
 _TLS = ("caFile", "certFile", "keyFile")
-_KAFKA_TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 
 
 class InvalidSource(ProtocolError):
@@ -154,7 +153,7 @@ def _topics(value: object, type: SourceType) -> tuple[str, ...]:
 
 def _check_kafka_topics(topics: list[str]) -> None:
     for topic in topics:
-        if not _KAFKA_TOPIC.match(topic):
+        if not KAFKA_TOPIC.match(topic):
             _wrong(
                 f"{shown(topic)} is no topic of Kafka's, which have letters, digits, and . _ - (there are no "
                 "wildcards: name each topic)"

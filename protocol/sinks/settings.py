@@ -9,15 +9,14 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from protocol.errors import UnsupportedFeature
 from protocol.formats.json_object import read_object, shown
 from protocol.language.model import ContinuousQuery, Form
-from protocol.sinks import file_settings, mqtt_settings
+from protocol.sinks import file_settings, topic_settings
 from protocol.sinks.body import TEXT, default_format, known_format, require_format
 from protocol.sinks.file_settings import Rotation
 from protocol.sinks.members import LONGEST_TEXT, InvalidSinkSettings, required_text, wrong
-from protocol.sinks.mqtt_settings import MqttTopic
 from protocol.sinks.template import Template
+from protocol.sinks.topic_settings import Topic
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
@@ -30,6 +29,7 @@ class SinkType(StrEnum):
     """What a sink sends answers to."""
 
     FILE = "file"
+    KAFKA = "kafka"
     MQTT = "mqtt"
     WEBHOOK = "webhook"
 
@@ -39,16 +39,21 @@ class SinkType(StrEnum):
         return _SCHEMES[self]
 
 
-_SCHEMES = {SinkType.FILE: ("file",), SinkType.MQTT: ("mqtt", "mqtts"), SinkType.WEBHOOK: ("http", "https")}
+_SCHEMES = {
+    SinkType.FILE: ("file",),
+    SinkType.KAFKA: ("kafka",),
+    SinkType.MQTT: ("mqtt", "mqtts"),
+    SinkType.WEBHOOK: ("http", "https"),
+}
 _MEMBERS = {
     SinkType.FILE: file_settings.MEMBERS,
-    SinkType.MQTT: mqtt_settings.MEMBERS,
+    SinkType.KAFKA: topic_settings.KAFKA_MEMBERS,
+    SinkType.MQTT: topic_settings.MQTT_MEMBERS,
     SinkType.WEBHOOK: ("headers",),
 }
 """What a type has besides the members that all have."""
 
 _COMMON = ("type", "url", "format", "template")
-_LATER = frozenset({"kafka"})
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class SinkSettings:
     """Where a query's answers go, and as what.
 
     ``headers`` are of a webhook, and may hold secrets: no ``repr`` has them. ``rotation`` is of a file, ``topic`` of
-    MQTT.
+    MQTT and Kafka.
     """
 
     type: SinkType
@@ -65,7 +70,7 @@ class SinkSettings:
     template: str | None = None
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     rotation: Rotation | None = None
-    topic: MqttTopic | None = None
+    topic: Topic | None = None
 
     @property
     def lines(self) -> Template | None:
@@ -86,7 +91,7 @@ class SinkSettings:
 
 def parse_sink_settings(body: bytes, form: Form) -> SinkSettings:
     """The settings in ``body``, for the answers of a query of this form. Raises InvalidSinkSettings, which names the
-    member (or line and column of what is not JSON), and UnsupportedFeature for a type that is not there yet.
+    member (or line and column of what is not JSON).
     """
     members = read_object(body, InvalidSinkSettings, _EXAMPLE)
     return settings_of(members, form)
@@ -108,7 +113,7 @@ def settings_of(members: Mapping[str, Any], form: Form = Form.SELECT) -> SinkSet
         template=_template(members, format_name),
         headers=_headers(members.get("headers")),
         rotation=file_settings.read_rotation(members) if kind is SinkType.FILE else None,
-        topic=mqtt_settings.read_topic(members, secure=url.startswith("mqtts:")) if kind is SinkType.MQTT else None,
+        topic=topic_settings.read_topic(members, urlsplit(url).scheme) if "topic" in _MEMBERS[kind] else None,
     )
 
 
@@ -121,7 +126,7 @@ def settings_document(settings: SinkSettings) -> dict[str, Any]:
         **({} if settings.template is None else {"template": settings.template}),
         **({"headers": dict(settings.headers)} if settings.headers else {}),
         **(file_settings.rotation_document(settings.rotation) if settings.rotation else {}),
-        **(mqtt_settings.topic_document(settings.topic) if settings.topic else {}),
+        **(topic_settings.topic_document(settings.topic) if settings.topic else {}),
     }
 
 
@@ -135,8 +140,6 @@ def shown_settings(settings: SinkSettings) -> dict[str, Any]:
 
 def _type(value: object) -> SinkType:
     known = ", ".join(f'"{one}"' for one in SinkType)
-    if isinstance(value, str) and value in _LATER:
-        raise UnsupportedFeature(f"sinks of the type {shown(value)} are not there yet: there are {known}")
     if not isinstance(value, str) or value not in set(SinkType):
         said = "is missing" if value is None else f"is {shown(value)}"
         wrong(f"type {said}: it must be one of {known}")

@@ -2,4 +2,5 @@
 
 ``connector`` brings the connector to a session that runs, ``properties`` says how its clients reach a cluster,
 ``topics`` asks where topics begin and end. ``parsing`` is what tasks do with what they read, ``feed`` hands that over.
+``writer`` is a producer.
 """

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from protocol.kafka import KafkaReading
+from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.streams import StreamSettings
 from spark_backend.kafka.connector import require_connector
 from spark_backend.kafka.feed import SparkKafkaFeed
+from spark_backend.kafka.writer import SparkKafkaWriter
 from spark_backend.layout import Layout
 from spark_backend.spark.pipeline import SharedSession
 
@@ -26,3 +27,9 @@ class Kafka:
         spark = self._spark()
         require_connector(spark.session, self._jars)
         return SparkKafkaFeed(spark, reading, settings, self._layout.kafka)
+
+    def write(self, cluster: KafkaCluster, topic: str) -> SparkKafkaWriter:
+        """What writes to a topic. Raises KafkaFailed, Unavailable."""
+        spark = self._spark()
+        require_connector(spark.session, self._jars)
+        return SparkKafkaWriter(spark.session.sparkContext._jvm, cluster, topic)

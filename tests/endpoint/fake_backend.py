@@ -23,7 +23,7 @@ from endpoint.backend import (
 )
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.kafka import KafkaFeed, KafkaReading
+from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
@@ -244,6 +244,9 @@ class FakeBackend:
 
     def read_kafka(self, reading: KafkaReading) -> KafkaFeed:
         raise Unavailable("there is no Spark here to read Kafka with")
+
+    def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
+        raise Unavailable("there is no Spark here to write to Kafka with")
 
     def know_partitions(self, name: str, names: Sequence[str]) -> None:
         self.partitions[self.stream(name).name] = list(names)

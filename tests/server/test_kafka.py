@@ -15,6 +15,25 @@ from tests.server.server_process import ServerProcess
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
+PASSWORD = 'a "secret" \\ of the broker'
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_QUOTED = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
+_LOGIN = f'username="me" password="{_QUOTED}"'
+CLIENT = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.jaas.config": f"{_PLAIN} {_LOGIN};",
+}
+BROKER = {
+    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    # A file of properties has backslashes of its own.
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f'{_PLAIN} {_LOGIN} user_me="{_QUOTED}";'.replace("\\", "\\\\")
+    ),
+}
+
+
 def statement(number: int) -> bytes:
     return b'<http://ex/s> <http://ex/n> "%d" .' % number
 
@@ -31,12 +50,17 @@ def stream(server: ServerProcess, name: str) -> dict[str, Any]:
 
 def test_messages_are_read_once_also_after_a_crash_and_answers_are_written(tmp_path: Path) -> None:
     with (
-        KafkaBroker(tmp_path / "broker") as broker,
-        kafka_client(broker.address) as client,
-        ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server,
+        KafkaBroker(tmp_path / "broker", BROKER, "SASL_PLAINTEXT") as broker,
+        kafka_client(broker.address, CLIENT) as client,
+        ServerProcess(
+            tmp_path / "data",
+            options=["--allow-fetch", broker.url],
+            environment={"SPARQL_STREAMS_SECRET_KAFKA": PASSWORD, "SPARQL_STREAMS_SECRET_WRONG": f"{PASSWORD}?"},
+        ) as server,
     ):
+        login = {"user": "me", "passwordVariable": "SPARQL_STREAMS_SECRET_KAFKA"}
         client.create("t", partitions=2)
-        source = {"type": "kafka", "url": broker.url, "topics": ["t"], "contentType": "text/turtle"}
+        source = {"type": "kafka", "url": broker.url, "topics": ["t"], "contentType": "text/turtle", **login}
         assert server.client.put("/streams/s", json={"time": "arrival", "source": source}).status_code == 201
         for number in range(50):
             client.send("t", statement(number), number % 2)
@@ -49,8 +73,34 @@ def test_messages_are_read_once_also_after_a_crash_and_answers_are_written(tmp_p
         assert (state["state"], state["messages"], state["rejected"], state["notice"]) == ("running", 52, 1, None)
         rejected = server.client.get("/streams/s/rejected", headers={"Accept": "application/n-quads"}).text
         assert f"{broker.url}/t" in rejected
+        wrong = {**source, "passwordVariable": "SPARQL_STREAMS_SECRET_WRONG"}
+        assert server.client.put("/streams/w", json={"time": "arrival", "source": wrong}).status_code == 201
+        wait(server, lambda: "Authentication failed" in (stream(server, "w")["sourceState"]["lastError"] or ""))
+        # Each partition moves its own watermark, and one that has had nothing is waited for.
+        client.create("e", partitions=2)
+        timed = {"time": "event", "timestampPath": ["http://ex/at"], "source": {**source, "topics": ["e"]}}
+        assert server.client.put("/streams/e", json=timed).status_code == 201
+        client.send("e", b"<http://ex/s> <http://ex/at> 7000 .", 0)
+        wait(server, lambda: stream(server, "e")["elements"] == 1)
+        assert (stream(server, "e")["watermark"], stream(server, "e")["waitingFor"]) == (None, ["e/1"])
+        client.send("e", b"<http://ex/s> <http://ex/at> 5000 .", 1)
+        wait(server, lambda: stream(server, "e")["watermark"] == "1970-01-01T00:00:04.999Z")
+        assert "waitingFor" not in stream(server, "e")
         server.kill()
         client.send("t", statement(50), 0).get()
         server.start()
         wait(server, lambda: stream(server, "s")["elements"] == 52)
         assert stream(server, "s/rejected")["elements"] == 1
+        client.create("answers", partitions=3)
+        server.register("q", f"SELECT ?n FROM STREAM <{server.url}/streams/s> [NOW] WHERE {{ ?s <http://ex/n> ?n }}")
+        sink = {"type": "kafka", "url": broker.url, "topic": "answers", "format": "rows", **login}
+        assert server.client.put("/queries/q/sinks/k", json=sink).status_code == 201
+        client.send("t", statement(51), 0).get()
+        wait(server, lambda: server.client.get("/queries/q/sinks/k").json()["delivered"] == 1)
+        ((_, _, key, value, headers),) = client.read("answers")
+        assert value == b'[{"n":"51"}]'
+        assert headers == {"content-type": b"application/json", "query": b"q"}
+        events = server.events("/queries/q/results", params={"since": "beginning"})
+        assert key.decode() == next(event.id for event in events if '"value":"51"' in event.data)
+    for log in (tmp_path / "data.log", tmp_path / "data" / "spark" / "spark.log"):
+        assert "secret" not in log.read_text()

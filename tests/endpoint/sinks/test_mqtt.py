@@ -21,7 +21,7 @@ from endpoint.sinks.mqtt import MqttPublisher
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.formats.sse import resume_token
 from protocol.sinks.body import Body
-from protocol.sinks.mqtt_settings import MqttTopic
+from protocol.sinks.topic_settings import Topic
 from tests.endpoint.live.live_side import run
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
@@ -103,7 +103,7 @@ def came_all(came: list[MQTTMessage], count: int) -> list[MQTTMessage]:
     return came
 
 
-def delivered(url: str, topic: MqttTopic, *batches: list[Answer]) -> None:
+def delivered(url: str, topic: Topic, *batches: list[Answer]) -> None:
     async def deliver() -> None:
         publisher = MqttPublisher(url, topic)
         try:
@@ -118,7 +118,7 @@ def delivered(url: str, topic: MqttTopic, *batches: list[Answer]) -> None:
 @needs_mosquitto
 def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
     with broker_of(tmp_path) as broker, subscriber(broker, "home/#") as came:
-        delivered(broker.url, MqttTopic("home/alerts"), answers(1, 2, 3), answers(4))
+        delivered(broker.url, Topic("home/alerts"), answers(1, 2, 3), answers(4))
         messages = came_all(came, 4)
         assert [message.payload for message in messages] == [b"1", b"2", b"3", b"4"]
         assert {(message.topic, message.qos) for message in messages} == {("home/alerts", 1)}
@@ -130,7 +130,7 @@ def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
 @needs_mosquitto
 def test_a_broker_that_went_away_is_found_again(tmp_path: Path) -> None:
     async def deliver(broker: Broker) -> None:
-        publisher = MqttPublisher(broker.url, MqttTopic("t"))
+        publisher = MqttPublisher(broker.url, Topic("t"))
         await publisher.deliver(answers(1))
         broker.kill()
         with pytest.raises(DeliveryFailed):
@@ -161,13 +161,13 @@ def test_who_may_not_publish_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "password").write_text("secret\n")
     settings = ("allow_anonymous false", f"password_file {passwords}", f"acl_file {rights}", "user root")
     with broker_of(tmp_path, *settings) as broker:
-        delivered(broker.url, MqttTopic("allowed", "sink", str(tmp_path / "password")), answers(1))
-        delivered(broker.url, MqttTopic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_MQTT"), answers(1))
+        delivered(broker.url, Topic("allowed", "sink", str(tmp_path / "password")), answers(1))
+        delivered(broker.url, Topic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_MQTT"), answers(1))
         for topic, said in (
-            (MqttTopic("other", "sink", str(tmp_path / "password")), "Not authorized"),
-            (MqttTopic("allowed"), "refuses"),
-            (MqttTopic("allowed", "sink", str(tmp_path / "none")), "none"),
-            (MqttTopic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_OTHER"), "SPARQL_STREAMS_SECRET_OTHER"),
+            (Topic("other", "sink", str(tmp_path / "password")), "Not authorized"),
+            (Topic("allowed"), "refuses"),
+            (Topic("allowed", "sink", str(tmp_path / "none")), "none"),
+            (Topic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_OTHER"), "SPARQL_STREAMS_SECRET_OTHER"),
         ):
             with pytest.raises(DeliveryFailed, match=said) as caught:
                 delivered(broker.url, topic, answers(1))
@@ -179,4 +179,4 @@ def test_a_broker_that_is_not_there_is_told() -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"mqtt://127.0.0.1:{closed.getsockname()[1]}"
         with pytest.raises(DeliveryFailed, match="cannot be reached"):
-            delivered(url, MqttTopic("t"), answers(1))
+            delivered(url, Topic("t"), answers(1))

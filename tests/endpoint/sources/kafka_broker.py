@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -20,10 +18,9 @@ from types import TracebackType
 import pyspark
 import pytest
 
-from spark_backend.kafka.connector import jar_names
 from spark_backend.spark.java import find_java
 
-VERSION = "4.2.2"
+VERSION = "4.2.1"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sparql-streams-tests"
 _LIBRARY = CACHE / f"kafka-{VERSION}"
 _PATIENCE = 120.0
@@ -46,6 +43,22 @@ log.retention.check.interval.ms=1000
 log.initial.task.delay.ms=500
 """
 
+_MODULES = """\
+<ivy-module version="2.0">
+  <info organisation="tests" module="kafka"/>
+  <dependencies>
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}" conf="default"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}" conf="default"/>
+  </dependencies>
+</ivy-module>
+"""
+
+_SCRIPTS = {
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
+    "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+
 _LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -63,10 +76,10 @@ def fetch_broker() -> Path:
         (ivy,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+            Path(directory, "ivy.xml").write_text(_MODULES.format(version=VERSION))
             command = [
                 str(java()), "-jar", str(ivy), "-cache", str(CACHE / "ivy"),
-                "-confs", "default", "-types", "jar", "bundle",
-                "-dependency", "org.apache.kafka", "kafka_2.13", VERSION,
+                "-ivy", f"{directory}/ivy.xml", "-types", "jar", "bundle",
                 "-retrieve", f"{directory}/lib/[artifact]-[revision].[ext]",
             ]  # fmt: skip
             subprocess.run(command, check=True, capture_output=True, timeout=_FETCH_SECONDS)
@@ -175,13 +188,15 @@ def _free_port() -> int:
         return port
 
 
-def connector_jars(directory: Path) -> Path:
-    """The connector's jars of a Spark that has fetched them, copied into a directory of their own."""
-    found = {path.name.split("_", 1)[-1]: path for path in Path.home().glob(".ivy2*/jars/*.jar")}
-    for name in jar_names():
-        shutil.copy(next(path for end, path in found.items() if end.endswith(name)), directory / name)
+def write_scripts(directory: Path) -> Path:
+    """Kafka's own scripts, in a directory that is made."""
+    directory.mkdir()
+    for name, tool in _SCRIPTS.items():
+        path = directory / name
+        path.write_text(f'#!/bin/sh\nexec "{java()}" -Xmx128m -cp "{_LIBRARY}/*" {tool} "$@"\n')
+        path.chmod(0o700)
     return directory
 
 
 if __name__ == "__main__":
-    print(fetch_broker(), file=sys.stderr)
+    print(fetch_broker())

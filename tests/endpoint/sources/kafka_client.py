@@ -60,33 +60,42 @@ class KafkaClient:
             record.headers().add(name, text)
         return self._producer.send(record)
 
+    def count(self, topic: str) -> int:
+        """How many messages the topic has had."""
+        with self._consumer() as consumer:
+            partitions = self._partitions(consumer, topic)
+            return sum(entry.getValue() for entry in consumer.endOffsets(partitions).entrySet())
+
     def read(self, topic: str) -> Iterator[tuple[int, int, bytes, bytes, dict[str, bytes]]]:
         """What the topic has: of each message partition, number, key, value and headers; in order of each partition."""
-        settings: Any = {
-            "key.deserializer": f"{_BYTES}Deserializer", "value.deserializer": f"{_BYTES}Deserializer",
-            "auto.offset.reset": "earliest",
-        }  # fmt: skip
-        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(
-            self._map({**self._properties, **settings})
-        )
+        with self._consumer() as consumer:
+            partitions = self._partitions(consumer, topic)
+            consumer.assign(partitions)
+            consumer.seekToBeginning(partitions)
+            ends = {
+                entry.getKey().partition(): entry.getValue() for entry in consumer.endOffsets(partitions).entrySet()
+            }
+            while any(consumer.position(one) < ends[one.partition()] for one in partitions):
+                records = consumer.poll(self._jvm.java.time.Duration.ofMillis(200)).iterator()
+                while records.hasNext():
+                    record = records.next()
+                    headers = {header.key(): bytes(header.value()) for header in record.headers().toArray()}
+                    key, value = bytes(record.key() or b""), bytes(record.value())
+                    yield record.partition(), record.offset(), key, value, headers
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Any]:
+        settings = dict.fromkeys(("key.deserializer", "value.deserializer"), f"{_BYTES}Deserializer")
+        made = self._map({**self._properties, **settings, "auto.offset.reset": "earliest"})
+        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(made)
         try:
-            partition = self._jvm.org.apache.kafka.common.TopicPartition
-            all_of = self._list([partition(topic, one.partition()) for one in consumer.partitionsFor(topic)])
-            consumer.assign(all_of)
-            ends = {entry.getKey().partition(): entry.getValue() for entry in consumer.endOffsets(all_of).entrySet()}
-            consumer.seekToBeginning(all_of)
-            while any(consumer.position(one) < ends[one.partition()] for one in all_of):
-                for record in consumer.poll(self._jvm.java.time.Duration.ofMillis(200)):
-                    headers = {header.key(): bytes(header.value()) for header in record.headers()}
-                    yield (
-                        record.partition(),
-                        record.offset(),
-                        bytes(record.key() or b""),
-                        bytes(record.value()),
-                        headers,
-                    )
+            yield consumer
         finally:
             consumer.close()
+
+    def _partitions(self, consumer: Any, topic: str) -> Any:
+        partition = self._jvm.org.apache.kafka.common.TopicPartition
+        return self._list([partition(topic, one.partition()) for one in consumer.partitionsFor(topic)])
 
     def close(self) -> None:
         if self._producer is not None:

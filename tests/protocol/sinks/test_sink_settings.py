@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import UnsupportedFeature
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery, Form
 from protocol.sinks.members import InvalidSinkSettings
@@ -121,9 +120,33 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
         parse_sink_settings(body, Form.SELECT)
 
 
-def test_what_is_not_there_yet_says_so() -> None:
-    with pytest.raises(UnsupportedFeature, match="not there yet"):
-        parsed(type="kafka")
+KAFKA = {
+    "type": "kafka", "url": "kafka://broker:9092", "format": "rows", "topic": "alerts", "user": "me",
+    "passwordFile": "/run/secrets/kafka", "tls": {}, "mechanism": "SCRAM-SHA-256",
+}  # fmt: skip
+
+
+def test_a_topic_of_kafka_is_written_and_read_again_as_it_was() -> None:
+    for document in (KAFKA, {**KAFKA, "tls": {"caFile": "/ca.pem"}}):
+        assert settings_document(settings_of(document)) == document
+    assert settings_of({**KAFKA, "tls": True}) == settings_of(KAFKA)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({**KAFKA, "topic": "a/b"}, "a topic of Kafka's"),
+        ({**KAFKA, "topic": None}, "topic is missing"),
+        ({**KAFKA, "url": "mqtt://b"}, "begins with kafka:"),
+        ({**KAFKA, "mechanism": "GSSAPI"}, "mechanism must be one of"),
+        ({**KAFKA, "user": None, "passwordFile": None}, "goes with a user"),
+        ({**KAFKA, "tls": "yes"}, "tls must be true, or an object"),
+        ({**KAFKA, "headers": {}}, "no setting"),
+    ],
+)
+def test_what_is_wrong_of_kafka_is_named(members: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidSinkSettings, match=said):
+        settings_of(members)
 
 
 def test_a_template_has_variables_of_the_query() -> None:

@@ -127,7 +127,7 @@ def test_the_past_is_posted_where_it_is_asked_for(
     [
         (SINK, {"type": "webhook", "url": "http://elsewhere.example/"}, 403, "--allow-fetch"),
         (SINK, {"type": "webhook"}, 400, "url is missing"),
-        (SINK, {"type": "kafka", "url": "kafka://e"}, 501, "not there yet"),
+        (SINK, {"type": "kafka", "url": "kafka://e", "topic": "t"}, 403, "--allow-fetch"),
         ("/queries/q/sinks/.a", {}, 400, "name"),
         ("/queries/none/sinks/a", {}, 404, "no query"),
     ],
