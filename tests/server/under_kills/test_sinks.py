@@ -65,15 +65,22 @@ class MovedAway:
         self._numbers = itertools.count()
 
     def kill(self) -> None:
-        self._path.rename(self._path.with_name(f"moved-{next(self._numbers)}"))
+        if self._path.exists():
+            self._path.rename(self._path.with_name(f"moved-{next(self._numbers)}"))
 
     def start(self) -> None:
         """Nobody is needed for a file."""
 
     def lines(self) -> list[bytes]:
         """Those of all files; what a crash has left of a line in a file that was moved then is none."""
-        files = [*sorted(self._path.parent.glob("moved-*")), self._path]
-        return [line for file in files for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        return [line for text in self._texts() for line in text.splitlines(keepends=True) if line.endswith(b"\n")]
+
+    def count(self) -> int:
+        return sum(text.count(b"\n") for text in self._texts())
+
+    def _texts(self) -> list[bytes]:
+        folder = self._path.parent
+        return [file.read_bytes() for file in [*sorted(folder.glob("moved-*")), *folder.glob(self._path.name)]]
 
 
 def test_a_file(tmp_path: Path) -> None:
@@ -84,7 +91,7 @@ def test_a_file(tmp_path: Path) -> None:
         stand(server, {"file": {"type": "file", "url": path.as_uri()}})
         began = time.monotonic()
         with fed(server):
-            end_both(server, other, lambda: len(other.lines()), ANSWERS, seed=19)
+            end_both(server, other, other.count, ANSWERS, seed=19)
             server.wait(lambda: any(LAST in line.decode() for line in other.lines()[-1:]), PATIENCE, 1)
         print(f"{ANSWERS} answers in {time.monotonic() - began:.0f} s")
     taken = [(json.loads(line)["id"], hashlib.sha256(line).hexdigest()) for line in other.lines()]
