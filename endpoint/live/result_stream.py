@@ -11,7 +11,7 @@ from endpoint.live.channel import Entry
 from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
-from endpoint.live.subscription import CutOff, Reset, StartingPoint, Subscription, SubscriptionItem
+from endpoint.live.subscription import CutOff, RequestedSpan, Reset, Subscription, SubscriptionItem
 from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.time import FIRST_INSTANT, LAST_INSTANT
@@ -33,9 +33,11 @@ def result_stream(
 
 
 @asynccontextmanager
-async def subscribed(hub: Hub, name: str, start: StartingPoint) -> AsyncGenerator[Subscription, None]:
+async def subscribed(hub: Hub, name: str, asked: RequestedSpan) -> AsyncGenerator[Subscription, None]:
     """A subscription to a query that runs anyway."""
-    yield await hub.subscribe(name, start)
+    subscription = await hub.subscribe(name, asked.point)
+    subscription.until = asked.until
+    yield subscription
 
 
 async def result_events(subscription: Subscription) -> AsyncGenerator[bytes, None]:

@@ -12,7 +12,7 @@ from endpoint.backend import Ended, Evaluation, Failed, Progress, QueryDescripti
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import History, Replay
 from protocol.errors import NotFound
-from protocol.time import BEFORE_ALL, Instant
+from protocol.time import BEFORE_ALL, Instant, format_instant
 
 _BATCH_BYTES = 128 * 1024
 """Entries are handed out together up to this size; sending each by itself costs more than making it."""
@@ -30,11 +30,14 @@ BEGINNING = StartingPoint(BEFORE_ALL)
 
 
 @dataclass(frozen=True)
-class RequestedStart:
-    """Where a client asks a result stream to begin: after an event it had, at a time, or (neither) now."""
+class RequestedSpan:
+    """What a client asks a result stream for: what is after an event it had, or after a time, or (neither) from now on.
+    ``until``: the last instant that is wanted, None for no end.
+    """
 
     token: Instant | None = None
     since: Instant | None = None
+    until: Instant | None = None
 
     @property
     def point(self) -> StartingPoint:
@@ -64,7 +67,8 @@ class Subscription:
 
     ``position`` is the instant up to which the listener has everything, None until that is known. It reads the
     channel while the channel holds what comes after the position, and the query's history when not. There is no queue
-    of its own: the bounds of the channel are how far a listener may fall behind.
+    of its own: the bounds of the channel are how far a listener may fall behind. ``until``, which may be set before it
+    is read, is the last instant that is wanted.
     """
 
     def __init__(self, channel: Channel, history: History, description: QueryDescription, start: StartingPoint) -> None:
@@ -76,6 +80,7 @@ class Subscription:
         # Who asked for the beginning asked for what is held; everybody else must be told of a gap.
         self._exact = start.after != BEFORE_ALL
         self._last_words: str | None = None
+        self.until: Instant | None = None
         if start.after is None:
             live = channel.live
             self.position = live if live is not None else description.evaluated
@@ -111,10 +116,16 @@ class Subscription:
             while not self.channel.closed:
                 if self.position is None:
                     self.position = self.channel.origin
+                if self._has_all(self.position):
+                    yield [self._until_reached()]
+                    return
                 if self._behind() and not self.channel.gone:
                     try:
                         async with aclosing(self._past()) as past:
                             async for item in past:
+                                if self._is_later(item):
+                                    yield [self._until_reached()]
+                                    return
                                 yield [item]
                     except NotFound:
                         # Removed meanwhile: the channel says so, and there is nothing else to tell.
@@ -129,6 +140,10 @@ class Subscription:
                         return
                     await self.channel.changed()
                     continue
+                wanted = [item for item in batch if not self._is_later(item)]
+                if len(wanted) < len(batch):
+                    yield [*wanted, self._until_reached()]
+                    return
                 if not batch:
                     continue
                 yield batch
@@ -155,6 +170,23 @@ class Subscription:
                 size += entry.size
             entry = self.channel.next(self._cursor)
         return batch
+
+    def _has_all(self, position: Instant | None) -> bool:
+        """Whether nothing that is wanted comes after an instant."""
+        return self.until is not None and position is not None and position >= self.until
+
+    def _is_later(self, item: SubscriptionItem) -> bool:
+        """Whether an item is later than all that is wanted, and so is whatever follows."""
+        if self.until is None or not isinstance(item, Entry):
+            return False
+        match item.notice:
+            case Evaluation(instant=time) | Progress(time=time):
+                return time > self.until
+        return False
+
+    def _until_reached(self) -> Ended:
+        assert self.until is not None
+        return Ended(self.channel.name, f"every evaluation up to {format_instant(self.until)} is out")
 
     def _all_delivered(self) -> bool:
         return self.channel.last is None or self._evaluated is None or self.channel.last >= self._evaluated

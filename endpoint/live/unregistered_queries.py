@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
 from endpoint.live.registration import query_identity
-from endpoint.live.subscription import BEGINNING, NOW, RequestedStart, StartingPoint, Subscription
+from endpoint.live.subscription import BEGINNING, NOW, RequestedSpan, StartingPoint, Subscription
 from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
@@ -75,7 +75,7 @@ class UnregisteredQueries:
 
     @asynccontextmanager
     async def listening(
-        self, query: ContinuousQuery, asked: RequestedStart, limits: EvaluationLimits = NO_LIMITS
+        self, query: ContinuousQuery, asked: RequestedSpan, limits: EvaluationLimits = NO_LIMITS
     ) -> AsyncGenerator[Subscription, None]:
         """A subscription to the query, which runs at least as long; one evaluation may take what the ``limits`` say.
 
@@ -92,7 +92,9 @@ class UnregisteredQueries:
             started = await self._ensure_running(name, query, _wanted_start(asked), limits, held)
             # The first answer of a query may be out before its first listener is there.
             start = started if started is not None and asked.point == NOW else asked.point
-            yield await self._hub.subscribe(name, start)
+            subscription = await self._hub.subscribe(name, start)
+            subscription.until = asked.until
+            yield subscription
         finally:
             self._release(held)
 
@@ -187,7 +189,7 @@ def _asked_start(held: _Held, start: Instant) -> Instant:
     return start if held.since is None else min(held.since, start)
 
 
-def _wanted_start(asked: RequestedStart) -> Instant | None:
+def _wanted_start(asked: RequestedSpan) -> Instant | None:
     """Where the query must start at the latest to give what is asked for.
 
     Before the event the client had last, not after it: ISTREAM and DSTREAM compare the next answer with that one.

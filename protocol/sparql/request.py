@@ -38,9 +38,8 @@ class QueryRequest:
     """A query. ``default_graphs`` and ``named_graphs``, if any is there, are the dataset instead of FROM's.
 
     ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know; ``memory``, in bytes, is
-    of continuous queries. ``since`` and
-    ``last_event_id`` (the parameter ``lastEventId``) say where the result stream of a continuous query begins;
-    they are as they were sent, and empty if they were not.
+    of continuous queries. ``since`` and ``last_event_id`` (the parameter ``lastEventId``) say where the result stream
+    of a continuous query begins, ``until`` where it ends; they are as they were sent, and empty if they were not.
     """
 
     text: str
@@ -50,6 +49,7 @@ class QueryRequest:
     since: str = ""
     last_event_id: str = ""
     memory: int | None = None
+    until: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,11 @@ def _refuse(parameters: Parameters, names: Sequence[str], kind: str) -> None:
 def _query(text: str, parameters: Parameters) -> QueryRequest:
     _refuse(parameters, _OF_UPDATES, "a query: use default-graph-uri or named-graph-uri")
     default, named = (_graphs(parameters, name) for name in _OF_QUERIES)
-    since, last_event_id = (
-        _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId")
-    )  # fmt: skip
+    since, last_event_id, until = (
+        _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId", "until")
+    )
     limits = read_limits(parameters.get("timeout", ()), parameters.get("memory", ()))
-    return QueryRequest(text, default, named, limits.seconds, since, last_event_id, limits.memory)
+    return QueryRequest(text, default, named, limits.seconds, since, last_event_id, limits.memory, until)
 
 
 def read_limits(timeout: Sequence[str], memory: Sequence[str]) -> EvaluationLimits:

@@ -16,12 +16,12 @@ from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
 from endpoint.live.registration import late_warning, located, register_query, standing_query
 from endpoint.live.result_stream import result_stream
-from endpoint.live.subscription import RequestedStart, Subscription
+from endpoint.live.subscription import RequestedSpan, Subscription
 from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
 from endpoint.resources.queries.query_document import query_document
 from endpoint.resources.requests.accept import answer_response, answer_type
-from endpoint.resources.requests.parameters import mounted_at, read_requested_start, read_since
+from endpoint.resources.requests.parameters import mounted_at, read_requested_span, read_since
 from endpoint.services import Services
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError
@@ -55,12 +55,12 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     if query.registration is not None:
         return await _register(request, hub, query, read_since(sent.since), limits)
     media_type = answer_type(request, query.form)
-    start = read_requested_start(request, last_event_id=sent.last_event_id, since=sent.since)
+    asked = read_requested_span(request, last_event_id=sent.last_event_id, since=sent.since, until=sent.until)
     if media_type == EVENT_STREAM:
-        return result_stream(services.listeners, lambda: services.unregistered.listening(query, start, limits))
+        return result_stream(services.listeners, lambda: services.unregistered.listening(query, asked, limits))
     timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
     with services.listeners.one_more():
-        evaluation = await _next_answer(request, services, query, start, limits, timeout)
+        evaluation = await _next_answer(request, services, query, asked, limits, timeout)
     return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
 
 
@@ -79,7 +79,7 @@ async def _next_answer(
     request: Request,
     services: Services,
     query: ContinuousQuery,
-    start: RequestedStart,
+    asked: RequestedSpan,
     limits: EvaluationLimits,
     timeout: float,
 ) -> Evaluation | None:
@@ -87,7 +87,7 @@ async def _next_answer(
 
     Raises NoAnswerInTime after ``timeout`` seconds.
     """
-    async with services.unregistered.listening(query, start, limits) as subscription:
+    async with services.unregistered.listening(query, asked, limits) as subscription:
         answered = asyncio.ensure_future(_first(subscription))
         left = asyncio.ensure_future(disconnected(request.receive))
         waiting = (answered, left)

@@ -17,7 +17,7 @@ from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.queries.query_document import query_document
 from endpoint.resources.queries.sink_document import sink_document
 from endpoint.resources.requests.accept import answer_response, answer_type
-from endpoint.resources.requests.parameters import limits_parameters, mounted_at, requested_start, since_parameter
+from endpoint.resources.requests.parameters import limits_parameters, mounted_at, requested_span, since_parameter
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import Services, services_of
 from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
@@ -100,8 +100,8 @@ async def results(request: Request) -> Response:
     form = description.query.form
     media_type = answer_type(request, form)
     if media_type == EVENT_STREAM:
-        start = requested_start(request).point
-        return result_stream(services.listeners, lambda: subscribed(hub, name, start))
+        asked = requested_span(request)
+        return result_stream(services.listeners, lambda: subscribed(hub, name, asked))
     latest = await hub.latest(name)
     if latest is None:
         why = "the watermarks of its streams have not reached an instant at which it is evaluated"

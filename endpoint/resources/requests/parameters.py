@@ -6,7 +6,7 @@ import re
 
 from starlette.requests import Request
 
-from endpoint.live.subscription import RequestedStart
+from endpoint.live.subscription import RequestedSpan
 from protocol.errors import ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats import sse
@@ -54,21 +54,21 @@ def mounted_at(request: Request) -> str:
     return str(request.scope.get("root_path", ""))
 
 
-def requested_start(request: Request) -> RequestedStart:
-    """``Last-Event-ID`` (header, else ``?lastEventId=``) and ``?since=``; an empty one is as good as none.
+def requested_span(request: Request) -> RequestedSpan:
+    """``Last-Event-ID`` (header, else ``?lastEventId=``), ``?since=`` and ``?until=``; an empty one is as good as none.
 
     Raises InvalidResumePoint or InvalidTime.
     """
     parameters = request.query_params
-    return read_requested_start(
-        request, last_event_id=parameters.get("lastEventId", ""), since=parameters.get("since", "")
-    )
+    last_event_id, since, until = (parameters.get(name, "") for name in ("lastEventId", "since", "until"))
+    return read_requested_span(request, last_event_id=last_event_id, since=since, until=until)
 
 
-def read_requested_start(request: Request, *, last_event_id: str, since: str) -> RequestedStart:
+def read_requested_span(request: Request, *, last_event_id: str, since: str, until: str) -> RequestedSpan:
     """The same, with the parameters as they came: those of a query may be in a form (SPARQL 1.1 Protocol 2.1.2)."""
     token = _last_event_id(request, last_event_id)
-    return RequestedStart(sse.parse_resume_token(token) if token else None, read_since(since))
+    after = sse.parse_resume_token(token) if token else None
+    return RequestedSpan(after, read_since(since), _instant_or_none(until, "until", also=""))
 
 
 def requested_elements(request: Request) -> tuple[int | None, Instant | None]:
@@ -116,7 +116,7 @@ def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant
 def partition_parameter(request: Request) -> int | None:
     """``?partition=``, the number of one of a stream's partitions; None without. Raises InvalidPartition."""
     given = [one.strip() for one in request.query_params.getlist("partition")]
-    if not any(given):
+    if not given:
         return None
     if len(given) > 1 or _PARTITION.fullmatch(given[0]) is None:
         raise InvalidPartition("partition: give the number of one of the stream's partitions, such as 0")

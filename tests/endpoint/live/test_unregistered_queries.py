@@ -8,7 +8,7 @@ import pytest
 
 from endpoint.backend import Ended
 from endpoint.live.hub import Hub
-from endpoint.live.subscription import RequestedStart
+from endpoint.live.subscription import RequestedSpan
 from endpoint.live.unregistered_queries import TooManyUnregistered, UnregisteredQueries, unregistered_name
 from protocol.errors import QuerySemanticError, Unavailable
 from protocol.evaluation_limits import EvaluationLimits
@@ -34,8 +34,8 @@ def test_a_query_outlives_its_last_listener_by_the_resume_window() -> None:
     async def check() -> None:
         backend, _, clock, live = parts()
         query = continuous()
-        async with live.listening(query, RequestedStart()):
-            async with live.listening(query, RequestedStart()):
+        async with live.listening(query, RequestedSpan()):
+            async with live.listening(query, RequestedSpan()):
                 clock.now = 100
             clock.now = 500
             await live.sweep()
@@ -53,10 +53,10 @@ def test_a_query_outlives_its_last_listener_by_the_resume_window() -> None:
 def test_a_listener_in_the_resume_window_keeps_the_query() -> None:
     async def check() -> None:
         backend, _, clock, live = parts()
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             pass
         clock.now = 59
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             clock.now = 1000
             await live.sweep()
             assert len(names(backend)) == 1
@@ -68,12 +68,12 @@ def test_a_listener_in_the_resume_window_keeps_the_query() -> None:
 def test_who_comes_while_the_query_is_removed_has_it_registered_again() -> None:
     async def check() -> None:
         backend, hub, clock, live = parts()
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             pass
         clock.now = 60
         removal = asyncio.create_task(live.sweep())
         await settle(2)
-        async with live.listening(continuous(), RequestedStart()) as subscription:
+        async with live.listening(continuous(), RequestedSpan()) as subscription:
             await removal
             assert len(names(backend)) == 1
             items = subscription.items()
@@ -91,7 +91,7 @@ def test_a_query_that_is_refused_leaves_nothing() -> None:
         backend, hub, clock, live = parts()
         for _ in range(2):
             with pytest.raises(QuerySemanticError):
-                async with live.listening(continuous(stream="http://e/unknown"), RequestedStart()):
+                async with live.listening(continuous(stream="http://e/unknown"), RequestedSpan()):
                     pass
         clock.now = 60
         await live.sweep()
@@ -104,9 +104,9 @@ def test_a_query_that_is_refused_leaves_nothing() -> None:
 def test_a_query_that_has_ended_is_registered_anew_for_who_asks_again() -> None:
     async def check() -> None:
         backend, _, _, live = parts()
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             backend.push(Ended(names(backend)[0], "over"))
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             assert backend.queries()[0].state == "waiting"
 
     run(check())
@@ -117,17 +117,17 @@ def test_one_too_many_is_refused_until_another_is_let_go_of() -> None:
         backend, hub, clock, _ = parts()
         live = UnregisteredQueries(hub, maximum=2, clock=clock, resume_window=60)
         first, second, third = (continuous(text) for text in ("SELECT 1", "SELECT 2", "SELECT 3"))
-        async with live.listening(first, RequestedStart()):
-            async with live.listening(second, RequestedStart()):
+        async with live.listening(first, RequestedSpan()):
+            async with live.listening(second, RequestedSpan()):
                 with pytest.raises(TooManyUnregistered, match="2 continuous queries") as caught:
-                    async with live.listening(third, RequestedStart()):
+                    async with live.listening(third, RequestedSpan()):
                         pass
                 assert (caught.value.status, caught.value.retry_after) == (503, 10)
-                async with live.listening(first, RequestedStart()):
+                async with live.listening(first, RequestedSpan()):
                     assert len(names(backend)) == 2
             # The second is kept for those who come back, as long as its place is not needed.
             assert unregistered_name(second, None) in names(backend)
-            async with live.listening(third, RequestedStart()):
+            async with live.listening(third, RequestedSpan()):
                 assert set(names(backend)) == {unregistered_name(first, None), unregistered_name(third, None)}
 
     run(check())
@@ -139,9 +139,9 @@ def test_of_those_nobody_listens_to_the_one_left_first_makes_room() -> None:
         live = UnregisteredQueries(hub, maximum=2, clock=clock, resume_window=60)
         for text in ("SELECT 1", "SELECT 2"):
             clock.now += 1
-            async with live.listening(continuous(text), RequestedStart()):
+            async with live.listening(continuous(text), RequestedSpan()):
                 pass
-        async with live.listening(continuous("SELECT 3"), RequestedStart()):
+        async with live.listening(continuous("SELECT 3"), RequestedSpan()):
             kept = {unregistered_name(continuous(text), None) for text in ("SELECT 2", "SELECT 3")}
             assert set(names(backend)) == kept
 
@@ -158,7 +158,7 @@ def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
         live = UnregisteredQueries(
             hub, clock=clock, resume_window=60, call_later=lambda seconds, call: timers.append((seconds, call))
         )
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             pass
 
         def remove(name: str) -> None:
@@ -181,9 +181,9 @@ def test_refused_queries_do_not_use_up_the_places() -> None:
         live = UnregisteredQueries(hub, maximum=1, clock=clock, resume_window=60)
         for number in range(3):
             with pytest.raises(QuerySemanticError):
-                async with live.listening(continuous(f"SELECT {number}", stream="http://e/unknown"), RequestedStart()):
+                async with live.listening(continuous(f"SELECT {number}", stream="http://e/unknown"), RequestedSpan()):
                     pass
-        async with live.listening(continuous(), RequestedStart()):
+        async with live.listening(continuous(), RequestedSpan()):
             pass
 
     run(check())

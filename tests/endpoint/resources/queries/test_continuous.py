@@ -147,6 +147,20 @@ def test_who_asks_for_the_past_gets_a_query_of_its_own(backend: FakeBackend) -> 
     served(backend, check)
 
 
+def test_a_query_that_nobody_registered_is_listened_to_up_to_a_time(backend: FakeBackend) -> None:
+    async def check(app: Starlette) -> None:
+        listener = Exchange(app, ASKED + "&until=2000", accept=EVENTS)
+        await until(lambda: listener.status)
+        [name] = live(backend)
+        for n in range(1, 4):
+            backend.evaluate(name, n * 1000, answer(n))
+        await listener.task
+        assert listener.instants == [1000, 2000]
+        assert listener.events[-1]["event"] == "end"
+
+    served(backend, check)
+
+
 def test_the_end_of_all_streams_ends_the_result_stream(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
         listener = Exchange(app, ASKED, accept=EVENTS)

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from starlette.applications import Starlette
 
-from endpoint.backend import Ended
+from endpoint.backend import Ended, Progress
 from endpoint.live.unregistered_queries import unregistered_name
 from protocol.errors import Conflict, UnsupportedFeature
 from protocol.evaluation_limits import EvaluationLimits
+from protocol.formats.sse import resume_token
 from protocol.streams import StreamSettings
 from protocol.time import FIRST_INSTANT
 from tests.endpoint.asgi_client import TestClient
@@ -286,6 +287,39 @@ def test_results_are_listened_to_resumed_and_ended_by_removal(backend: FakeBacke
         await resumed.task
         assert listener.complete
         assert listener.events[-1]["event"] == resumed.events[-1]["event"] == "end"
+
+    served(backend, check)
+
+
+def test_results_are_listened_to_up_to_a_time(backend: FakeBackend) -> None:
+    async def check(app: Starlette) -> None:
+        await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
+        for n in range(1, 4):
+            backend.evaluate("q", n * 1000, answer(n))
+        for last, instants in ((2000, [1000, 2000]), (2500, [1000, 2000]), (500, [])):
+            past = Exchange(app, f"/queries/q/results?since=beginning&until={last}", accept="text/event-stream")
+            await past.task
+            assert past.instants == instants
+            assert past.events[-1]["event"] == "end"
+        begun = [
+            Exchange(app, f"/queries/q/results?since=beginning&until={last}", accept="text/event-stream")
+            for last in (4000, 4500, 5000)
+        ]
+        await until(lambda: all(one.instants == [1000, 2000, 3000] for one in begun))
+        backend.evaluate("q", 4000, answer(4))
+        await begun[0].task
+        backend.push(Progress("q", 4800, 4800))
+        await begun[1].task
+        assert not begun[2].complete
+        backend.evaluate("q", 6000, answer(6))
+        await begun[2].task
+        assert [one.instants for one in begun] == [[1000, 2000, 3000, 4000]] * 3
+        assert all("every evaluation up to 1970-01-01T00:00:0" in one.events[-1]["data"] for one in begun)
+        resumed = Exchange(
+            app, "/queries/q/results?until=2000", accept="text/event-stream", last_event_id=resume_token(2000)
+        )
+        await resumed.task
+        assert resumed.instants == []
 
     served(backend, check)
 
