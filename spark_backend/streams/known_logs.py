@@ -63,7 +63,7 @@ class KnownLogs:
         self._catalogue.streams[name] = entry
         try:
             self._catalogue.save()
-        except OSError:
+        except BaseException:
             del self._catalogue.streams[name]
             log.drop()
             raise
@@ -78,7 +78,7 @@ class KnownLogs:
             del self._catalogue.streams[name]
         try:
             self._catalogue.save()
-        except OSError:
+        except BaseException:
             self._catalogue.streams = before
             raise
         gone = [self._logs.pop(name) for name in names]

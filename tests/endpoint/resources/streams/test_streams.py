@@ -293,15 +293,15 @@ def test_a_request_and_a_watermark_are_of_the_partition_that_they_name(
     client: TestClient, backend: FakeBackend
 ) -> None:
     client.put("/streams/s", json={"time": "event", "partitions": 4})
-    for parameter in ("", "&partition=", "&partition=3"):
+    for parameter in ("", "&partition=3"):
         client.post(f"/streams/s?at=8{parameter}", content="<a:a> <a:b> <a:c> .", headers=TURTLE)
-    assert [one.partition for one in backend.appended] == [None, None, 3]
+    assert [one.partition for one in backend.appended] == [None, 3]
     assert client.put("/streams/s/watermark?partition=2", content="9").status_code == 200
     assert client.put("/streams/s/watermark", content="10").status_code == 200
     assert backend.advanced == [("s", 9, 2), ("s", 10, None)]
 
 
-@pytest.mark.parametrize("partition", ["-1", "x", "1.5", "٣", "1&partition=1", "9999999999"])
+@pytest.mark.parametrize("partition", ["", "-1", "x", "1.5", "٣", "1&partition=1", "9999999999"])
 def test_what_is_no_number_of_a_partition_is_refused(client: TestClient, partition: str) -> None:
     client.put("/streams/s", json={"time": "event", "partitions": 4})
     appended = client.post(f"/streams/s?partition={partition}", content="", headers=TURTLE)
@@ -309,6 +309,24 @@ def test_what_is_no_number_of_a_partition_is_refused(client: TestClient, partiti
     for refused in (appended, moved):
         assert refused.status_code == 400
         assert "the number of one of the stream's partitions" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        r'{"context": {"@vocab": "http://ex/\ud800"}}',
+        r'{"context": {"\ud800": "http://ex/"}}',
+        r'{"context": "http://ex/\ud800"}',
+        r'{"source": {"type": "mqtt", "url": "mqtt://localhost", "topics": ["\udfff"]}}',
+        r'{"source": {"type": "mqtt", "url": "mqtt://localhost", "topics": ["a"], "user": "\ud800"}}',
+        r'{"\ud800": 1, "\ud800": 2}',
+    ],
+)
+def test_half_of_a_character_is_no_setting(client: TestClient, settings: str) -> None:
+    refused = client.put("/streams/s", content=settings.encode(), headers={"Content-Type": "application/json"})
+    assert refused.status_code == 400, refused.text
+    assert r"\ud" in refused.json()["detail"]
+    assert client.get("/streams").json()["streams"] == []
 
 
 def test_a_stream_ends_as_a_whole(client: TestClient) -> None:

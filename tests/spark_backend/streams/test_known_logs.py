@@ -1,0 +1,28 @@
+"""Streams that are made or dropped, all of each or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from protocol.streams import StreamSettings
+from spark_backend.streams.catalogue import Catalogue
+from spark_backend.streams.known_logs import KnownLogs
+
+
+@pytest.mark.parametrize("error", [OSError("the disk is full"), UnicodeError("not to be written")])
+def test_what_cannot_be_written_down_changes_nothing(tmp_path: Path, error: Exception) -> None:
+    catalogue = Catalogue.open(tmp_path / "catalogue.json")
+    logs = KnownLogs(catalogue, tmp_path / "streams", lambda: 0)
+    logs.create("kept", StreamSettings("http://e/kept"))
+    with patch.object(catalogue, "save", side_effect=error):
+        for change in (lambda: logs.create("new", StreamSettings("http://e/new")), lambda: logs.drop(["kept"])):
+            with pytest.raises(type(error)):
+                change()
+    assert [entry.name for entry, _ in logs] == ["kept"]
+    assert list(catalogue.streams) == ["kept"]
+    assert [path.name for path in (tmp_path / "streams").iterdir()] == [logs.entry("kept").log]
+    logs.create("new", StreamSettings("http://e/new"))
+    logs.close()
