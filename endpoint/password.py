@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from protocol.errors import ProtocolError
+from protocol.login import is_one_line
 
 _LONGEST = 1024
 
@@ -44,12 +45,17 @@ def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> st
     """The password of a login; None where it has none. Read anew at every attempt, so that it may be changed.
 
     Raises LoginFailed if it is not there. A file with more than one line has no password: so few other
-    files of the server's could be sent to a broker.
+    files of the server's could be sent to a broker. Nor has a text with control characters.
     """
     if login.password_variable is not None:
         value = environment.get(login.password_variable)
         if value is None:
             raise LoginFailed(f"the environment variable {login.password_variable} with the password is not set")
+        if not is_one_line(value):
+            raise LoginFailed(
+                f"the environment variable {login.password_variable} has a control character or a line break in it: "
+                "a password is one line without"
+            )
         return value
     if login.password_file is None:
         return None
@@ -63,4 +69,6 @@ def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> st
     line = text.removesuffix("\n").removesuffix("\r")
     if len(text) > _LONGEST or "\n" in line or not line:
         raise LoginFailed(f"passwordFile {login.password_file} has to be one line, of at most {_LONGEST} characters")
+    if not is_one_line(line):
+        raise LoginFailed(f"passwordFile {login.password_file} has a control character in it: a password has none")
     return line

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from protocol.errors import ProtocolError
 from protocol.formats.json_object import shown
 from protocol.kafka import KAFKA_TOPIC, MECHANISMS
+from protocol.login import is_one_line
 from protocol.sources import SourceSettings, SourceType, TlsFiles
 
 SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
@@ -71,6 +72,9 @@ def parse_source(value: object) -> SourceSettings:
             _wrong(f"a source of type {type} has no setting {shown(name)}: it has {', '.join(known)}")
     content_type = _text(members, "contentType")
     user, file, variable = (_text(members, name) for name in _LOGIN)
+    for name, text in zip(_LOGIN, (user, file, variable), strict=True):
+        if text is not None and not is_one_line(text):
+            _wrong(f"{name} must be a text on one line, without control characters")
     if file is not None and variable is not None:
         _wrong("a source has a passwordFile or a passwordVariable, not both")
     if user is None and (file or variable) is not None:

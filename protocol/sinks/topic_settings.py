@@ -10,10 +10,12 @@ from typing import Any
 from protocol.formats.json_object import shown
 from protocol.formats.source_settings import SECRET_PREFIX
 from protocol.kafka import KAFKA_TOPIC, MECHANISMS
+from protocol.login import is_one_line
 from protocol.sinks.members import optional_text, required_text, wrong
 from protocol.sources import TlsFiles
 
-MQTT_MEMBERS = ("topic", "user", "passwordFile", "passwordVariable", "tls")
+_LOGIN = ("user", "passwordFile", "passwordVariable")
+MQTT_MEMBERS = ("topic", *_LOGIN, "tls")
 KAFKA_MEMBERS = (*MQTT_MEMBERS, "mechanism")
 _VARIABLE = re.compile(rf"{SECRET_PREFIX}[A-Z0-9_]+\Z")
 _TLS = ("caFile", "certFile", "keyFile")
@@ -43,7 +45,11 @@ def read_topic(members: Mapping[str, Any], scheme: str) -> Topic:
         wrong(f"topic must be the name of a topic of Kafka's, of letters, digits, and . _ -, not {shown(topic)}")
     if not of_kafka and (any(character in topic for character in "+#\0") or len(topic.encode()) > 65_535):
         wrong(f"topic must be the name of one topic, without + and #, not {shown(topic)}")
-    user, file, variable = (optional_text(members, name) for name in ("user", "passwordFile", "passwordVariable"))
+    user, file, variable = (optional_text(members, name) for name in _LOGIN)
+    for name in _LOGIN:
+        # As they were said, with what is around them.
+        if members.get(name) is not None and not is_one_line(members[name]):
+            wrong(f"{name} must be a text on one line, without control characters")
     if file is not None and variable is not None:
         wrong("a sink has a passwordFile or a passwordVariable, not both")
     if user is None and (file or variable) is not None:

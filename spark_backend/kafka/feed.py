@@ -17,13 +17,12 @@ from protocol.kafka import KafkaFailed, KafkaReading
 from protocol.sources import SourceBatch
 from protocol.streams import StreamSettings
 from spark_backend.ingest.parsed_file import ParsedFile, read_unparsed
-from spark_backend.kafka.java import java_says
+from spark_backend.kafka.java import kafka_says
 from spark_backend.kafka.parsing import PART_SCHEMA, Parsing, in_tasks, parsed
 from spark_backend.kafka.properties import client_properties
 from spark_backend.kafka.topics import read_topics, start_of
 from spark_backend.layout import Layout
 from spark_backend.spark.pipeline import SharedSession
-from spark_backend.spark_sql.deferred import first_line
 
 log = logging.getLogger(__name__)
 
@@ -124,18 +123,18 @@ class SparkKafkaFeed:
         changed = {name: value for name, value in changed.items() if reading.positions.get(name) != value}
         self._handover = Handover(known, changed, is_parsed=in_tasks(settings))
         self.partitions = list(known)
-        self._address = reading.cluster.address
+        self._cluster = reading.cluster
         name = uuid.uuid4().hex
         self._scratch = scratch / name
         (self._scratch / "parsed").mkdir(parents=True, mode=0o700)
-        origin = f"kafka://{self._address}"
+        origin = f"kafka://{self._cluster.address}"
         directory = str(Layout(spark.root).kafka / name / "parsed")
         parsing = Parsing(settings, reading.content_type, origin, directory)
         try:
             self._query = self._start(spark, reading, start.offsets, parsing)
         except Exception as error:
             shutil.rmtree(self._scratch, ignore_errors=True)
-            raise KafkaFailed(f"kafka://{self._address}: {java_says(error)}") from None
+            raise KafkaFailed(f"kafka://{self._cluster.address}: {kafka_says(error, self._cluster)}") from None
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``KafkaFeed.take``."""
@@ -155,7 +154,8 @@ class SparkKafkaFeed:
             self._query.stop()
         except Exception as error:
             # With Spark its queries are gone.
-            log.info("the query that reads kafka://%s did not stop: %s", self._address, first_line(error))
+            said = kafka_says(error, self._cluster)
+            log.info("the query that reads kafka://%s did not stop: %s", self._cluster.address, said)
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _start(
@@ -193,7 +193,7 @@ class SparkKafkaFeed:
             self._handover.give([_part(row, self._scratch / "parsed") for row in rows])
         except Exception as error:
             # Not with its whole text: see Pipeline._on_batch.
-            raise RuntimeError(java_says(error)) from None
+            raise RuntimeError(kafka_says(error, self._cluster)) from None
 
     def _require_active(self) -> None:
         """Raises KafkaFailed once the query has ended."""
@@ -201,9 +201,10 @@ class SparkKafkaFeed:
             active = self._query.isActive
             error = None if active else self._query.exception()
         except Exception as gone:
-            raise KafkaFailed(f"Spark has ended: {first_line(gone)}") from None
+            raise KafkaFailed(f"Spark has ended: {kafka_says(gone, self._cluster)}") from None
         if not active:
-            raise KafkaFailed(f"kafka://{self._address}: {'it has ended' if error is None else java_says(error)}")
+            said = "it has ended" if error is None else kafka_says(error, self._cluster)
+            raise KafkaFailed(f"kafka://{self._cluster.address}: {said}")
 
 
 def _part(row: Mapping[str, Any], directory: Path) -> Part:

@@ -1,21 +1,37 @@
-"""What Java throws, for a person."""
+"""What Java throws, for a person: in one line, and without what is secret."""
 
 from __future__ import annotations
 
 import re
 
-from spark_backend.spark_sql.deferred import first_line
+from protocol.kafka import KafkaCluster
+from spark_backend.kafka.properties import secrets_of
 
+_LONGEST = 500
 _CLASS = re.compile(r"^(?:[a-z][a-z0-9]*\.)+[A-Z]\w*(?:\$\w+)*: ")
 
 
 def java_says(error: Exception) -> str:
     """The message of what was thrown first, in one line, without the names of Java's classes before it."""
+    return _line(_message(error))
+
+
+def kafka_says(error: Exception, cluster: KafkaCluster) -> str:
+    """The same of what a client of this cluster has thrown. Kafka may quote what it was told: secrets are cut out."""
+    message = _message(error)
+    for secret in secrets_of(cluster):
+        message = message.replace(secret, "[hidden]")
+    return _line(message)
+
+
+def _message(error: Exception) -> str:
     thrown = getattr(error, "java_exception", None)
     if thrown is None:
-        said = first_line(error)
-    else:
-        while (cause := thrown.getCause()) is not None:
-            thrown = cause
-        said = (thrown.getMessage() or thrown.getClass().getSimpleName()).strip().split("\n", 1)[0][:500]
-    return _CLASS.sub("", said)
+        return str(error)
+    while (cause := thrown.getCause()) is not None:
+        thrown = cause
+    return thrown.getMessage() or str(thrown.getClass().getSimpleName())
+
+
+def _line(message: str) -> str:
+    return _CLASS.sub("", message.strip().split("\n", 1)[0][:_LONGEST])

@@ -43,7 +43,13 @@ def client_properties(cluster: KafkaCluster) -> dict[str, str]:
     return properties
 
 
+def secrets_of(cluster: KafkaCluster) -> list[str]:
+    """What nobody is to see, as it is and as it is written into properties; the longest first."""
+    secrets = {cluster.password, _quoted(cluster.password or "")[1:-1], cluster.tls and cluster.tls.key}
+    return sorted((secret for secret in secrets if secret), key=len, reverse=True)
+
+
 def _quoted(text: str) -> str:
-    """A text in the syntax of JAAS."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    """A text in the syntax of JAAS, where a line break would end it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'

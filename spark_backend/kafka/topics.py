@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.kafka import KafkaCluster, KafkaFailed
-from spark_backend.kafka.java import java_says
+from spark_backend.kafka.java import kafka_says
 from spark_backend.kafka.properties import PATIENCE_SECONDS, client_properties
 
 
@@ -77,7 +77,7 @@ def read_topics(jvm: Any, cluster: KafkaCluster, names: Sequence[str]) -> dict[s
         finally:
             admin.close(jvm.java.time.Duration.ZERO)
     except Exception as error:
-        raise KafkaFailed(f"kafka://{cluster.address}: {java_says(error)}") from None
+        raise KafkaFailed(f"kafka://{cluster.address}: {kafka_says(error, cluster)}") from None
 
 
 def _read(jvm: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from protocol.kafka import KafkaCluster, KafkaFailed, KafkaRecord
-from spark_backend.kafka.java import java_says
+from spark_backend.kafka.java import kafka_says
 from spark_backend.kafka.properties import PATIENCE_SECONDS, client_properties
 
 _SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
@@ -25,7 +25,7 @@ class SparkKafkaWriter:
         """Raises KafkaFailed for what is no producer's; whether the cluster answers is seen when it is written to."""
         self._jvm = jvm
         self._topic = topic
-        self._address = cluster.address
+        self._cluster = cluster
         properties = jvm.java.util.HashMap()
         settings = {
             **client_properties(cluster),
@@ -43,7 +43,7 @@ class SparkKafkaWriter:
         try:
             self._producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(properties)
         except Exception as error:
-            raise KafkaFailed(f"kafka://{self._address}: {java_says(error)}") from None
+            raise KafkaFailed(f"kafka://{cluster.address}: {kafka_says(error, cluster)}") from None
 
     def write(self, records: Sequence[KafkaRecord]) -> None:
         """As ``KafkaWriter.write``. The next is sent when the one before it is acknowledged: so none overtakes it."""
@@ -52,14 +52,16 @@ class SparkKafkaWriter:
             for record in records:
                 self._producer.send(self._made(record, partitions)).get()
         except Exception as error:
-            raise KafkaFailed(f"kafka://{self._address}, topic {self._topic}: {java_says(error)}") from None
+            raise KafkaFailed(
+                f"kafka://{self._cluster.address}, topic {self._topic}: {kafka_says(error, self._cluster)}"
+            ) from None
 
     def close(self) -> None:
         """As ``KafkaWriter.close``. Raises KafkaFailed where Spark has ended, and the producer with it."""
         try:
             self._producer.close(self._jvm.java.time.Duration.ZERO)
         except Exception as error:
-            raise KafkaFailed(f"kafka://{self._address}: {java_says(error)}") from None
+            raise KafkaFailed(f"kafka://{self._cluster.address}: {kafka_says(error, self._cluster)}") from None
 
     def _made(self, record: KafkaRecord, partitions: int) -> Any:
         partition = zlib.crc32(record.order.encode()) % partitions

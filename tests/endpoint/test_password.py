@@ -30,6 +30,24 @@ def test_no_other_file_is_taken_for_one_and_nothing_of_it_is_said(content: bytes
     assert "account" not in caught.value.detail
 
 
+@pytest.mark.parametrize("between", ["\0", "\r", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
+def test_a_password_with_a_control_character_is_refused_and_not_said(between: str, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(f"hush{between}secret\n".encode())
+    environment = {"SPARQL_STREAMS_SECRET_A": f"hush{between}secret"}
+    for login in (settings(file), settings(variable="SPARQL_STREAMS_SECRET_A")):
+        with pytest.raises(LoginFailed, match="control character") as caught:
+            password_of(login, environment)
+        assert "hush" not in caught.value.detail
+        assert "secret" not in caught.value.detail
+
+
+def test_a_variable_has_one_line() -> None:
+    for value in ("a\n", "a\nb", "\udcff"):
+        with pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_A has a control character or a line break"):
+            password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {"SPARQL_STREAMS_SECRET_A": value})
+
+
 def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(LoginFailed, match="cannot be read"):
         password_of(settings(tmp_path / "none"))

@@ -73,6 +73,23 @@ def test_what_is_wrong_is_named(value: object, message: str) -> None:
     assert caught.value.status == 400
 
 
+@pytest.mark.parametrize("character", ["\n", "\r", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029", "\ud800"])
+def test_a_user_of_any_source_is_one_line(character: str) -> None:
+    login = {"user": f"u{character}x=", "passwordVariable": "SPARQL_STREAMS_SECRET_X"}
+    web = [
+        {"type": "sse", "url": "http://a/"},
+        {"type": "ldes", "url": "http://a/"},
+        {"type": "websocket", "url": "ws://a/"},
+    ]
+    sources: list[dict[str, Any]] = [KAFKA, {**MQTT, "passwordFile": None}, *web]
+    for source in sources:
+        with pytest.raises(ProtocolError, match="user must be a text on one line, without control") as caught:
+            parse_source({**source, **login})
+        assert caught.value.status == 400
+    with pytest.raises(ProtocolError, match="passwordFile must be a text on one line"):
+        parse_source({**MQTT, "passwordFile": f"/run/a{character}b"})
+
+
 def test_a_document_has_only_what_was_said() -> None:
     for document in (FILE, KAFKA, MQTT, {"type": "mqtt", "url": "mqtt://a", "topics": ["a"], "tls": True}):
         assert source_document(parse_source(document)) == document

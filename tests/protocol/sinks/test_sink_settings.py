@@ -149,6 +149,17 @@ def test_what_is_wrong_of_kafka_is_named(members: dict[str, Any], said: str) -> 
         settings_of(members)
 
 
+@pytest.mark.parametrize("character", ["\n", "\r", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029", "\ud800"])
+def test_a_user_of_any_sink_is_one_line(character: str) -> None:
+    login = {"user": f"u{character}x=", "passwordFile": "/run/secrets/a"}
+    for sink in (KAFKA, MQTT):
+        for user in (f"u{character}x=", f"u{character}"):
+            with pytest.raises(InvalidSinkSettings, match="user must be a text on one line, without control"):
+                settings_of({**sink, **login, "user": user})
+        with pytest.raises(InvalidSinkSettings, match="passwordFile must be a text on one line"):
+            settings_of({**sink, **login, "user": "u", "passwordFile": f"/run/a{character}b"})
+
+
 def test_a_template_has_variables_of_the_query() -> None:
     query = parse(
         "SELECT ?room FROM NAMED WINDOW <w> ON <s> [RANGE 1s] WHERE { WINDOW <w> { ?room ?p ?o } }", base="http://e/"

@@ -18,6 +18,11 @@ def test_a_login_is_written_as_jaas_reads_it() -> None:
     assert properties["sasl.jaas.config"] == f'{module} required username="me" password="a\\"b\\\\c";'
 
 
+def test_a_line_break_does_not_end_a_text_of_jaas() -> None:
+    properties = client_properties(KafkaCluster("h:1", "u\nx=", "a\r\nb"))
+    assert properties["sasl.jaas.config"].endswith('username="u\\nx=" password="a\\r\\nb";')
+
+
 def test_tls_has_the_texts_of_the_files() -> None:
     properties = client_properties(KafkaCluster("h:1", "me", "x", tls=KafkaTls("ca", "cert", "key")))
     assert properties["security.protocol"] == "SASL_SSL"
