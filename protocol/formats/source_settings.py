@@ -79,6 +79,8 @@ def parse_source(value: object) -> SourceSettings:
         _wrong("a source has a passwordFile or a passwordVariable, not both")
     if user is None and (file or variable) is not None:
         _wrong("a password goes with a user: say which")
+    if type is SourceType.KAFKA and user is not None and file is None and variable is None:
+        _wrong("a user of Kafka's goes with a password: say passwordFile or passwordVariable")
     if variable is not None and not _VARIABLE.match(variable):
         _wrong(f"passwordVariable must be the name of an environment variable that begins with {SECRET_PREFIX}")
     if file is not None and not file.startswith("/"):

@@ -54,6 +54,8 @@ def read_topic(members: Mapping[str, Any], scheme: str) -> Topic:
         wrong("a sink has a passwordFile or a passwordVariable, not both")
     if user is None and (file or variable) is not None:
         wrong("a password goes with a user: say which")
+    if of_kafka and user is not None and file is None and variable is None:
+        wrong("a user of Kafka's goes with a password: say passwordFile or passwordVariable")
     if file is not None and not file.startswith("/"):
         wrong(f"passwordFile must be an absolute path of the server's, not {shown(file)}")
     if variable is not None and not _VARIABLE.match(variable):

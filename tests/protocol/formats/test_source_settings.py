@@ -60,6 +60,7 @@ WRONG: list[tuple[Any, str]] = [
     ({**KAFKA, "topics": [".."]}, "no topic of Kafka's"),
     ({**KAFKA, "url": "kafka://a/rooms"}, "without a path"),
     ({**KAFKA, "mechanism": "GSSAPI"}, "mechanism must be one of"),
+    ({**KAFKA, "passwordVariable": None}, "goes with a password: say passwordFile or passwordVariable"),
     ({**KAFKA, "user": None, "passwordVariable": None}, "a mechanism goes with a user"),
     ({**KAFKA, "version": "5"}, 'no setting "version"'),
     ({**MQTT, "version": "4"}, "version must be"),

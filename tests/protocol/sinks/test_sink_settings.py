@@ -140,6 +140,7 @@ def test_a_topic_of_kafka_is_written_and_read_again_as_it_was() -> None:
         ({**KAFKA, "url": "mqtt://b"}, "begins with kafka:"),
         ({**KAFKA, "mechanism": "GSSAPI"}, "mechanism must be one of"),
         ({**KAFKA, "user": None, "passwordFile": None}, "goes with a user"),
+        ({**KAFKA, "passwordFile": None}, "goes with a password: say passwordFile or passwordVariable"),
         ({**KAFKA, "tls": "yes"}, "tls must be true, or an object"),
         ({**KAFKA, "headers": {}}, "no setting"),
     ],
