@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -37,7 +38,20 @@ def set_login(client: Client, url: str, login: BrokerLogin) -> None:
         client.username_pw_set(login.user, password_of(login))
     if login.tls is not None or urlsplit(url).scheme == "mqtts":
         tls = login.tls or TlsFiles()
+        for path in (tls.authorities, tls.certificate, tls.key):
+            _require_readable(path)
         try:
             client.tls_set(tls.authorities, tls.certificate, tls.key)
         except (OSError, ssl.SSLError, ValueError) as error:
             raise LoginFailed(f"the files of tls cannot be used: {error}") from None
+
+
+def _require_readable(path: str | None) -> None:
+    """Raises LoginFailed, which names the file: OpenSSL does not."""
+    if path is None:
+        return
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise LoginFailed(f"the file {path} of tls cannot be read: {error.strerror}") from None

@@ -103,7 +103,7 @@ def settings_of(members: Mapping[str, Any], form: Form = Form.SELECT) -> SinkSet
     known = (*_COMMON, *_MEMBERS[kind])
     for name in members:
         if name not in known:
-            wrong(f"a {kind} has no setting {shown(name)}: the settings are {', '.join(known)}")
+            wrong(f"a sink of type {kind} has no setting {shown(name)}: the settings are {', '.join(known)}")
     format_name = _format(members.get("format"), form)
     url = _url(members, kind)
     return SinkSettings(
@@ -156,7 +156,7 @@ def _url(members: Mapping[str, Any], kind: SinkType) -> str:
     except ValueError:
         right = False
     if not right:
-        wrong(f"url: the address of a {kind} begins with {schemes}, which {shown(url)} does not, or it is not whole")
+        wrong(f"the url of a sink of type {kind} begins with {schemes}; {shown(url)} does not, or is not whole")
     if "@" in parts.netloc:
         wrong("url must have no user and no password in it: they would be shown to everybody")
     if kind is SinkType.FILE and (parts.netloc not in ("", "localhost") or parts.query or parts.path.endswith("/")):

@@ -8,6 +8,18 @@ from protocol.kafka import KafkaCluster
 from spark_backend.kafka.properties import secrets_of
 
 _LONGEST = 500
+_SILENCE = (
+    (
+        re.compile(r"Timed out waiting |TimeoutException\Z"),
+        "no broker answers at this address: it may be wrong, or only one of both sides uses TLS",
+    ),
+    (
+        re.compile(r"Topic \S+ not present in metadata "),
+        "no broker answers at this address, or the topic is not there",
+    ),
+)
+"""What clients of Kafka's say where nobody answers, by how it begins, and what that is for a person."""
+
 _CLASS = re.compile(r"^(?:[a-z][a-z0-9]*\.)+[A-Z]\w*(?:\$\w+)*: ")
 
 
@@ -19,6 +31,9 @@ def java_says(error: Exception) -> str:
 def kafka_says(error: Exception, cluster: KafkaCluster) -> str:
     """The same of what a client of this cluster has thrown. Kafka may quote what it was told: secrets are cut out."""
     message = _message(error)
+    for silence, meaning in _SILENCE:
+        if silence.match(message):
+            return meaning
     for secret in secrets_of(cluster):
         message = message.replace(secret, "[hidden]")
     return _line(message)

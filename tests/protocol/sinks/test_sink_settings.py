@@ -102,7 +102,7 @@ def test_brokers_and_files_are_kept(members: dict[str, Any]) -> None:
         ({**MQTT, "user": "sink", "passwordFile": "mqtt"}, "absolute path"),
         ({**MQTT, "user": "sink", "passwordVariable": "HOME"}, "SPARQL_STREAMS_SECRET_"),
         ({**MQTT, "tls": {"keyFile": "/k"}}, "certFile"),
-        ({**MQTT, "headers": {}}, "has no setting"),
+        ({**MQTT, "headers": {}}, "a sink of type mqtt has no setting"),
         ({**FILE, "url": "file://elsewhere/answers"}, "absolute path"),
         ({**FILE, "url": "file:///srv/out/"}, "absolute path"),
         ({**FILE, "maxBytes": "large"}, "maxBytes"),
@@ -137,7 +137,7 @@ def test_a_topic_of_kafka_is_written_and_read_again_as_it_was() -> None:
     [
         ({**KAFKA, "topic": "a/b"}, "a topic of Kafka's"),
         ({**KAFKA, "topic": None}, "topic is missing"),
-        ({**KAFKA, "url": "mqtt://b"}, "begins with kafka:"),
+        ({**KAFKA, "url": "mqtt://b"}, "the url of a sink of type kafka begins with kafka:"),
         ({**KAFKA, "mechanism": "GSSAPI"}, "mechanism must be one of"),
         ({**KAFKA, "user": None, "passwordFile": None}, "goes with a user"),
         ({**KAFKA, "passwordFile": None}, "goes with a password: say passwordFile or passwordVariable"),

@@ -47,6 +47,13 @@ def test_a_password_is_cut_out_before_the_text_is_cut_short() -> None:
     assert "sec" not in kafka_says(ValueError("x" * 497 + "secret"), cluster)
 
 
+def test_where_nobody_answers_that_is_said() -> None:
+    for message in ("Timed out waiting for a node assignment. Call: describeTopics", "TimeoutException"):
+        assert kafka_says(Raised(Thrown(message)), CLUSTER).startswith("no broker answers at this address")
+    said = kafka_says(Raised(Thrown("Topic t not present in metadata after 10000 ms.")), CLUSTER)
+    assert said == "no broker answers at this address, or the topic is not there"
+
+
 def test_what_has_no_secret_is_said_as_it_is() -> None:
     for cluster in (KafkaCluster("h:1"), KafkaCluster("h:1", "me", "")):
         assert kafka_says(ValueError("all of it"), cluster) == "all of it"
