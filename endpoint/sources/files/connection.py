@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
-from collections.abc import Set
+import time
+from collections.abc import Callable, Set
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.files.framing import Framing
 from endpoint.sources.files.growing_file import FilePosition, GrowingFile
-from endpoint.sources.files.rotation import Rotation, files_of
+from endpoint.sources.files.rotation import FolderRotation, Rotation, files_of
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
@@ -22,9 +24,11 @@ _MOST_KNOWN = 64
 """So many files that were rotated and read are known; those before are told by when they were changed."""
 _SINCE = "since"
 """The position that says what was changed too long ago to be new."""
-_QUIET_POLLS = 5
-"""A file that was rotated is over when so many looks in a row have found nothing new in it: whoever writes it may have
-it open for a moment. One that is missing for so many is gone."""
+_QUIET_SECONDS = 1.0
+"""A file that was rotated is over when nothing new was in it for so long: whoever writes it may have it open for a
+moment."""
+_MOST_MISSED = 5
+"""A file that is missing for more looks in a row is gone."""
 _JSON_LINES_ENDS = frozenset({"ndjson", "jsonl", "ndjsonld"})
 
 
@@ -32,17 +36,20 @@ class FileConnection:
     """Reads what is appended to a file, or to the files of a folder (not those below it, nor hidden ones).
 
     A file is known by its inode and what it says, whatever it is called. One that was rotated is read to its end, and
-    so are those that had its name meanwhile. Files of a folder are read in the order of their names.
+    so are those that had its name meanwhile, before the one that has it now is begun. Files of a folder are read in
+    the order of their names.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
         """Raises OSError where there is no such file, SourceFailed for one that may not be read."""
         self.notice: str | None = None
         self._surroundings = surroundings
+        self._clock = clock
         self._place = Path(unquote(urlsplit(surroundings.settings.url).path))
         positions = surroundings.positions
         self._known = {int(name): FilePosition.decode(one) for name, one in positions.items() if name != _SINCE}
         self._rotation = Rotation(self._place, int(positions[_SINCE]) if _SINCE in positions else None)
+        self._folder = FolderRotation()
         self._changed: dict[str, bytes] = {}
         """Positions that are to be stored with the next batch."""
         self._there: dict[int, Path] = {}
@@ -50,7 +57,8 @@ class FileConnection:
         self._now: int | None = None
         """The file that has the name, if it is no folder's."""
         self._open: dict[int, GrowingFile] = {}
-        self._quiet: dict[int, int] = {}
+        self._quiet: dict[int, float] = {}
+        """Since when nothing new was in a file that was rotated."""
         self._missing: dict[int, int] = {}
         self._find()  # fails at once where there is nothing
 
@@ -77,7 +85,10 @@ class FileConnection:
         messages: list[SourceMessage] = []
         size = MOST_BYTES
         gone = [number for number in self._open if number not in self._there]
+        unfinished: set[Path] = set()
         for number in [*gone, *self._there]:
+            if number not in self._known and self._there.get(number) in unfinished:
+                continue  # it took the name of one that may still have something before it
             try:
                 file = self._open.get(number) or self._opened(number, self._there[number])
             except FileNotFoundError:
@@ -87,8 +98,9 @@ class FileConnection:
                 continue
             if file.was_cut():
                 self._say(f"{file.path} was cut: it is read from its beginning")
-            rotated = number not in self._there or not (self._is_folder or self._there[number] == self._place)
-            over = rotated and self._quiet.get(number, 0) >= _QUIET_POLLS
+            rotated = self._is_rotated(number)
+            quiet_since = self._quiet.get(number, math.inf) if rotated else math.inf
+            over = self._clock() - quiet_since >= _QUIET_SECONDS
             taken = file.take(MOST_MESSAGES - len(messages), size, whole=over)
             messages += taken
             size -= sum(len(message.body) for message in taken)
@@ -99,7 +111,8 @@ class FileConnection:
             if over and not taken:
                 self._leave(number)
             elif rotated:
-                self._quiet[number] = 0 if taken else self._quiet.get(number, 0) + 1
+                self._quiet[number] = self._clock() if taken else min(quiet_since, self._clock())
+                unfinished.add(self._named(number))
         positions, self._changed = self._changed, {}
         return SourceBatch(messages, positions) if positions else None
 
@@ -108,7 +121,7 @@ class FileConnection:
         self._is_folder = self._place.is_dir()
         if self._is_folder:
             found = [one for one in files_of(self._place) if not one.path.name.startswith(".")]
-            self._there = {one.number: one.path for one in found}
+            self._there = {one.number: one.path for one in self._folder.of(found, self._known)}
         elif self._is_another() or self._missing:
             since = self._rotation.since
             found = files_of(self._place.parent)
@@ -138,7 +151,7 @@ class FileConnection:
         """Forget files that are not found for a while; one that is renamed may be missed once."""
         missing = self._known.keys() - found - self._open.keys()
         self._missing = {number: self._missing.get(number, 0) + 1 for number in missing}
-        for number in [number for number, looks in self._missing.items() if looks > _QUIET_POLLS]:
+        for number in [number for number, looks in self._missing.items() if looks > _MOST_MISSED]:
             del self._missing[number]
             if not self._known[number].over:
                 self._say("a file that was being read is gone; had it grown meanwhile, that is not read")
@@ -152,9 +165,7 @@ class FileConnection:
         position = self._known.get(number)
         known = None if position is None else position.framing.media_type  # whatever it was called since
         try:
-            framing = Framing.of(
-                self._surroundings.settings.content_type or known or _type_of(path if self._is_folder else self._place)
-            )
+            framing = Framing.of(self._surroundings.settings.content_type or known or _type_of(self._named(number)))
         except UnsupportedFeature as error:
             if not self._is_folder:
                 raise
@@ -201,16 +212,27 @@ class FileConnection:
         file = self._open.pop(number)
         self._there.pop(number, None)
         self._quiet.pop(number, None)
-        if self._is_folder:
+        if self._is_folder and number not in self._folder.names:
             self._forget(number)  # it is there no more
         else:
             self._move(number, file.at_end)
         file.close()
+        if self._is_folder:
+            return  # what is there and not known would be new
         over = sorted((position.over, one) for one, position in self._known.items() if position.over)
         for changed, oldest in over[:-_MOST_KNOWN]:
             self._rotation.since = max(changed, self._rotation.since or 0)
             self._changed[_SINCE] = str(self._rotation.since).encode()
             self._forget(oldest)
+
+    def _is_rotated(self, number: int) -> bool:
+        if self._is_folder:
+            return number not in self._there or self._folder.is_rotated(number)
+        return self._there.get(number) != self._place
+
+    def _named(self, number: int) -> Path:
+        """The file whose name this one has, or had before it was rotated."""
+        return self._place / self._folder.names.get(number, "") if self._is_folder else self._place
 
     def _move(self, number: int, position: FilePosition) -> None:
         self._known[number] = position

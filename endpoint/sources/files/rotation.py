@@ -12,7 +12,7 @@ from endpoint.sources.files.growing_file import FilePosition
 
 _TRIES = 5
 _DATE = len("20260101")
-_BEHIND = re.compile(r"[.\-_][0-9][0-9.\-_:TZ]*")
+_BEHIND = re.compile(r"[.\-_][0-9][0-9.\-_:TZ]*\Z")
 """What rotation puts behind a name: a number, or a date."""
 
 
@@ -68,14 +68,52 @@ class Rotation:
     def _is_to_be_read(self, one: Found, known: Mapping[int, FilePosition]) -> bool:
         position = known.get(one.number)
         if position is not None:
-            return (one.size, one.changed) != (position.offset, position.over)
+            return not _is_over(one, position)
         return self._is_named(one) and self.since is not None and one.changed > self.since
 
     def _age(self, one: Found) -> tuple[int, int, str]:
-        """By this the oldest comes first; of those of one moment that with the highest number, or the first date."""
-        behind = one.path.name[len(self._place.name) + 1 :]
-        return one.changed, -int(behind) if behind.isdecimal() and len(behind) < _DATE else 0, behind
+        return _age(one, self._place.name)
 
     def _is_named(self, one: Found) -> bool:
         name, own = one.path.name, self._place.name
         return name.startswith(own) and _BEHIND.fullmatch(name, len(own)) is not None
+
+
+class FolderRotation:
+    """Tells which files of a folder have had the same name. ``names``: that of each, whatever it is called since."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self._there: dict[str, int] = {}
+
+    def of(self, found: Sequence[Found], known: Mapping[int, FilePosition]) -> list[Found]:
+        """The files to be read, in the order of the names that they have had; those of one name the oldest first, and
+        the one that has it now last. Known ones that were rotated and read to their end are left out.
+        """
+        self._there = {one.path.name: one.number for one in found}
+        names = {one.number: self.names.get(one.number, one.path.name) for one in found}
+        present = {*self._there, *names.values()}
+        self.names = {
+            number: before if (before := _BEHIND.sub("", name)) in present else name for number, name in names.items()
+        }
+        read = [one for one in found if not _is_over(one, known.get(one.number))]
+        return sorted(read, key=self._place_of)
+
+    def is_rotated(self, number: int) -> bool:
+        """Whether another file has its name now."""
+        name = self.names.get(number)
+        return name is not None and self._there.get(name, number) != number
+
+    def _place_of(self, one: Found) -> tuple[str, bool, tuple[int, int, str]]:
+        name = self.names[one.number]
+        return name, one.path.name == name, _age(one, name)
+
+
+def _is_over(one: Found, position: FilePosition | None) -> bool:
+    return position is not None and (one.size, one.changed) == (position.offset, position.over)
+
+
+def _age(one: Found, name: str) -> tuple[int, int, str]:
+    """By this the oldest comes first; of those of one moment that with the highest number, or the first date."""
+    behind = one.path.name[len(name) + 1 :]
+    return one.changed, -int(behind) if behind.isdecimal() and len(behind) < _DATE else 0, behind

@@ -28,6 +28,7 @@ class Reader:
         self.largest = largest
         self.positions: dict[str, bytes] = {}
         self.connection: FileConnection | None = None
+        self.now = 0.0
 
     def restart(self) -> None:
         if self.connection is not None:
@@ -39,10 +40,11 @@ class Reader:
             surroundings = Surroundings(
                 "s", self.settings, self.allowed, "id", self.largest, lambda seconds: True, self.positions
             )
-            self.connection = FileConnection(surroundings)
+            self.connection = FileConnection(surroundings, lambda: self.now)
         found: list[str] = []
         for _ in range(looks):
             batch = self.connection.take(1)
+            self.now += files.POLL_SECONDS
             if batch is not None:
                 found += [message.body.decode() for message in batch.messages]
                 if store:
@@ -115,12 +117,13 @@ def test_a_rotated_file_is_read_to_its_end_first(tmp_path: Path, reader: Callabl
     append(tmp_path / "in.ndjson.1", "3\n")
     append(path, "4\n")
     append(tmp_path / "in.ndjson.1", "5")  # whoever writes had it open
-    assert read.take() == ["2", "3", "4"]
+    assert read.take() == ["2", "3"]
     assert read.take(2) == []
     append(tmp_path / "in.ndjson.1", "5\n")
     assert read.take() == ["55"]
     append(tmp_path / "in.ndjson.1", "6")
-    assert read.take(9) == ["6"]
+    assert read.take(5) == []
+    assert read.take(9) == ["6", "4"], "after a second without anything new"
     append(path, "7\n")
     assert read.take(9) == ["7"]
     (tmp_path / "in.ndjson.1").unlink()
@@ -141,7 +144,7 @@ def test_a_file_rotated_while_nobody_read_is_found_beside(tmp_path: Path, reader
     read.positions = dict(read.positions)
     assert read.take() == ["2"], "also while the next one is not there"
     append(path, "3\n")
-    assert read.take() == ["3"]
+    assert read.take(9) == ["3"]
 
 
 def rotate(path: Path, *, keep: int = 99) -> None:
@@ -171,7 +174,7 @@ def test_what_was_begun_and_rotated_while_nobody_read_is_read_the_oldest_first(
         append(path, f"{number}\n")
     read.restart()
     append(tmp_path / "in.ndjson.1.gz", "not a number behind the name\n")
-    assert read.take(3) == [str(number) for number in range(2, 20)]
+    assert read.take(9) == [str(number) for number in range(2, 20)]
     rotate(path)
     read.restart()
     assert read.take() == [], "also while none has the name"
@@ -250,7 +253,7 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_no_other(
             append(folder / "in.ndjson", "2b\n")
         with monkeypatch.context() as patched:
             patched.setattr(files, "files_of", rotated_meanwhile)
-            assert read.take(3) == (["1", "2", "3", "0"] if name == "a" else ["2b", "3"])
+            assert read.take(9) == (["1", "2", "0", "3"] if name == "a" else ["2b", "3"])
         assert read.take(9) == []
 
 
@@ -281,7 +284,7 @@ def test_a_file_that_is_gone_is_read_to_its_end_if_it_was_open(tmp_path: Path, r
     append(path, "2\n")
     path.unlink()
     append(path, "3\n")
-    assert read.take() == ["2", "3"]
+    assert read.take(9) == ["2", "3"]
     read.restart()
     path.unlink()
     append(path, "4\n")
@@ -317,6 +320,51 @@ def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path: Path, 
     (folder / "b.ndjson").rename(folder / "z.ndjson")
     append(folder / "z.ndjson", "1\n")
     assert read.take() == ["1"], "a file is known whatever it is called"
+
+
+def test_files_of_a_folder_that_are_rotated_are_read_before_those_that_take_their_names(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    path, other = tmp_path / "in" / "z.ndjson", tmp_path / "in" / "za.ndjson"
+    path.parent.mkdir()
+    read = reader(path.parent)
+    append(path, "0\n")
+    taken = read.take()
+    for number in range(1, 100, 3):
+        append(path, f"{number}\n")
+        if number % 2:
+            rotate(path)
+        else:  # a name that says nothing
+            path.rename(path.with_name(f"{number}-z.ndjson"))
+        append(path, f"{number + 1}\n")
+        taken += read.take()
+        append(path, f"{number + 2}\n")
+        taken += read.take(number % 9)
+    append(other, '"another"\n')
+    assert read.take(1)[-1:] == ['"another"'], "other files wait for none"
+    taken += read.take(9)
+    assert taken == [str(number) for number in range(100)]
+    read.restart()
+    assert read.take(9) == [], "what was read to its end is known on"
+
+
+def test_files_of_a_folder_that_were_rotated_while_nobody_read_are_read_the_oldest_first(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    path = tmp_path / "in" / "z.ndjson"
+    path.parent.mkdir()
+    append(path, "0\n")
+    read = reader(path.parent)
+    assert read.take() == ["0"]
+    read.restart()
+    for number in range(1, 13):
+        append(path, f"{number}\n")
+        rotate(path)
+    append(path, "13\n")
+    assert read.take() == [str(number) for number in range(1, 13)]
+    assert read.take(9) == ["13"]
+    append(path.with_name("z.ndjson.1"), "14")
+    assert read.take(9) == ["14"], "what is added later is read, too"
 
 
 def test_a_batch_is_bounded_and_the_rest_comes_later(
