@@ -23,6 +23,10 @@ _REDIRECTS = 5
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+class AddressRefused(SourceFailed):
+    """An address that the server may not use."""
+
+
 @dataclass(frozen=True)
 class Opened:
     """An answer whose body is still to be read, and where it was found."""
@@ -50,9 +54,9 @@ class Opened:
 
 
 def require_permitted(surroundings: Surroundings, address: str, schemes: frozenset[str]) -> None:
-    """Raises SourceFailed for an address that the server may not use."""
+    """Raises AddressRefused for an address that the server may not use."""
     if not surroundings.allowed.permits(address, schemes):
-        raise SourceFailed(f"{address} is not an address that this server may use: see --allow-fetch")
+        raise AddressRefused(f"{address} is not an address that this server may use: see --allow-fetch")
 
 
 def is_outside(address: str) -> bool:
@@ -69,7 +73,8 @@ def open_address(
 ) -> Opened:
     """The answer of an address, or of where it leads; ``silence`` is how many seconds nothing may come.
 
-    Raises SourceFailed, also for an answer that is no success, but for those with a status of ``also``.
+    Raises AddressRefused, and SourceFailed, also for an answer that is no success, but for those with a status of
+    ``also``.
     """
     for _ in range(_REDIRECTS + 1):
         require_permitted(surroundings, address, frozenset({"http", "https"}))

@@ -15,7 +15,7 @@ import httpx
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.ldes.page import Member, Page, read_page
-from endpoint.sources.web import Opened, open_address
+from endpoint.sources.web import AddressRefused, Opened, open_address
 from protocol.formats.media_types import RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
 from protocol.formats.negotiation import media_type_of
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
@@ -114,7 +114,15 @@ class LdesConnection:
         elif state.modified:
             headers[b"If-Modified-Since"] = state.modified.encode()
         also = {httpx.codes.NOT_MODIFIED, *(_GONE if address != self._first else ())}
-        opened = open_address(self._surroundings, address, headers, _SILENCE_SECONDS, also)
+        try:
+            opened = open_address(self._surroundings, address, headers, _SILENCE_SECONDS, also)
+        except AddressRefused as error:
+            if address == self._first:
+                raise
+            # Nothing is stored: the server may be started with other addresses, and the page lead elsewhere.
+            self._due[address] = self._clock() + _LONGEST
+            self.notice = f"a page is left out: {error.detail}"
+            return
         try:
             told = opened.response.headers
             status = opened.response.status_code

@@ -31,7 +31,7 @@ class Feed:
     asked: list[tuple[str, int]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     max_age: int | None = 0
-    largest_page: int = 10**9
+    elsewhere: str | None = None
 
     def page(self, number: int) -> str:
         first, last = number * self.size, min((number + 1) * self.size, self.members)
@@ -42,6 +42,8 @@ class Feed:
         )
         following = f"<p{number + 1}>" if last - first == self.size else None
         relation = "" if following is None else f"<p{number}> tree:relation [ tree:node {following} ] .\n"
+        if self.elsewhere is not None:
+            relation = f"<p{number}> tree:relation [ tree:node <{self.elsewhere}> ] .\n{relation}"
         return f"{PREFIXES}:feed ldes:timestampPath :at ; tree:view <p{number}> .\n{relation}{members}"
 
     @contextmanager
@@ -169,13 +171,22 @@ def test_what_is_gone_is_said_and_stops_nothing() -> None:
             read(connect(port, Log(), now), Log())
 
 
-def test_pages_elsewhere_are_not_asked_for() -> None:
+def test_pages_that_are_not_allowed_are_said_and_not_asked_for() -> None:
     feed, log = Feed(members=10), Log()
     with feed.served() as port:
-        connection = LdesConnection(surroundings(settings(port))())
+        start = f"http://127.0.0.1:{port}"
+        given = surroundings(settings(port), f"{start}/feed", f"{start}/p0", f"{start}/p1")()
+        feed.elsewhere = "http://elsewhere.example/p"
+        connection = LdesConnection(given)
+        read(connection, log)
+        assert numbers(log) == list(range(8)), "what is allowed is read"
+        notice = connection.notice or ""
+        feed.asked.clear()
         with pytest.raises(SourceFailed, match="/p0 is not an address that this server may use"):
-            read(connection, log)
-    assert feed.asked == [("/feed", 200)]
+            read(LdesConnection(surroundings(settings(port, "p0"), f"{start}/feed")()), Log())
+    assert "is left out" in notice
+    assert "is not an address that this server may use: see --allow-fetch" in notice
+    assert feed.asked == []
 
 
 def test_a_page_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
