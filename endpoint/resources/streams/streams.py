@@ -28,6 +28,7 @@ from endpoint.resources.streams.context_documents import fetched_context
 from endpoint.resources.streams.element_stream import element_stream
 from endpoint.resources.streams.message_log import MESSAGE_LOG_TYPES, message_log
 from endpoint.services import services_of
+from endpoint.sources.files.connection import require_growing
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
@@ -35,7 +36,7 @@ from protocol.formats.stream_settings import parse_stream_settings, stream_setti
 from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
-from protocol.sources import SourceDescription
+from protocol.sources import SourceDescription, SourceType
 from protocol.streams import SIDE_STREAMS, InvalidPartition, StreamDamage, StreamDescription, main_stream, side_stream
 
 _MAXIMUM_SETTINGS = 64 * 1024
@@ -142,6 +143,8 @@ class StreamResource(HTTPEndpoint):
                 services.sources.require_allowed(settings.source)
                 if settings.source.content_type is not None:
                     parse_content_type(settings.source.content_type, has_context=settings.context is not None)
+                if settings.source.type is SourceType.FILE:
+                    require_growing(settings.source)
             new = await hub.threads.run(hub.backend.create_stream, name, settings)
             warnings: list[str] = []
             if settings.source is not None:

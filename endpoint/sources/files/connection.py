@@ -16,7 +16,8 @@ from endpoint.sources.files.growing_file import FilePosition, GrowingFile
 from endpoint.sources.files.rotation import FolderRotation, Rotation, files_of
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS
-from protocol.sources import SourceBatch, SourceFailed, SourceMessage
+from protocol.formats.source_settings import InvalidSource
+from protocol.sources import SourceBatch, SourceFailed, SourceMessage, SourceSettings
 
 POLL_SECONDS = 0.2
 _MOST_OPEN = 64
@@ -244,6 +245,20 @@ class FileConnection:
 
     def _say(self, notice: str) -> None:
         self.notice = notice
+
+
+def require_growing(source: SourceSettings) -> None:
+    """Raises InvalidSource for a file whose type is none in which messages end before the file does.
+
+    An end of a name that tells no type may be a folder's: that is seen when it is read.
+    """
+    path = Path(unquote(urlsplit(source.url).path))
+    if source.content_type is None and path.suffix[1:].lower() not in _JSON_LINES_ENDS | RDF_EXTENSIONS.keys():
+        return
+    try:
+        Framing.of(source.content_type or _type_of(path))
+    except UnsupportedFeature as error:
+        raise InvalidSource(error.detail) from None
 
 
 def _type_of(path: Path) -> str:

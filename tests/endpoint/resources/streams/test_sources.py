@@ -23,8 +23,8 @@ def until(condition: Callable[[], Any]) -> None:
         time.sleep(0.02)
 
 
-def app(data: Path, folder: Path, backend: FakeBackend) -> TestClient:
-    settings = Settings(threads=2, data=data, allow_fetch=AllowList.of([f"file://{folder}"]))
+def app(data: Path, folder: Path, backend: FakeBackend, *allowed: str) -> TestClient:
+    settings = Settings(threads=2, data=data, allow_fetch=AllowList.of([f"file://{folder}", *allowed]))
     return TestClient(create_app(settings, backend=backend))
 
 
@@ -98,10 +98,28 @@ def test_what_the_server_may_not_read_is_refused_and_nothing_is_made(tmp_path: P
         assert client.get("/streams/a").status_code == 404
 
 
-def test_plain_json_is_a_content_type_of_a_source_whose_stream_has_a_context(tmp_path: Path, folder: Path) -> None:
+def test_a_file_in_which_nothing_ends_a_message_is_refused(tmp_path: Path, folder: Path) -> None:
     backend = FakeBackend()
     with app(tmp_path / "data", folder, backend) as client:
-        plain = {"source": {**source(folder)["source"], "contentType": "application/json"}}
+        for name, content_type in (("a.ttl", None), ("a.jsonld", None), ("a.nt", "text/turtle"), ("", "text/turtle")):
+            wrong = {"type": "file", "url": (folder / name).as_uri(), "contentType": content_type}
+            answer = client.put("/streams/a", json={"source": wrong})
+            assert answer.status_code == 400, name
+            assert "is N-Triples, N-Quads or newline-delimited JSON" in answer.json()["detail"]
+        plain = {"type": "file", "url": (folder / "a.ndjson").as_uri(), "contentType": "application/json"}
+        answer = client.put("/streams/a", json={"source": plain, "context": {"@vocab": "http://ex/"}})
+        assert answer.status_code == 400
+        assert client.get("/streams/a").status_code == 404
+        for name, content_type in (("a.ttl", "application/n-triples"), ("d", None), ("b.nq", None), ("c.jsonl", None)):
+            right = {"type": "file", "url": (folder / name).as_uri(), "contentType": content_type}
+            assert client.put(f"/streams/{name[0]}", json={"source": right}).status_code == 201, name
+
+
+def test_plain_json_is_a_content_type_of_a_source_whose_stream_has_a_context(tmp_path: Path, folder: Path) -> None:
+    backend = FakeBackend()
+    address = "ws://127.0.0.1:9/"
+    with app(tmp_path / "data", folder, backend, address) as client:
+        plain = {"source": {"type": "websocket", "url": address, "contentType": "application/json"}}
         assert client.put("/streams/a", json=plain).status_code == 415
         assert client.put("/streams/a", json=plain | {"context": {"@vocab": "http://ex/"}}).status_code == 201
 
