@@ -15,6 +15,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError, shortened
 from protocol.sources import SourceBatch, SourceDescription, SourceReceipt, SourceState
 
 _TAKE_SECONDS = 0.5
+_ENDED = "the stream has ended: nothing can be appended to it"
 
 _log = logging.getLogger(__name__)
 
@@ -38,13 +39,16 @@ class SourceRun:
         *,
         back_off: BackOff | None = None,
         clock: Callable[[], float] = time.monotonic,
+        has_ended: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``has_ended`` says whether the stream has: then nothing more can be stored. It may raise ProtocolError."""
         self._stopping = threading.Event()
         self._surroundings = surroundings(self._stopping.wait)
         self._connect = connect
         self._receiver = receiver
         self._back_off = back_off or BackOff()
         self._clock = clock
+        self._has_ended = has_ended
         self._deleted = False
         self._lock = threading.Lock()
         self._description = SourceDescription(SourceState.CONNECTING)
@@ -85,6 +89,8 @@ class SourceRun:
     def _attempt(self) -> None:
         """One connection, until it fails or the source is stopped."""
         name = self._surroundings.stream
+        if self._has_ended():
+            raise Conflict(_ENDED)
         connection = self._connect(replace(self._surroundings, positions=self._receiver.positions(name)))
         try:
             began = self._clock()
@@ -92,6 +98,8 @@ class SourceRun:
                 batch = connection.take(_TAKE_SECONDS)
                 if batch is not None:
                     self._store(connection, batch)
+                elif self._has_ended():
+                    raise Conflict(_ENDED)
                 if batch is not None or self._clock() - began > LONGEST_SECONDS:
                     self._back_off.succeeded()
                 self._note(state=SourceState.RUNNING, notice=connection.notice)

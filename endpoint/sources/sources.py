@@ -52,7 +52,12 @@ class Sources:
         with self._lock:
             if self._stopped or name in self._runs:
                 return
-            self._runs[name] = run = SourceRun(self._surroundings(name, source), CONNECTORS[source.type], self._backend)
+            self._runs[name] = run = SourceRun(
+                self._surroundings(name, source),
+                CONNECTORS[source.type],
+                self._backend,
+                has_ended=lambda: self._backend.stream(name).ended,
+            )
             run.start()
 
     def end(self, name: str) -> None:

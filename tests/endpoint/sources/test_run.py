@@ -151,6 +151,29 @@ def test_it_ends_with_its_stream() -> None:
         assert back_off.asked == []
 
 
+def test_it_ends_with_its_stream_though_nothing_comes() -> None:
+    """Connected, after two messages and nothing more; and where it cannot connect."""
+    feed = Feed(2)
+    log, back_off = Log(feed), PatientBackOff()
+    for faults in ({}, {call: SourceFailed("away") for call in range(1, 10)}):
+        feed.faults, feed.calls = dict(faults), 0
+        looks = iter([False, False, True])
+        running = SourceRun(
+            lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+            feed.connect,
+            log,
+            back_off=back_off,
+            has_ended=lambda looks=looks: next(looks),  # type: ignore[misc]
+        )
+        running.run()
+        described = running.describe()
+        assert described.state is SourceState.STOPPED
+        assert described.error == "the stream has ended: nothing can be appended to it"
+        assert described.failures == (2 if faults else 0)
+    assert log.bodies == [b"1", b"2"]
+    assert feed.closed == 1
+
+
 def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
     feed = Feed(1)
     log = Log(feed)
