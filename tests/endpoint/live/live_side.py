@@ -49,7 +49,7 @@ async def settle(turns: int = 50) -> None:
         await asyncio.sleep(0)
 
 
-async def until(condition: Callable[[], object], *, attempts: int = 5000) -> None:
+async def until(condition: Callable[[], object], *, attempts: int = 20_000) -> None:
     """Let the loop turn until the condition holds; worker threads need some turns to be heard of."""
     for _ in range(attempts):
         if condition():
@@ -58,7 +58,7 @@ async def until(condition: Callable[[], object], *, attempts: int = 5000) -> Non
     raise AssertionError("it never came about")
 
 
-def run(coroutine: Coroutine[Any, Any, None] | Awaitable[None], timeout: float = 20) -> None:
+def run(coroutine: Coroutine[Any, Any, None] | Awaitable[None], timeout: float = 60) -> None:
     """Run a test's coroutine; one that hangs fails."""
 
     async def bounded() -> None:
