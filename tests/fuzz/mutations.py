@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from typing import Any
 from urllib.parse import quote
 
 from tests.fuzz.values import (
@@ -17,6 +19,7 @@ from tests.fuzz.values import (
     HEADERS,
     HOSTS,
     IRIS,
+    JSON_VALUES,
     LITERALS,
     MEDIA_TYPES,
     METHODS,
@@ -39,6 +42,8 @@ _PARAMETERS = [
     "timeout",
     "at",
     "since",
+    "until",
+    "partition",
     "graph",
     "default",
     "lastEventId",
@@ -85,6 +90,8 @@ class Mutations:
             self.encoding,
             self.literal,
             self.literal,
+            self.json_member,
+            self.json_member,
         ]
 
     def apply(self, request: FuzzedRequest, swapped: FuzzedRequest) -> FuzzedRequest:
@@ -164,6 +171,22 @@ class Mutations:
         place = self.random.choice(places)
         term = self.random.choice(LITERALS).encode()
         return replace(request, body=request.body[: place.start()] + term + request.body[place.end() :])
+
+    def json_member(self, request: FuzzedRequest) -> FuzzedRequest:
+        """Another value, or another name, of a member of the body, which is JSON; else as it is."""
+        try:
+            document = json.loads(request.body)
+            members = _members(document)
+        except (ValueError, RecursionError):  # it is nested too deep for us
+            return request
+        if not members:
+            return replace(request, body=json.dumps(self.random.choice(JSON_VALUES)).encode())
+        parent, key = self.random.choice(members)
+        if isinstance(key, str) and self.random.random() < 0.15:
+            parent[self.random.choice([*TEXTS, "type", "url", "\ud800"])] = parent.pop(key)
+        else:
+            parent[key] = self.random.choice([*JSON_VALUES, *TEXTS, *IRIS, *TIMES])
+        return replace(request, body=json.dumps(document).encode())
 
     def bytes_flipped(self, request: FuzzedRequest) -> FuzzedRequest:
         body = bytearray(request.body)
@@ -338,3 +361,13 @@ class Mutations:
         announced = self.random.choice(["0", "1", "99999999999", "-1", "x", "9" * 30, "+5", " 5", "5, 5"])
         # A connection that is left open would be waited for: so this one is closed after what there is.
         return replace(request, announced=announced, cut=len(request.body), mangled=True)
+
+
+def _members(value: Any) -> list[tuple[Any, str | int]]:
+    """Where each value within a document stands: its object or array, and its name or place there."""
+    places: list[tuple[Any, str | int]] = []
+    if isinstance(value, dict):
+        places += [(value, name) for name in value]
+    elif isinstance(value, list):
+        places += [(value, place) for place in range(len(value))]
+    return places + [within for parent, key in places for within in _members(parent[key])]

@@ -123,6 +123,42 @@ RDF_XML = (
 )
 
 
+CONTEXTS: list[object] = [
+    {
+        "@vocab": "http://ex/",
+        "id": "@id",
+        "at": {"@id": "http://ex/t", "@type": "http://www.w3.org/2001/XMLSchema#dateTime"},
+    },
+    {"v": "http://ex/v", "@version": 1.1},
+    [{"@vocab": "http://ex/"}, {"@language": "en"}],
+    {"p": {"@id": "http://ex/p", "@container": "@list"}},
+]
+# Nothing listens at these: what is made goes on trying, and its state says so.
+NOWHERE = "127.0.0.1:1"
+SOURCES: list[dict[str, object]] = [
+    {"type": "sse", "url": f"http://{NOWHERE}/events", "contentType": "text/turtle"},
+    {"type": "websocket", "url": f"ws://{NOWHERE}/live"},
+    {"type": "ldes", "url": f"http://{NOWHERE}/feed"},
+    {"type": "mqtt", "url": f"mqtt://{NOWHERE}", "topics": ["a/#", "b/+/c"], "contentType": "text/turtle"},
+    {"type": "mqtt", "url": f"mqtts://{NOWHERE}", "topics": ["a"], "version": "3.1.1", "tls": {"caFile": "/none"}},
+    {"type": "file", "url": "file:///nowhere/in.nt"},
+    {"type": "sse", "url": f"http://{NOWHERE}/", "user": "u", "passwordFile": "/none"},
+]
+SINKS: list[dict[str, object]] = [
+    {"type": "webhook", "url": f"http://{NOWHERE}/hook", "format": "rows"},
+    {
+        "type": "webhook",
+        "url": f"http://{NOWHERE}/",
+        "format": "text",
+        "template": "{s} is {v}",
+        "headers": {"X-A": "b"},
+    },
+    {"type": "mqtt", "url": f"mqtt://{NOWHERE}", "topic": "a/b", "format": "json"},
+    {"type": "file", "url": "file:///nowhere/out.jsonl", "format": "json", "maxBytes": 1000, "keep": 2},
+    {"type": "webhook", "url": f"http://{NOWHERE}/", "format": "text/turtle"},
+]
+
+
 @dataclass
 class Known:
     """Names of what was made so far, for requests that follow each other."""
@@ -156,6 +192,10 @@ class Seeds:
             (1, self.plan),
             (2, self.page),
             (1, self.listing),
+            (4, self.fed_stream_put),
+            (4, self.sink_put),
+            (2, self.sink),
+            (1, self.side),
         ]
 
     def draw(self) -> FuzzedRequest:
@@ -271,9 +311,35 @@ class Seeds:
             "PUT", f"/streams/{name}", (("Content-Type", "application/json"),), json.dumps(settings).encode()
         )
 
+    def fed_stream_put(self) -> FuzzedRequest:
+        """A stream with settings of all kinds, a source often among them."""
+        settings: dict[str, object] = {"time": "event"}
+        some: dict[str, object] = {
+            "source": dict(self.random.choice(SOURCES)),
+            "context": self.random.choice(CONTEXTS),
+            "onInvalid": self.random.choice(["reject", "divert"]),
+            "maxAhead": self.random.choice(["PT1H", *DURATIONS]),
+            "idleTimeout": "PT1S",
+            "partitions": self.random.choice([1, 2, 5, 0, -1, 10**9]),
+            "timestampPath": ["http://ex/t", "^http://ex/p"],
+        }
+        for name in self.random.sample(list(some), self.random.choice([1, 1, 2, 3])):
+            settings[name] = some[name]
+        name = f"f{self.random.randrange(4)}"
+        self.known.streams.append(name)
+        return FuzzedRequest(
+            "PUT", f"/streams/{name}", (("Content-Type", "application/json"),), json.dumps(settings).encode()
+        )
+
+    def side(self) -> FuzzedRequest:
+        side = self.random.choice(["rejected", "late"])
+        return FuzzedRequest("GET", f"/streams/{self._stream()}/{side}", self._accept())
+
     def append(self) -> FuzzedRequest:
         media_type, body = self._rdf()
         at = self.random.choice(["", f"?at={self.random.randrange(60_000)}", "?at=1970-01-01T00%3A00%3A20Z"])
+        if self.random.random() < 0.1:
+            at += f"{'&' if at else '?'}partition={self.random.choice(['0', '1', '4', '', '-1', '1e3', '9' * 50])}"
         if self.random.random() < 0.05:
             at = f"?at={quote(self.random.choice(TIMES))}"
         return FuzzedRequest("POST", f"/streams/{self._stream()}{at}", (("Content-Type", media_type),), body)
@@ -341,6 +407,8 @@ class Seeds:
     def results(self) -> FuzzedRequest:
         accept = self.random.choice(["text/event-stream", *ACCEPTS])
         since = f"?{self.random.choice(['since', 'lastEventId'])}={quote(self.random.choice(['beginning', *TIMES]))}"
+        if self.random.random() < 0.2:
+            since += f"&until={quote(self.random.choice(TIMES))}"
         target = f"/queries/{self._query()}/results{since if self.random.random() < 0.5 else ''}"
         return FuzzedRequest("GET", target, (("Accept", accept),))
 
@@ -349,6 +417,23 @@ class Seeds:
 
     def query_delete(self) -> FuzzedRequest:
         return FuzzedRequest("DELETE", f"/queries/{self._query()}")
+
+    def sink_put(self) -> FuzzedRequest:
+        since = f"?since={quote(self.random.choice(['beginning', *TIMES]))}" if self.random.random() < 0.3 else ""
+        return FuzzedRequest(
+            "PUT",
+            f"{self._sink()}{since}",
+            (("Content-Type", "application/json"),),
+            json.dumps(self.random.choice(SINKS)).encode(),
+        )
+
+    def sink(self) -> FuzzedRequest:
+        method = self.random.choice(["GET", "GET", "HEAD", "DELETE", "DELETE"])
+        target = self._sink() if self.random.random() < 0.8 else f"/queries/{self._query()}/sinks"
+        return FuzzedRequest(method, target, self._accept())
+
+    def _sink(self) -> str:
+        return f"/queries/{self._query()}/sinks/k{self.random.randrange(3)}"
 
     def plan(self) -> FuzzedRequest:
         return FuzzedRequest("GET", f"/queries/{self._query()}/plan", self._accept())

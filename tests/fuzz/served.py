@@ -28,6 +28,7 @@ from endpoint.server.server import Server
 from endpoint.server.sockets import listen, with_port
 from endpoint.services import services_of
 from endpoint.settings import Settings
+from protocol.formats.allow_list import AllowList
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.engine import SparkBackend
@@ -46,6 +47,8 @@ READERS = 2
 _MEMORY = 2**28
 """Bytes of an evaluation: what a hard query may take is not to look like growth."""
 _PATIENCE = 60.0
+_NOWHERE = AllowList.of([*(f"{scheme}://127.0.0.1:1" for scheme in ("http", "ws", "mqtt", "mqtts")), "file:///nowhere"])
+"""Addresses that requests may name, where nothing is."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,7 @@ def main() -> None:
         Settings(
             port=0, data=data, base_url=BASE_URL, threads=4, readers=READERS, query_timeout=2, query_memory=_MEMORY,
             max_request_bytes=2**20, max_result_bytes=2**22, max_live_queries=20, max_listeners=50,
+            allow_fetch=_NOWHERE,
         ),
         sockets,
     ))  # fmt: skip

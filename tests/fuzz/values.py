@@ -109,3 +109,9 @@ LITERALS = [
     '"-INF"^^<http://www.w3.org/2001/XMLSchema#float>', '"P1Y9999999999999999999D"^^<http://www.w3.org/2001/XMLSchema#duration>',
     '"""\n"""', "'", '"' + "x" * 50_000 + '"', "<urn:" + "y" * 20_000 + ">", '"x"^^<' + "z" * 20_000 + ":d>",
 ]  # fmt: skip
+JSON_VALUES: list[object] = [
+    None, True, False, 0, -1, 1.5, 10**40, 1e308, float("inf"), float("nan"), "", "\ud800", "a\udfffb", "\x00",
+    "a\r\nb", [], {}, [[]], [{}], {"\ud800": 1}, {"": ""}, ["\ud800"], [None], "x" * 100_000, ["a"] * 5000,
+    {str(n): n for n in range(3000)}, "PT1S", "file:///etc/passwd", "http://127.0.0.1:1/x", "mqtt://u:p@127.0.0.1:1",
+    "../../x", "#", "a/#", "+/\ud800", "{", "{{", "{x}", "{x!r:>9}", "%s",
+]  # fmt: skip
