@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
-from endpoint.password import Login, LoginFailed, password_of
-from protocol.kafka import MECHANISMS, KafkaCluster, KafkaTls
-from protocol.sources import TlsFiles
+from endpoint.password import LoginFailed, password_of
+from protocol.kafka import KafkaCluster, KafkaTls
+from protocol.login import MECHANISMS, Login, TlsFiles
 
 _PORT = 9092
 
 
-class KafkaLogin(Login, Protocol):
-    """Who asks, and how."""
-
-    @property
-    def user(self) -> str | None: ...
-
-    @property
-    def mechanism(self) -> str | None: ...
-
-    @property
-    def tls(self) -> TlsFiles | None: ...
-
-
-def cluster_of(url: str, login: KafkaLogin) -> KafkaCluster:
+def cluster_of(url: str, login: Login) -> KafkaCluster:
     """The cluster at ``kafka://HOST:PORT``. Raises LoginFailed for a file that cannot be read."""
     parts = urlsplit(url)
     assert parts.hostname is not None, "settings have one"

@@ -7,22 +7,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 from protocol.errors import ProtocolError
-from protocol.login import is_one_line
+from protocol.login import Login, TlsFiles, is_one_line
 
 _LONGEST = 1024
-
-
-class Login(Protocol):
-    """Where a password is."""
-
-    @property
-    def password_file(self) -> str | None: ...
-
-    @property
-    def password_variable(self) -> str | None: ...
 
 
 class LoginFailed(ProtocolError):
@@ -33,12 +22,27 @@ class LoginFailed(ProtocolError):
 
 
 def login_warnings(login: Login) -> list[str]:
-    """Why there is no password at the moment where there should be one, a sentence."""
+    """What of a login is not there at the moment, a sentence each. Reads files."""
+    warnings = []
     try:
         password_of(login)
     except LoginFailed as error:
-        return [error.detail]
-    return []
+        warnings.append(error.detail)
+    try:
+        require_readable(login.tls or TlsFiles())
+    except LoginFailed as error:
+        warnings.append(error.detail)
+    return warnings
+
+
+def require_readable(tls: TlsFiles) -> None:
+    """Raises LoginFailed, which names the first file that cannot be read: OpenSSL does not."""
+    for path in tls.paths:
+        try:
+            with Path(path).open("rb"):
+                pass
+        except OSError as error:
+            raise LoginFailed(f"the file {path} of tls cannot be read: {error.strerror}") from None
 
 
 def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> str | None:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from protocol.errors import ProtocolError
+from protocol.login import MECHANISMS
 from protocol.sources import SourceBatch
 
 KAFKA_TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 """The name of a topic."""
-
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""How a login is made (SASL), the default first."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from protocol.errors import ProtocolError
+from protocol.login import NOBODY, Login
 
 
 class SourceType(StrEnum):
@@ -22,21 +23,11 @@ class SourceType(StrEnum):
 
 
 @dataclass(frozen=True)
-class TlsFiles:
-    """Paths of PEM files: authorities to trust in place of the system's, and the client's own certificate and key."""
-
-    authorities: str | None = None
-    certificate: str | None = None
-    key: str | None = None
-
-
-@dataclass(frozen=True)
 class SourceSettings:
     """The member ``source`` of a stream's settings.
 
     ``content_type``: of the messages, where the transport does not say it. ``version``: of the protocol, None for the
-    newest; ``mechanism``: of a login to Kafka, None for the usual one. The password is not here: it is the line of a
-    file, or the value of an environment variable.
+    newest.
     """
 
     type: SourceType
@@ -44,11 +35,7 @@ class SourceSettings:
     topics: tuple[str, ...] = ()
     content_type: str | None = None
     version: str | None = None
-    user: str | None = None
-    password_file: str | None = None
-    password_variable: str | None = None
-    tls: TlsFiles | None = None
-    mechanism: str | None = None
+    login: Login = NOBODY
 
 
 @dataclass(frozen=True)

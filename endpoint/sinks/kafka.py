@@ -59,7 +59,7 @@ class KafkaTopic:
     def _write(self, answers: Sequence[Answer]) -> None:
         if self._writer is None:
             # Reads files.
-            self._writer = self._write_kafka(cluster_of(self._url, self._topic), self._topic.topic)
+            self._writer = self._write_kafka(cluster_of(self._url, self._topic.login), self._topic.topic)
         self._writer.write([_record(answer) for answer in answers])
 
 

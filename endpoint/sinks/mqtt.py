@@ -98,7 +98,7 @@ class MqttPublisher:
 
     def _open(self, client: Client) -> None:
         """Names are looked up and files read here, so not in the event loop."""
-        set_login(client, self._url, self._topic)
+        set_login(client, self._url, self._topic.login)
         client.connect(*address_of(self._url), keepalive=_KEEP_ALIVE, clean_start=True)
         client.loop_start()
 

@@ -10,9 +10,11 @@ from protocol.sinks.settings import SinkSettings
 def sink_warnings(settings: SinkSettings) -> list[str]:
     """Why it would fail as things are, a sentence each: that may be put right later. Looks at the disk."""
     if settings.topic is not None:
-        return login_warnings(settings.topic)
+        return login_warnings(settings.topic.login)
     if settings.rotation is not None:
-        folder = JsonLinesFile(settings.url, settings.format, settings.rotation).path.parent
-        if not folder.is_dir():
-            return [f"there is no folder {folder}: the sink will be failing until there is"]
+        path = JsonLinesFile(settings.url, settings.format, settings.rotation).path
+        if not path.parent.is_dir():
+            return [f"there is no folder {path.parent}: the sink will be failing until there is"]
+        if path.exists() and not path.is_file():
+            return [f"{path} is there and is no file: the sink will be failing as long as it is"]
     return []

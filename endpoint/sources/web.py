@@ -115,8 +115,8 @@ def _ask(surroundings: Surroundings, address: str, headers: Mapping[bytes, bytes
     )
     try:
         login = None
-        if settings.user is not None and urlsplit(address)[:2] == urlsplit(settings.url)[:2]:
-            login = httpx.BasicAuth(settings.user, password_of(settings) or "")
+        if settings.login.user is not None and urlsplit(address)[:2] == urlsplit(settings.url)[:2]:
+            login = httpx.BasicAuth(settings.login.user, password_of(settings.login) or "")
         response = client.send(client.build_request("GET", address), stream=True, auth=login)
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in ("", "identity"):

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from protocol.errors import ProtocolError
 from protocol.formats.json_object import shown
-from protocol.kafka import KAFKA_TOPIC, MECHANISMS
-from protocol.login import is_one_line
-from protocol.sources import SourceSettings, SourceType, TlsFiles
-
-SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"
-"""How the names of the environment variables begin that may hold a password of a source."""
-
-_VARIABLE = re.compile(rf"{SECRET_PREFIX}[A-Z0-9_]+\Z")
-_LOGIN = ("user", "passwordFile", "passwordVariable")
-_TLS = ("caFile", "certFile", "keyFile")
+from protocol.kafka import KAFKA_TOPIC
+from protocol.login import KAFKA_MEMBERS, MQTT_MEMBERS, WEB_MEMBERS, login_document, parse_login
+from protocol.sources import SourceSettings, SourceType
 
 
 class InvalidSource(ProtocolError):
@@ -38,15 +30,13 @@ class _Kind:
 
 _KINDS = {
     SourceType.FILE: _Kind(("file",), ("contentType",), "file:///srv/in/readings.ndjson"),
-    SourceType.KAFKA: _Kind(
-        ("kafka",), ("topics", "contentType", *_LOGIN, "mechanism", "tls"), "kafka://localhost:9092"
-    ),
-    SourceType.LDES: _Kind(("http", "https"), ("contentType", *_LOGIN), "https://example.org/feed"),
+    SourceType.KAFKA: _Kind(("kafka",), ("topics", "contentType", *KAFKA_MEMBERS), "kafka://localhost:9092"),
+    SourceType.LDES: _Kind(("http", "https"), ("contentType", *WEB_MEMBERS), "https://example.org/feed"),
     SourceType.MQTT: _Kind(
-        ("mqtt", "mqtts"), ("topics", "contentType", "version", *_LOGIN, "tls"), "mqtt://localhost:1883"
+        ("mqtt", "mqtts"), ("topics", "contentType", "version", *MQTT_MEMBERS), "mqtt://localhost:1883"
     ),
-    SourceType.SSE: _Kind(("http", "https"), ("contentType", *_LOGIN), "https://example.org/events"),
-    SourceType.WEBSOCKET: _Kind(("ws", "wss"), ("contentType", *_LOGIN), "wss://example.org/live"),
+    SourceType.SSE: _Kind(("http", "https"), ("contentType", *WEB_MEMBERS), "https://example.org/events"),
+    SourceType.WEBSOCKET: _Kind(("ws", "wss"), ("contentType", *WEB_MEMBERS), "wss://example.org/live"),
 }
 _VERSIONS = ("5", "3.1.1")
 
@@ -71,50 +61,27 @@ def parse_source(value: object) -> SourceSettings:
         if name not in known:
             _wrong(f"a source of type {type} has no setting {shown(name)}: it has {', '.join(known)}")
     content_type = _text(members, "contentType")
-    user, file, variable = (_text(members, name) for name in _LOGIN)
-    for name, text in zip(_LOGIN, (user, file, variable), strict=True):
-        if text is not None and not is_one_line(text):
-            _wrong(f"{name} must be a text on one line, without control characters")
-    if file is not None and variable is not None:
-        _wrong("a source has a passwordFile or a passwordVariable, not both")
-    if user is None and (file or variable) is not None:
-        _wrong("a password goes with a user: say which")
-    if type is SourceType.KAFKA and user is not None and file is None and variable is None:
-        _wrong("a user of Kafka's goes with a password: say passwordFile or passwordVariable")
-    if variable is not None and not _VARIABLE.match(variable):
-        _wrong(f"passwordVariable must be the name of an environment variable that begins with {SECRET_PREFIX}")
-    if file is not None and not file.startswith("/"):
-        _wrong(f"passwordFile must be an absolute path of the server's, not {shown(file)}")
+    url = _url(members.get("url"), type, kind)
     return SourceSettings(
         type,
-        _url(members.get("url"), type, kind),
+        url,
         _topics(members.get("topics"), type),
         content_type,
         _version(members.get("version")),
-        user,
-        file,
-        variable,
-        _tls(members.get("tls")),
-        _mechanism(members.get("mechanism"), user),
+        parse_login(members, _wrong, of_kafka=type is SourceType.KAFKA),
     )
 
 
 def source_document(source: SourceSettings) -> dict[str, Any]:
     """The source as ``parse_source`` takes it. It has no secrets: only where they are."""
-    files = source.tls and (source.tls.authorities, source.tls.certificate, source.tls.key)
     members = {
         "type": source.type.value,
         "url": source.url,
         "topics": list(source.topics) or None,
         "contentType": source.content_type,
         "version": source.version,
-        "user": source.user,
-        "passwordFile": source.password_file,
-        "passwordVariable": source.password_variable,
-        "mechanism": source.mechanism,
-        "tls": files and ({name: path for name, path in zip(_TLS, files, strict=True) if path is not None} or True),
     }
-    return {name: value for name, value in members.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None} | login_document(source.login)
 
 
 def _type(value: object) -> SourceType:
@@ -175,31 +142,10 @@ def _check_filters(topics: list[str]) -> None:
             _wrong(f"{shown(topic)} is no topic filter: + is a whole level between slashes, # all levels at the end")
 
 
-def _mechanism(value: object, user: str | None) -> str | None:
-    if value is not None and value not in MECHANISMS:
-        _wrong(f"mechanism must be one of {', '.join(map(shown, MECHANISMS))}, not {shown(value)}")
-    if value is not None and user is None:
-        _wrong("a mechanism goes with a user: say which")
-    return None if value is None else str(value)
-
-
 def _version(value: object) -> str | None:
     if value is not None and value not in _VERSIONS:
         _wrong(f"version must be one of {', '.join(map(shown, _VERSIONS))} (MQTT), not {shown(value)}")
     return None if value is None else str(value)
-
-
-def _tls(value: object) -> TlsFiles | None:
-    if value is None or value is False:
-        return None
-    if value is True:
-        return TlsFiles()
-    if not isinstance(value, dict) or not value.keys() <= set(_TLS):
-        _wrong(f"tls must be true, or an object with {', '.join(_TLS)} (paths of PEM files), not {shown(value)}")
-    authorities, certificate, key = (_text(value, name) for name in _TLS)
-    if key is not None and certificate is None:
-        _wrong("tls: a keyFile goes with a certFile")
-    return TlsFiles(authorities, certificate, key)
 
 
 def _text(members: dict[str, Any], name: str) -> str | None:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from protocol.sources import SourceSettings, SourceType, TlsFiles
+from protocol.login import Login, TlsFiles
+from protocol.sources import SourceSettings, SourceType
 from protocol.streams import JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.files import Content, DamagedDocument, document, read_document, set_aside, write_atomically
@@ -167,7 +168,13 @@ def _stream(document: dict[str, Any]) -> StreamEntry:
 def _source(document: dict[str, Any] | None) -> SourceSettings | None:
     if document is None:
         return None
-    tls = None if document["tls"] is None else TlsFiles(**document["tls"])
+    settings = {name: document[name] for name in ("url", "content_type", "version")}
+    # The version before wrote the login's members among the others.
+    login = document.get("login") or {one.name: document.get(one.name) for one in fields(Login)}
+    tls = None if login["tls"] is None else TlsFiles(**login["tls"])
     return SourceSettings(
-        **{**document, "type": SourceType(document["type"]), "topics": tuple(document["topics"]), "tls": tls}
+        **settings,
+        type=SourceType(document["type"]),
+        topics=tuple(document["topics"]),
+        login=Login(**{**login, "tls": tls}),
     )

@@ -8,8 +8,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from endpoint.mqtt_login import set_login
 from endpoint.password import LoginFailed
-from protocol.sinks.topic_settings import Topic
-from protocol.sources import TlsFiles
+from protocol.login import Login, TlsFiles
 
 
 def test_a_file_of_tls_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -21,11 +20,11 @@ def test_a_file_of_tls_that_is_not_there_is_named(tmp_path: Path) -> None:
         TlsFiles(None, str(there), str(missing)),
     ):
         with pytest.raises(LoginFailed, match=f"the file {missing} of tls cannot be read: No such file"):
-            set_login(Client(CallbackAPIVersion.VERSION2), "mqtts://a", Topic("t", tls=tls))
+            set_login(Client(CallbackAPIVersion.VERSION2), "mqtts://a", Login(tls=tls))
 
 
 def test_a_file_of_tls_that_is_none_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("no certificate")
     with pytest.raises(LoginFailed, match="the files of tls cannot be used"):
-        set_login(Client(CallbackAPIVersion.VERSION2), "mqtts://a", Topic("t", tls=TlsFiles(str(file))))
+        set_login(Client(CallbackAPIVersion.VERSION2), "mqtts://a", Login(tls=TlsFiles(str(file))))

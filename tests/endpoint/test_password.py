@@ -5,20 +5,20 @@ from pathlib import Path
 import pytest
 
 from endpoint.password import LoginFailed, password_of
-from protocol.sources import SourceSettings, SourceType
+from protocol.login import Login
 
 
-def settings(file: Path | None = None, variable: str | None = None) -> SourceSettings:
+def login(file: Path | None = None, variable: str | None = None) -> Login:
     path = None if file is None else str(file)
-    return SourceSettings(SourceType.MQTT, "mqtt://a", ("a",), password_file=path, password_variable=variable)
+    return Login("me", path, variable)
 
 
 def test_a_password_is_a_line_of_a_file_or_a_variable(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_bytes("geheim ü\r\n".encode())
-    assert password_of(settings(file)) == "geheim ü"
-    assert password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {"SPARQL_STREAMS_SECRET_A": "b"}) == "b"
-    assert password_of(settings()) is None
+    assert password_of(login(file)) == "geheim ü"
+    assert password_of(login(variable="SPARQL_STREAMS_SECRET_A"), {"SPARQL_STREAMS_SECRET_A": "b"}) == "b"
+    assert password_of(login()) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"account:x\nother:y\n", b"\xff", b"a" * 2000])
@@ -26,7 +26,7 @@ def test_no_other_file_is_taken_for_one_and_nothing_of_it_is_said(content: bytes
     file = tmp_path / "password"
     file.write_bytes(content)
     with pytest.raises(LoginFailed, match="passwordFile") as caught:
-        password_of(settings(file))
+        password_of(login(file))
     assert "account" not in caught.value.detail
 
 
@@ -35,9 +35,9 @@ def test_a_password_with_a_control_character_is_refused_and_not_said(between: st
     file = tmp_path / "password"
     file.write_bytes(f"hush{between}secret\n".encode())
     environment = {"SPARQL_STREAMS_SECRET_A": f"hush{between}secret"}
-    for login in (settings(file), settings(variable="SPARQL_STREAMS_SECRET_A")):
+    for one in (login(file), login(variable="SPARQL_STREAMS_SECRET_A")):
         with pytest.raises(LoginFailed, match="control character") as caught:
-            password_of(login, environment)
+            password_of(one, environment)
         assert "hush" not in caught.value.detail
         assert "secret" not in caught.value.detail
 
@@ -45,11 +45,11 @@ def test_a_password_with_a_control_character_is_refused_and_not_said(between: st
 def test_a_variable_has_one_line() -> None:
     for value in ("a\n", "a\nb", "\udcff"):
         with pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_A has a control character or a line break"):
-            password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {"SPARQL_STREAMS_SECRET_A": value})
+            password_of(login(variable="SPARQL_STREAMS_SECRET_A"), {"SPARQL_STREAMS_SECRET_A": value})
 
 
 def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(LoginFailed, match="cannot be read"):
-        password_of(settings(tmp_path / "none"))
+        password_of(login(tmp_path / "none"))
     with pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_A with the password is not set"):
-        password_of(settings(variable="SPARQL_STREAMS_SECRET_A"), {})
+        password_of(login(variable="SPARQL_STREAMS_SECRET_A"), {})

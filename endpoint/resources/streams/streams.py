@@ -32,7 +32,7 @@ from endpoint.sources.files.connection import require_growing
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
-from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
+from protocol.formats.stream_settings import parse_stream_settings, settings_warnings, stream_settings_document
 from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
@@ -146,10 +146,10 @@ class StreamResource(HTTPEndpoint):
                 if settings.source.type is SourceType.FILE:
                     require_growing(settings.source)
             new = await hub.threads.run(hub.backend.create_stream, name, settings)
-            warnings: list[str] = []
+            warnings = settings_warnings(settings)
             if settings.source is not None:
                 await hub.threads.run(services.sources.begin, name, settings.source)
-                warnings = await hub.threads.run(login_warnings, settings.source)
+                warnings += await hub.threads.run(login_warnings, settings.source.login)
         stream = await hub.threads.run(hub.backend.stream, name)
         response = _described(request, stream, status=201 if new else 200, warnings=warnings)
         response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"

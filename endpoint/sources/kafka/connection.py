@@ -17,7 +17,7 @@ class KafkaConnection:
         self._feed = surroundings.read_kafka(
             KafkaReading(
                 surroundings.stream,
-                cluster_of(settings.url, settings),
+                cluster_of(settings.url, settings.login),
                 settings.topics,
                 settings.content_type,
                 surroundings.positions,

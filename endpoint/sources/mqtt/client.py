@@ -123,7 +123,7 @@ class SessionClient:
             manual_ack=True,
         )
         client.connect_timeout = _PATIENCE
-        set_login(client, self._settings.url, self._settings)
+        set_login(client, self._settings.url, self._settings.login)
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
         client.on_subscribe = self._on_subscribe

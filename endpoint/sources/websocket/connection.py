@@ -100,9 +100,9 @@ def _connected(url: str) -> socket.socket:
 
 def _login(surroundings: Surroundings) -> dict[str, str]:
     settings = surroundings.settings
-    if settings.user is None:
+    if settings.login.user is None:
         return {}
-    login = f"{settings.user}:{password_of(settings) or ''}".encode()
+    login = f"{settings.login.user}:{password_of(settings.login) or ''}".encode()
     return {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
 

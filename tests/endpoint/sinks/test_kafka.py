@@ -13,6 +13,7 @@ from endpoint.sinks.kafka import KafkaTopic
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.errors import Unavailable
 from protocol.kafka import KafkaCluster, KafkaFailed, KafkaRecord
+from protocol.login import Login
 from protocol.sinks.body import Body
 from protocol.sinks.topic_settings import Topic
 
@@ -50,7 +51,7 @@ class Writers:
 
 
 def topic_of(writers: Writers) -> KafkaTopic:
-    return KafkaTopic("kafka://b:9093", Topic("alerts", "me", mechanism="SCRAM-SHA-256"), writers.open)
+    return KafkaTopic("kafka://b:9093", Topic("alerts", Login("me", mechanism="SCRAM-SHA-256")), writers.open)
 
 
 def test_an_answer_is_a_message_with_its_id_as_key() -> None:

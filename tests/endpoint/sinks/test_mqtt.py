@@ -20,6 +20,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from endpoint.sinks.mqtt import MqttPublisher
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.formats.sse import resume_token
+from protocol.login import Login
 from protocol.sinks.body import Body
 from protocol.sinks.topic_settings import Topic
 from tests.endpoint.live.live_side import run
@@ -161,13 +162,13 @@ def test_who_may_not_publish_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "password").write_text("secret\n")
     settings = ("allow_anonymous false", f"password_file {passwords}", f"acl_file {rights}", "user root")
     with broker_of(tmp_path, *settings) as broker:
-        delivered(broker.url, Topic("allowed", "sink", str(tmp_path / "password")), answers(1))
-        delivered(broker.url, Topic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_MQTT"), answers(1))
+        delivered(broker.url, Topic("allowed", Login("sink", str(tmp_path / "password"))), answers(1))
+        delivered(broker.url, Topic("allowed", Login("sink", None, "SPARQL_STREAMS_SECRET_MQTT")), answers(1))
         for topic, said in (
-            (Topic("other", "sink", str(tmp_path / "password")), "Not authorized"),
+            (Topic("other", Login("sink", str(tmp_path / "password"))), "Not authorized"),
             (Topic("allowed"), "refuses"),
-            (Topic("allowed", "sink", str(tmp_path / "none")), "none"),
-            (Topic("allowed", "sink", None, "SPARQL_STREAMS_SECRET_OTHER"), "SPARQL_STREAMS_SECRET_OTHER"),
+            (Topic("allowed", Login("sink", str(tmp_path / "none"))), "none"),
+            (Topic("allowed", Login("sink", None, "SPARQL_STREAMS_SECRET_OTHER")), "SPARQL_STREAMS_SECRET_OTHER"),
         ):
             with pytest.raises(DeliveryFailed, match=said) as caught:
                 delivered(broker.url, topic, answers(1))

@@ -12,7 +12,8 @@ from endpoint.sources.connection import Surroundings
 from endpoint.sources.kafka.connection import KafkaConnection
 from protocol.formats.allow_list import NOTHING
 from protocol.kafka import KafkaCluster, KafkaReading, KafkaTls
-from protocol.sources import SourceBatch, SourceSettings, SourceType, TlsFiles
+from protocol.login import Login, TlsFiles
+from protocol.sources import SourceBatch, SourceSettings, SourceType
 
 SETTINGS = SourceSettings(SourceType.KAFKA, "kafka://broker", ("a", "b"), "text/turtle")
 
@@ -60,17 +61,18 @@ def test_a_cluster_has_the_contents_of_files_and_the_password(tmp_path: Path) ->
     (tmp_path / "ca.pem").write_text("the authority")
     (tmp_path / "password").write_text("hush\n")
     settings = SourceSettings(
-        SourceType.KAFKA, "kafka://[::1]:9094", ("a",), user="me", password_file=str(tmp_path / "password"),
-        tls=TlsFiles(str(tmp_path / "ca.pem")), mechanism="SCRAM-SHA-256",
+        SourceType.KAFKA, "kafka://[::1]:9094", ("a",), login=Login(
+            "me", str(tmp_path / "password"), tls=TlsFiles(str(tmp_path / "ca.pem")), mechanism="SCRAM-SHA-256",
+        ),
     )  # fmt: skip
     tls = KafkaTls("the authority")
-    assert cluster_of(settings.url, settings) == KafkaCluster("[::1]:9094", "me", "hush", "SCRAM-SHA-256", tls)
+    assert cluster_of(settings.url, settings.login) == KafkaCluster("[::1]:9094", "me", "hush", "SCRAM-SHA-256", tls)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    settings = SourceSettings(SourceType.KAFKA, "kafka://b", ("a",), tls=TlsFiles(str(tmp_path / "ca.pem")))
+    login = Login(tls=TlsFiles(str(tmp_path / "ca.pem")))
     with pytest.raises(match=r"ca\.pem of tls cannot be read: No such file"):
-        cluster_of(settings.url, settings)
+        cluster_of("kafka://b", login)
     (tmp_path / "ca.pem").write_bytes(b"\xff")
     with pytest.raises(match="is no PEM file"):
-        cluster_of(settings.url, settings)
+        cluster_of("kafka://b", login)

@@ -19,6 +19,7 @@ from endpoint.sources.mqtt.connection import MqttConnection
 from endpoint.sources.run import SourceRun
 from protocol.errors import Unavailable
 from protocol.formats.allow_list import AllowList
+from protocol.login import Login
 from protocol.sources import SourceBatch, SourceReceipt, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.broker import Broker, needs_mosquitto
 
@@ -208,7 +209,7 @@ def test_who_may_not_come_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     password = tmp_path / "password"
     password.write_text("wrong\n")
     with Broker(tmp_path / "broker", users={"reader": "right"}) as broker:
-        settings = SourceSettings(SourceType.MQTT, broker.url, ("a",), user="reader", password_file=str(password))
+        settings = SourceSettings(SourceType.MQTT, broker.url, ("a",), login=Login("reader", str(password)))
         side = Side(settings, Log())
         side.running = SourceRun(
             lambda wait: Surroundings("s", settings, AllowList(), "id", 1000, wait), MqttConnection, side.log,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,6 +15,7 @@ from endpoint.password import LoginFailed
 from endpoint.sources.sse import connection as sse
 from endpoint.sources.sse.connection import SseConnection
 from endpoint.sources.web import MESSAGE_TYPE
+from protocol.login import Login
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
 
@@ -74,8 +75,8 @@ class Feed:
             feed.open = False
 
 
-def settings(port: int, **given: str) -> SourceSettings:
-    return SourceSettings(SourceType.SSE, f"http://127.0.0.1:{port}/events?since=beginning", **given)  # type: ignore[arg-type]
+def settings(port: int, **given: Any) -> SourceSettings:
+    return SourceSettings(SourceType.SSE, f"http://127.0.0.1:{port}/events?since=beginning", **given)
 
 
 def bodies(count: int) -> list[str]:
@@ -163,16 +164,16 @@ def test_a_redirect_leads_to_allowed_addresses_only_and_takes_no_password_elsewh
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SPARQL_STREAMS_SECRET_X", "secret")
-    login = {"user": "me", "password_variable": "SPARQL_STREAMS_SECRET_X"}
+    login = Login("me", password_variable="SPARQL_STREAMS_SECRET_X")
     there = Feed(bodies(1))
     with there.served() as elsewhere:
         moved = Feed(status=302, headers={"Location": f"http://127.0.0.1:{elsewhere}/moved"}, most=0)
         with moved.served() as port:
             with pytest.raises(SourceFailed, match="/moved is not an address that this server may use"):
-                SseConnection(surroundings(settings(port, **login))())
+                SseConnection(surroundings(settings(port, login=login))())
             assert there.asked == []
             allowed = [f"http://127.0.0.1:{one}" for one in (port, elsewhere)]
-            connection = SseConnection(surroundings(settings(port, **login), *allowed)())
+            connection = SseConnection(surroundings(settings(port, login=login), *allowed)())
             eventually(lambda: connection.take(1) is not None)
             connection.close()
     assert moved.asked[-1]["authorization"].startswith("Basic ")
@@ -182,7 +183,7 @@ def test_a_redirect_leads_to_allowed_addresses_only_and_takes_no_password_elsewh
         there.served() as port,
         pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_X with the password is not set"),
     ):
-        SseConnection(surroundings(settings(port, **login))())
+        SseConnection(surroundings(settings(port, login=login))())
 
 
 def test_a_connection_that_is_closed_waits_for_nobody() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from websockets.datastructures import Headers
@@ -13,6 +14,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from endpoint.sources.web import MESSAGE_TYPE
 from endpoint.sources.websocket.connection import WebSocketConnection
+from protocol.login import Login
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, surroundings
 
@@ -45,8 +47,8 @@ def served(
             thread.join()
 
 
-def settings(port: int, **given: str) -> SourceSettings:
-    return SourceSettings(SourceType.WEBSOCKET, f"ws://127.0.0.1:{port}/live?a=b", **given)  # type: ignore[arg-type]
+def settings(port: int, **given: Any) -> SourceSettings:
+    return SourceSettings(SourceType.WEBSOCKET, f"ws://127.0.0.1:{port}/live?a=b", **given)
 
 
 def test_messages_come_once_in_order_and_again_after_the_server_was_away() -> None:
@@ -103,9 +105,9 @@ def test_it_follows_no_redirect_and_has_no_message_that_is_too_long() -> None:
 
 def test_the_password_is_sent_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARQL_STREAMS_SECRET_X", "secret")
-    login = {"user": "me", "password_variable": "SPARQL_STREAMS_SECRET_X"}
+    login = Login("me", password_variable="SPARQL_STREAMS_SECRET_X")
     with served(lambda connection: None) as (port, asked):
-        WebSocketConnection(surroundings(settings(port, **login))()).close()
+        WebSocketConnection(surroundings(settings(port, login=login))()).close()
     assert asked[0].headers["Authorization"] == "Basic bWU6c2VjcmV0"
 
 

@@ -77,7 +77,7 @@ FILE = {"type": "file", "url": "file:///srv/out/answers.jsonl"}
     [
         MQTT,
         {**MQTT, "user": "sink", "passwordFile": "/run/secrets/mqtt", "tls": {"caFile": "/etc/ca.pem"}},
-        {**MQTT, "user": "sink", "passwordVariable": "SPARQL_STREAMS_SECRET_MQTT", "tls": {}},
+        {**MQTT, "user": "sink", "passwordVariable": "SPARQL_STREAMS_SECRET_MQTT", "tls": True},
         FILE,
         {**FILE, "maxBytes": "1MB", "keep": 3},
     ],
@@ -97,7 +97,6 @@ def test_brokers_and_files_are_kept(members: dict[str, Any]) -> None:
         ({**MQTT, "url": "https://broker.example"}, "mqtt: or mqtts:"),
         ({**MQTT, "url": "mqtt://sink:secret@broker.example"}, "no password"),
         ({**MQTT, "url": "mqtt://broker.example:port"}, "not whole"),
-        ({**MQTT, "url": "mqtt://broker.example", "tls": {}}, "mqtts:"),
         ({**MQTT, "passwordFile": "/run/secrets/mqtt"}, "say which"),
         ({**MQTT, "user": "sink", "passwordFile": "mqtt"}, "absolute path"),
         ({**MQTT, "user": "sink", "passwordVariable": "HOME"}, "SPARQL_STREAMS_SECRET_"),
@@ -122,7 +121,7 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 
 KAFKA = {
     "type": "kafka", "url": "kafka://broker:9092", "format": "rows", "topic": "alerts", "user": "me",
-    "passwordFile": "/run/secrets/kafka", "tls": {}, "mechanism": "SCRAM-SHA-256",
+    "passwordFile": "/run/secrets/kafka", "tls": True, "mechanism": "SCRAM-SHA-256",
 }  # fmt: skip
 
 
