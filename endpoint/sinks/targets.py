@@ -24,8 +24,7 @@ def require_permitted(settings: SinkSettings, allowed: AllowList) -> None:
     """Raises SinkRefused unless the server may use the sink's address."""
     if not allowed.permits(settings.url, settings.type.schemes):
         raise SinkRefused(
-            f"{settings.url} is no address that this server may send to: the url of a sink has to begin "
-            f"with one of --allow-fetch ({allowed or 'none are given'})"
+            f"this server may not send to {settings.url}: --allow-fetch names the addresses that sinks may have"
         )
 
 

@@ -20,7 +20,7 @@ MEMBERS = (
     "iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source", "onInvalid",
     "maxAhead", "partitions",
 )  # fmt: skip
-_TO_COME = {"shape": (None, "messages are not validated")}
+_TO_COME = {"entailment": ("none", "nothing is inferred"), "shape": (None, "messages are not validated")}
 """Members of which only the default is there; and what is so instead."""
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
@@ -88,6 +88,22 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         **({} if settings.max_ahead is None else {"maxAhead": format_duration(settings.max_ahead)}),
         **({} if settings.partitions == 1 else {"partitions": settings.partitions}),
     }
+
+
+def settings_warnings(settings: StreamSettings) -> list[str]:
+    """Which of the settings say nothing, a sentence each."""
+    if settings.time is TimeKind.EVENT:
+        return []
+    said = {
+        "allowedLateness": settings.allowed_lateness,
+        "idleTimeout": settings.idle_timeout,
+        "maxAhead": settings.max_ahead,
+    }
+    return [
+        f'{name} says nothing in a stream of arrival time, whose elements have the server\'s clock: say "time": "event"'
+        for name, value in said.items()
+        if value
+    ]
 
 
 def _iri(member: str, value: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.evaluation_limits import LEAST_EVALUATION_MEMORY, EvaluationLimits
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
@@ -70,6 +70,8 @@ Parameters = Mapping[str, Sequence[str]]
 _OF_QUERIES = ("default-graph-uri", "named-graph-uri")
 _OF_UPDATES = ("using-graph-uri", "using-named-graph-uri")
 MAXIMUM_PARAMETERS = 1000
+NO_ENTAILMENT = "none"
+"""The one regime that there is."""
 _NUMBER = re.compile(r"[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -182,7 +184,16 @@ def _query(text: str, parameters: Parameters) -> QueryRequest:
         _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId", "until")
     )
     limits = read_limits(parameters.get("timeout", ()), parameters.get("memory", ()))
+    require_no_entailment(parameters.get("entailment", ()))
     return QueryRequest(text, default, named, limits.seconds, since, last_event_id, limits.memory, until)
+
+
+def require_no_entailment(values: Sequence[str]) -> None:
+    """Raises UnsupportedFeature where the parameter ``entailment`` asks for more than simple entailment."""
+    if any(value not in ("", NO_ENTAILMENT) for value in values):
+        raise UnsupportedFeature(
+            f"entailment is not there yet, only {NO_ENTAILMENT!r}: nothing is inferred. Leave it out"
+        )
 
 
 def read_limits(timeout: Sequence[str], memory: Sequence[str]) -> EvaluationLimits:

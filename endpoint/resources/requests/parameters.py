@@ -10,7 +10,7 @@ from endpoint.live.subscription import RequestedSpan
 from protocol.errors import ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats import sse
-from protocol.sparql.request import read_limits
+from protocol.sparql.request import read_limits, require_no_entailment
 from protocol.streams import InvalidPartition
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
@@ -101,7 +101,8 @@ def read_since(text: str) -> Instant | None:
 
 
 def limits_parameters(request: Request) -> EvaluationLimits:
-    """``?timeout=`` and ``?memory=`` of the URL. Raises MalformedRequest."""
+    """``?timeout=`` and ``?memory=`` of the URL. Raises MalformedRequest, or UnsupportedFeature (``?entailment=``)."""
+    require_no_entailment(request.query_params.getlist("entailment"))
     return read_limits(*(request.query_params.getlist(name) for name in ("timeout", "memory")))
 
 

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, UnsupportedFeature
-from protocol.formats.stream_settings import InvalidSettings, parse_stream_settings, stream_settings_document
+from protocol.formats.stream_settings import (
+    InvalidSettings,
+    parse_stream_settings,
+    settings_warnings,
+    stream_settings_document,
+)
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, OnInvalid, StreamSettings, TimeKind
 
 IRI = "http://localhost/streams/s"
@@ -192,8 +197,18 @@ def test_a_source_has_its_own_partitions() -> None:
     assert parse_stream_settings(body, default_iri=IRI).partitions == 1
 
 
+def test_what_says_nothing_in_a_stream_of_arrival_time_is_named() -> None:
+    said = {"allowedLateness": "PT1S", "idleTimeout": "PT1S", "maxAhead": "PT1S"}
+    warnings = settings_warnings(parsed(said))
+    assert [warning.partition(" ")[0] for warning in warnings] == list(said)
+    assert settings_warnings(parsed({**said, "time": "event"})) == []
+    assert settings_warnings(parsed({})) == []
+
+
 def test_what_is_not_there_yet_says_so_and_its_default_is_taken() -> None:
     with pytest.raises(UnsupportedFeature, match="shape is not there yet"):
         parse_stream_settings(b'{"shape": "http://example.org/shape"}', default_iri="http://ex/s")
-    asked = parse_stream_settings(b'{"partitions": 1, "shape": null}', default_iri="http://ex/s")
+    with pytest.raises(UnsupportedFeature, match="entailment is not there yet: nothing is inferred"):
+        parse_stream_settings(b'{"entailment": "rdfs"}', default_iri="http://ex/s")
+    asked = parse_stream_settings(b'{"partitions": 1, "shape": null, "entailment": "none"}', default_iri="http://ex/s")
     assert asked == parse_stream_settings(b"", default_iri="http://ex/s")

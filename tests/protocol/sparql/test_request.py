@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
 FORM = "application/x-www-form-urlencoded"
@@ -122,3 +122,10 @@ def test_the_method_query_takes_a_query_and_no_update() -> None:
     assert status("QUERY", b"", UPDATE, b"CLEAR ALL") == 405
     assert status("QUERY", b"", FORM, b"update=CLEAR+ALL") == 405
     assert status("QUERY", b"query=ASK+%7B%7D") == 415
+
+
+def test_entailment_is_said_not_to_be_there_yet() -> None:
+    asked = sparql_request("GET", b"query=ASK%7B%7D&entailment=none", None, b"")
+    assert asked == QueryRequest("ASK{}")
+    with pytest.raises(UnsupportedFeature, match="entailment is not there yet"):
+        sparql_request("GET", b"query=ASK%7B%7D&entailment=rdfs", None, b"")

@@ -174,7 +174,11 @@ def test_what_is_known_to_fail_is_a_warning(client: TestClient, tmp_path: Path) 
     folder, password = tmp_path / "out", tmp_path / "password"
     file = {"type": "file", "url": f"file://{folder}/a.jsonl"}
     topic = {"type": "mqtt", "url": "mqtt://localhost/", "topic": "t", "user": "me", "passwordFile": str(password)}
-    for settings, named in ((file, folder), (topic, password)):
+    authority = {**topic, "user": None, "passwordFile": None, "tls": {"caFile": str(tmp_path / "ca.pem")}}
+    a_folder = {"type": "file", "url": f"file://{tmp_path}"}
+    for settings, named in (
+        (file, folder), (topic, password), (authority, tmp_path / "ca.pem"), (a_folder, tmp_path)
+    ):  # fmt: skip
         made = client.put(SINK, json=settings)
         assert made.status_code in (200, 201)
         (warning,) = made.json()["warnings"]
