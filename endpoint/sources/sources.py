@@ -15,7 +15,7 @@ from endpoint.sources.connectors import CONNECTORS
 from endpoint.sources.run import SourceRun
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import AllowList
-from protocol.formats.source_settings import schemes_of
+from protocol.settings.source import schemes_of
 from protocol.sources import SourceDescription, SourceRefused, SourceSettings
 
 _IDENTITY_FILE = "client-identity"

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protocol import login
 from protocol.formats.json_object import shown
 from protocol.kafka import KAFKA_TOPIC
 from protocol.login import NOBODY, Login
+from protocol.settings import login
 from protocol.sinks.members import required_text, wrong
 
 MQTT_MEMBERS = ("topic", *login.MQTT_MEMBERS)

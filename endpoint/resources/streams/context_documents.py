@@ -9,7 +9,7 @@ from typing import Any
 from endpoint.graphs.fetching import Fetching, LoadFailed
 from protocol.formats.json_context import context_problem, inlined
 from protocol.formats.json_depth import check_json_depth
-from protocol.formats.stream_settings import InvalidSettings
+from protocol.settings.stream import InvalidSettings
 from protocol.sparql.guard import FetchRefused
 from protocol.sparql.iris import is_absolute, resolve
 from protocol.streams import JsonContext

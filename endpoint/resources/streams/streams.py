@@ -32,10 +32,10 @@ from endpoint.sources.files.connection import require_growing
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
-from protocol.formats.stream_settings import parse_stream_settings, settings_warnings, stream_settings_document
 from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
+from protocol.settings.stream import parse_stream_settings, settings_warnings, stream_settings_document
 from protocol.sources import SourceDescription, SourceType
 from protocol.streams import SIDE_STREAMS, InvalidPartition, StreamDamage, StreamDescription, main_stream, side_stream
 

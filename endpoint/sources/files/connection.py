@@ -16,7 +16,7 @@ from endpoint.sources.files.growing_file import FilePosition, GrowingFile
 from endpoint.sources.files.rotation import FolderRotation, Rotation, files_of
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS
-from protocol.formats.source_settings import InvalidSource
+from protocol.settings.source import InvalidSource
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage, SourceSettings
 
 POLL_SECONDS = 0.2

@@ -19,10 +19,10 @@ from conformance.rsp.expected import Evaluation, difference
 from conformance.rsp.script import Await, Close, Listen, ScriptRequest
 from protocol import evaluations
 from protocol.errors import ProtocolError
-from protocol.formats.stream_settings import parse_stream_settings
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.names import registered_name
+from protocol.settings.stream import parse_stream_settings
 from protocol.time import FIRST_INSTANT, Instant, parse_instant
 from spark_backend.queries.statics import Quad
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend

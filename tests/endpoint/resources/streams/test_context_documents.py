@@ -17,7 +17,7 @@ from endpoint.graphs.fetching import Fetching, LoadFailed
 from endpoint.resources.streams.context_documents import MAXIMUM_BYTES, fetched_context
 from endpoint.settings import Settings
 from protocol.formats.allow_list import AllowList
-from protocol.formats.stream_settings import InvalidSettings
+from protocol.settings.stream import InvalidSettings
 from protocol.sparql.guard import FetchRefused
 from protocol.streams import JsonContext
 from tests.endpoint.asgi_client import TestClient

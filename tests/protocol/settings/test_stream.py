@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, UnsupportedFeature
-from protocol.formats.stream_settings import (
+from protocol.settings.stream import (
     InvalidSettings,
     parse_stream_settings,
     settings_warnings,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from protocol.errors import ProtocolError
-from protocol.formats.source_settings import parse_source, source_document
-from protocol.formats.stream_settings import parse_stream_settings, stream_settings_document
+from protocol.settings.source import parse_source, source_document
+from protocol.settings.stream import parse_stream_settings, stream_settings_document
 from protocol.sources import SourceSettings, SourceType
 
 FILE = {"type": "file", "url": "file:///srv/in", "contentType": "application/x-ndjson"}

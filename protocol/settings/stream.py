@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.formats.json_context import context_problem, refers
 from protocol.formats.json_object import read_object, shown
-from protocol.formats.source_settings import parse_source, source_document
+from protocol.settings.source import parse_source, source_document
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
 

@@ -1,0 +1,1 @@
+"""What clients set of streams and sources: JSON, checked member by member."""
