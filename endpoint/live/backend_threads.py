@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -15,7 +16,11 @@ _APPENDS_AT_ONCE = 64
 
 
 class BackendThreads:
-    """Appends wait for the disk and replays compute; neither holds up what only looks something up."""
+    """Appends wait for the disk and replays compute; neither holds up what only looks something up.
+
+    What has begun is waited for to its end, by who is cancelled, too: a lock that they hold, or what they let go of
+    next, is not free before. What has not begun by then is not called.
+    """
 
     def __init__(self) -> None:
         self._appends = anyio.CapacityLimiter(_APPENDS_AT_ONCE)
@@ -23,12 +28,32 @@ class BackendThreads:
 
     async def run(self, method: Callable[..., T], *arguments: object) -> T:
         """Call a method of the backend."""
-        return await anyio.to_thread.run_sync(lambda: method(*arguments))
+        return await _to_end(lambda: method(*arguments), None)
 
     async def run_append(self, append: Callable[[], T]) -> T:
         """The same for an append."""
-        return await anyio.to_thread.run_sync(append, limiter=self._appends)
+        return await _to_end(append, self._appends)
 
     async def run_replay(self, part: Callable[[], T]) -> T:
         """The same for (a part of) a replay."""
-        return await anyio.to_thread.run_sync(part, limiter=self._replays)
+        return await _to_end(part, self._replays)
+
+
+async def _to_end(part: Callable[[], T], limiter: anyio.CapacityLimiter | None) -> T:
+    wanted = True
+
+    def run() -> T:
+        if not wanted:
+            raise asyncio.CancelledError
+        return part()
+
+    running = asyncio.ensure_future(anyio.to_thread.run_sync(run, limiter=limiter))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        wanted = False
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # it is nobody's any more
+        raise

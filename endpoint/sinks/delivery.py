@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import random
@@ -100,16 +101,19 @@ class Delivery:
                 before = self.state.delivered
                 try:
                     if self._position is None:
-                        self._position = await self._hub.threads.run(self._opened)
+                        await self._hub.threads.run(self._open)
+                    assert self._position is not None, "it was opened"
                     await self._follow(self._position)
                 except NotFound:
                     return  # Whoever removed the query removes its sinks.
                 except (ProtocolError, OSError) as error:
+                    _require_not_cancelled()
                     if self.state.delivered > before:
                         back_off.succeeded()
                     self._failed(error)
                     await self._sleep(back_off.failed())
                 except Exception as error:
+                    _require_not_cancelled()
                     # One sink's mishap is nobody else's, and the next attempt may be better.
                     logger.exception("the sink %s of %s failed", self.sink.name, self.sink.query)
                     self._failed(error)
@@ -133,10 +137,9 @@ class Delivery:
         if position is not None:
             self._closed(position)
 
-    def _opened(self) -> Position:
-        position = self._files.position(self.sink.query, self.sink.name)
-        self.state.position = position.instant
-        return position
+    def _open(self) -> None:
+        self._position = self._files.position(self.sink.query, self.sink.name)
+        self.state.position = self._position.instant
 
     @staticmethod
     def _closed(position: Position) -> None:
@@ -261,3 +264,10 @@ async def _replaced(channel: Channel) -> None:
     """Wait until the query that has ended is removed, or started again."""
     while not channel.gone and not channel.closed:
         await channel.changed()
+
+
+def _require_not_cancelled() -> None:
+    """Raises CancelledError where an error came in its place, while what was cancelled was being let go of."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

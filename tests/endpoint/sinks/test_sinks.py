@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query, remove_query
 from endpoint.sinks import sinks as sinks_module
+from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from endpoint.sinks.sinks import Sinks, TooManySinks
 from endpoint.sinks.targets import SinkRefused
 from protocol.errors import NotFound
@@ -20,7 +22,7 @@ from protocol.formats.sse import resume_token
 from protocol.sinks.body import NotSendable
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.streams import StreamSettings
-from protocol.time import BEFORE_ALL
+from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
@@ -208,6 +210,38 @@ def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_com
         world.evaluate(7000)
         async with world.at_work():
             await until(lambda: target.instants == [1000, 6000, 7000])
+
+    run(check())
+
+
+def test_a_sink_is_replaced_when_it_has_written_down_that_its_query_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, begun, go_on = SinkFiles.write, threading.Event(), threading.Event()
+    written: list[str] = []
+
+    def slowly(files: SinkFiles, sink: KeptSink, begin: Instant | None) -> None:
+        if sink.settings == WEBHOOK:
+            begun.set()
+            assert go_on.wait(10)
+        write(files, sink, begin)
+        written.append(sink.settings.url)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            monkeypatch.setattr(SinkFiles, "write", slowly)
+            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            await until(begun.is_set)
+            replacing = asyncio.create_task(sinks.put("q", "a", OTHER, None))
+            await asyncio.sleep(0.01)
+            assert written == []
+            go_on.set()
+            assert not await replacing
+            assert written == [WEBHOOK.url, OTHER.url]
+            assert [one.settings for one in SinkFiles(world.data).kept()] == [OTHER]
 
     run(check())
 
