@@ -15,6 +15,16 @@ export function element(name, { class: classes = "", on = {}, data = {}, attrs =
   return made;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+
+/** A new element of SVG, from attributes and children: nodes and strings. */
+export function drawn(name, attributes = {}, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  made.append(...children);
+  return made;
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** Sets an element's text where it differs, so that selections and screen readers are left in peace. */

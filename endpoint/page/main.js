@@ -7,7 +7,10 @@ import { Editor } from "./query/editor.js";
 import { ONE_SHOT, over } from "./query/examples.js";
 import { at, getJson } from "./http/http.js";
 import { LiveView } from "./answer/live_view.js";
-import { QueriesPanel, StreamsPanel } from "./panels.js";
+import { PlanView } from "./plan/plan_view.js";
+import { QueriesPanel } from "./lists/queries.js";
+import { StreamsPanel } from "./lists/streams.js";
+import { askedBy, followLink, queryLink } from "./query/link.js";
 import { poll } from "./http/poll.js";
 import { classify } from "./query/query_text.js";
 import { Runner } from "./query/run.js";
@@ -46,6 +49,8 @@ function described(text) {
   setText(badge, kindWords(kind));
   badge.classList.toggle("continuous", kind.continuous);
   byId("since-label").hidden = !kind.continuous;
+  byId("live-label").hidden = kind.kind !== "query" || kind.continuous;
+  byId("shared").hidden = true;
 }
 
 function showProblem(problem) {
@@ -72,7 +77,7 @@ const editor = new Editor(byId("editor"), {
   onRun: () => run(),
 });
 
-const view = new AnswerView(byId("content"));
+const view = new AnswerView(byId("content"), byId("figure"));
 const live = new LiveView({ view, facts: byId("evaluation"), history: byId("history"), pause: byId("pause") });
 const runner = new Runner({
   view,
@@ -87,17 +92,23 @@ const runner = new Runner({
     running: (running) => {
       byId("stop").hidden = !running;
     },
+    resumable: (resumable) => {
+      byId("resume").hidden = !resumable;
+    },
     registered: () => refreshQueries(),
     following: (name) => {
       queriesPanel.follow(name);
       setText(byId("answer-title"), name === null ? "Answer" : name);
+      if (name !== null) history.replaceState(null, "", followLink(name, location.href));
     },
   },
 });
 
 function run() {
   const replay = !byId("since-label").hidden && byId("since").checked;
-  runner.run(editor.text, replay ? "beginning" : null);
+  const live = !byId("live-label").hidden && byId("live").checked;
+  leaveAddress();
+  runner.run(editor.text, { since: replay ? "beginning" : null, live });
 }
 
 function edit(text) {
@@ -105,12 +116,65 @@ function edit(text) {
   byId("editor").scrollIntoView({ block: "nearest" });
 }
 
+function stopRunning() {
+  leaveAddress();
+  runner.stop();
+}
+
 byId("run").addEventListener("click", run);
 byId("stop").addEventListener("click", () => {
-  runner.stop();
+  stopRunning();
   byId("run").focus();
 });
+byId("resume").addEventListener("click", () => {
+  runner.resume();
+  byId("stop").focus();
+});
 if (/Mac|iPhone|iPad/.test(navigator.platform)) setText(byId("run-hint").querySelector("kbd"), "⌘");
+
+// Links
+
+byId("share").addEventListener("click", async () => {
+  const field = byId("link");
+  field.value = queryLink(editor.text, location.href);
+  byId("shared").hidden = false;
+  field.focus();
+  field.select();
+  // A page that did not come over TLS may not write to the clipboard: then the link is there to be copied by hand.
+  const copied = await navigator.clipboard?.writeText(field.value).then(() => true, () => false);
+  setText(byId("shared").querySelector("[role=status]"), copied ? "It is copied." : "Copy it from here.");
+});
+
+let awaited = null;
+
+/** The address of the page alone: what it asked for has been done, and a reload is not to do it again. */
+function leaveAddress() {
+  awaited = null;
+  if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
+}
+
+/** Does what the fragment of the address asks for: fills the box with a query, or follows a standing one. */
+function openAddress() {
+  const { query, follow } = askedBy(location.hash);
+  if (query !== null) {
+    leaveAddress();
+    editor.start(query);
+  } else if (follow !== null) {
+    awaited = follow;
+    setStatus(byId("status"), "waiting", `Waiting for the standing query ${follow}…`);
+  }
+}
+
+/** Follows the query that the address asks for, as soon as there is one of that name. */
+function followAwaited(queries) {
+  const query = queries.find(({ name }) => name === awaited);
+  if (query === undefined) return;
+  awaited = null;
+  if (editor.text === FIRST_TEXT) editor.start(query.text);
+  suggested = true;
+  runner.followStanding(query);
+  byId("answer").scrollIntoView({ block: "start" });
+}
 
 // Examples: those of the store, and those over each stream there is
 
@@ -158,13 +222,15 @@ function panelNotice(panel, error) {
 }
 
 const streamsPanel = new StreamsPanel(byId("streams"), (stream) => edit(over(stream)[0].text));
+const plan = new PlanView(byId("plan"));
 const queriesPanel = new QueriesPanel(byId("queries"), {
   onFollow: (query) => {
     runner.followStanding(query);
-    byId("answer").scrollIntoView({ block: "nearest", behavior: "smooth" });
+    byId("answer").scrollIntoView({ block: "nearest" });
   },
-  onStop: () => runner.stop(),
+  onStop: stopRunning,
   onEdit: ({ text }) => edit(text),
+  onPlan: ({ name }) => plan.show(name),
 });
 
 const names = at("streams/NAME").href.replace("NAME", "rooms");
@@ -177,12 +243,14 @@ const refreshStreams = poll((signal) => getJson("streams", signal), PERIOD, (ans
   if (error !== undefined) return;
   streamsPanel.show(answer.streams);
   offerExamples(answer.streams);
-  if (!suggested) suggest(answer.streams);
+  if (!suggested && awaited === null) suggest(answer.streams);
   suggested = true;
 });
 const refreshQueries = poll((signal) => getJson("queries", signal), PERIOD, (answer, error) => {
   panelNotice(byId("queries"), error);
-  if (error === undefined) queriesPanel.show(answer.queries);
+  if (error !== undefined) return;
+  queriesPanel.show(answer.queries);
+  if (awaited !== null) followAwaited(answer.queries);
 });
 
 new AccessForm(byId("access"), () => {
@@ -211,3 +279,5 @@ poll(health, PERIOD, (answer, error) => {
 
 offerExamples([]);
 editor.start(kept() || FIRST_TEXT);
+openAddress();
+addEventListener("hashchange", openAddress);

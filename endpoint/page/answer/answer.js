@@ -1,6 +1,7 @@
 // The place where answers appear: a table, yes or no, a graph as text, a refusal.
 
 import { element, formatCount, plural } from "../dom.js";
+import { Figure } from "../figure/figure.js";
 import { SolutionTable } from "./table.js";
 
 const LONGEST_GRAPH = 200_000;
@@ -19,26 +20,41 @@ export function readAnswer(text, contentType = "") {
   return { kind: "graph", text, count: contentType === "" ? lines.length : null };
 }
 
+/** The variables and rows of solutions. */
+export const solutionsOf = ({ document }) => ({ vars: document.head?.vars ?? [], rows: document.results?.bindings ?? [] });
+
 export class AnswerView {
   #container;
   #table;
+  #figure;
   #kind = null;
 
-  constructor(container) {
+  /** @param {HTMLElement} container of the table or text @param {HTMLElement} figure of the chart or map above it */
+  constructor(container, figure) {
     this.#container = container;
     this.#table = new SolutionTable(container);
+    this.#figure = new Figure(figure);
   }
 
   clear() {
     this.#kind = null;
     this.#table.clear();
+    this.#figure.clear();
   }
 
-  /** Shows an answer; `highlight` marks what is new since the one before. */
-  show(answer, prefixes, highlight = false) {
+  /**
+   * Shows an answer.
+   * @param {{before: object|null, history: AnswerHistory|null, joined: boolean}} followed of a query that is followed: the
+   *   answer before, to mark what changed since; the answers so far; and whether these are changes, as ISTREAM's are
+   */
+  show(answer, prefixes, { before = null, history = null, joined = false } = {}) {
     if (answer.kind !== this.#kind) this.clear();
     this.#kind = answer.kind;
-    if (answer.kind === "solutions") return this.#table.show(answer.document, prefixes, highlight);
+    if (answer.kind === "solutions") {
+      const solutions = solutionsOf(answer);
+      this.#figure.show(solutions, { prefixes, history, joined });
+      return this.#table.show(solutions, prefixes, before?.kind === "solutions" ? solutionsOf(before).rows : null);
+    }
     if (answer.kind === "boolean") {
       const yes = answer.document.boolean;
       return this.#container.replaceChildren(element("p", { class: yes ? "verdict yes" : "verdict no" }, yes ? "Yes" : "No"));

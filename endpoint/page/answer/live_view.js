@@ -1,6 +1,9 @@
 // A followed query on the page: the evaluation shown, what it was evaluated over, and the last ones to go back to.
 
 import { element, formatCount, plural } from "../dom.js";
+import { AnswerHistory } from "../chart/history.js";
+import { solutionsOf } from "./answer.js";
+import { instantOf } from "./columns.js";
 import { LiveResult } from "./live.js";
 import { shortIri, shortInstant } from "./terms.js";
 
@@ -18,6 +21,7 @@ export class LiveView {
   #history;
   #pause;
   #result = new LiveResult();
+  #past = new AnswerHistory();
   #prefixes = new Map();
   #running = false;
   #paused = false;
@@ -39,8 +43,9 @@ export class LiveView {
     return this.#result.received;
   }
 
-  begin(prefixes) {
-    this.clear();
+  /** Begins to show a query's evaluations; `again`: it goes on with those that are there. */
+  begin(prefixes, again = false) {
+    if (!again) this.clear();
     this.#prefixes = prefixes;
     this.#running = true;
     this.#pause.hidden = false;
@@ -58,6 +63,7 @@ export class LiveView {
     this.#running = false;
     this.#paused = false;
     this.#result = new LiveResult();
+    this.#past = new AnswerHistory();
     this.#pinned = null;
     this.#drawn = null;
     this.#bars.clear();
@@ -71,8 +77,16 @@ export class LiveView {
   /** Takes an event of the result stream; says what it was (see LiveResult.take). */
   take(event) {
     const said = this.#result.take(event);
+    if (said.kind === "evaluation") this.#remember(this.#result.evaluations.at(-1));
     this.#schedule();
     return said;
+  }
+
+  #remember({ answer, time }) {
+    if (answer.kind !== "solutions") return;
+    const { vars, rows } = solutionsOf(answer);
+    // An answer that says no time was evaluated when it came.
+    this.#past.take(time === null ? Date.now() : instantOf(time), vars, rows);
   }
 
   /** Shows an answer from before the listening began, until the first evaluation comes. */
@@ -80,6 +94,7 @@ export class LiveView {
     if (this.#result.received > 0) return;
     const { time = null, operator = "", windows = {} } = answer.document?.evaluation ?? {};
     this.#pinned = { number: 0, answer, time, operator, windows };
+    this.#remember(this.#pinned);
     this.#schedule();
   }
 
@@ -109,9 +124,13 @@ export class LiveView {
     this.#facts.hidden = !this.#running && shown === null;
     this.#facts.replaceChildren(...this.#drawFacts(shown));
     this.#drawHistory(shown);
+    // The newest is at the end: it is to be seen, unless the person looks at another.
+    if (!this.#paused) this.#history.scrollLeft = this.#history.scrollWidth;
     if (shown === null || shown === this.#drawn) return;
-    const follows = this.#drawn !== null && shown.number === this.#drawn.number + 1;
-    this.#view.show(shown.answer, this.#prefixes, follows && shown.operator === "RSTREAM");
+    const changing = shown.operator === "ISTREAM" || shown.operator === "DSTREAM";
+    // What ISTREAM and DSTREAM give is new each time, as they mean it.
+    const before = changing ? null : this.#result.evaluations.find(({ number }) => number === shown.number - 1)?.answer ?? null;
+    this.#view.show(shown.answer, this.#prefixes, { before, history: this.#past, joined: changing });
     this.#drawn = shown;
   }
 

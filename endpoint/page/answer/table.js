@@ -1,10 +1,13 @@
 // A table of solutions. Rows that stay as they were keep their elements, so a live table does not flicker.
 
 import { element, formatCount, plural } from "../dom.js";
+import { changeWords, changes } from "./changes.js";
 import { commonDatatype, datatypeOf, isNumeric, isWeb, shortIri, shown } from "./terms.js";
 
 const ROWS_AT_ONCE = 500;
 const LONGEST_VALUE = 200;
+// Beyond this many rows what changed is not looked for: comparing would take longer than looking.
+const MOST_COMPARED = 5_000;
 
 function cut(view) {
   const whole = element("span", { class: "whole", textContent: view.text, hidden: true });
@@ -28,7 +31,7 @@ function value(term, prefixes) {
   if (view.kind === "iri") {
     const link = isWeb(view.full) ? { href: view.full, target: "_blank", rel: "noopener noreferrer" } : {};
     const text = view.text.length > LONGEST_VALUE ? `${view.text.slice(0, LONGEST_VALUE)}…` : view.text;
-    const parts = text.split(/(?<=[/#:])(?=[^/#:])/).flatMap((part) => [document.createElement("wbr"), part]);
+    const parts = text.split(/(?<=.[/#:])(?=[^/#:])/).flatMap((part) => [document.createElement("wbr"), part]);
     return element(isWeb(view.full) ? "a" : "span", { class: "iri", title: view.full, ...link }, ...parts.slice(1));
   }
   const content = view.text.length > LONGEST_VALUE ? cut(view) : element("span", { textContent: view.text });
@@ -51,6 +54,11 @@ function cell(term, column, prefixes) {
   return made;
 }
 
+const MARKS = { new: ["+", "new"], changed: ["•", "changed"], gone: ["−", "gone"], same: ["", ""] };
+const ARROWS = { up: ["▲", "more than before"], down: ["▼", "less than before"], other: ["•", "changed"] };
+const MOST_GONE = 20;
+const NOTHING = { kind: "same", cells: new Map() };
+
 /** Shows SPARQL results of SELECT in `container`, again and again. */
 export class SolutionTable {
   #container;
@@ -58,7 +66,6 @@ export class SolutionTable {
   #body = null;
   #foot = null;
   #rendered = [];
-  #known = null;
 
   constructor(container) {
     this.#container = container;
@@ -66,28 +73,26 @@ export class SolutionTable {
 
   clear() {
     this.#shape = null;
-    this.#known = null;
     this.#container.replaceChildren();
   }
 
   /**
-   * @param {{head: {vars: string[]}, results: {bindings: object[]}}} answer
+   * @param {{vars: string[], rows: object[]}} solutions
    * @param {Map<string, string>} prefixes
-   * @param {boolean} highlight mark the rows that the answer shown before did not have
+   * @param {object[]|null} before the rows of the answer before, where what changed since is to be marked
    */
-  show(answer, prefixes, highlight = false) {
-    const rows = answer.results?.bindings ?? [];
-    const columns = (answer.head?.vars ?? []).map((name) => {
+  show({ vars, rows }, prefixes, before = null) {
+    const columns = vars.map((name) => {
       const bound = rows.filter((row) => row[name] !== undefined);
       const number = bound.length > 0 && bound.every((row) => isNumeric(row[name]));
       return { name, datatype: commonDatatype(rows, name), number };
     });
     const shape = JSON.stringify([columns, [...prefixes]]);
     if (shape !== this.#shape) this.#frame(columns, prefixes, shape);
-    const keys = rows.map((row) => JSON.stringify(columns.map(({ name }) => row[name] ?? null)));
-    const known = highlight ? this.#known : null;
-    this.#known = new Set(keys);
-    this.#fill(rows, keys, columns, prefixes, Math.min(rows.length, ROWS_AT_ONCE), known);
+    const compared = before === null || before.length + rows.length > MOST_COMPARED ? null : changes(vars, before, rows);
+    const lines = rows.map((row, i) => ({ row, ordinal: formatCount(i + 1), ...(compared?.rows[i] ?? NOTHING) }));
+    const gone = (compared?.gone ?? []).slice(0, MOST_GONE).map((row) => ({ row, ordinal: "", kind: "gone", cells: new Map() }));
+    this.#fill(lines, gone, columns, prefixes, ROWS_AT_ONCE, compared === null ? "" : `Since the evaluation before: ${changeWords(compared)}.`);
   }
 
   #frame(columns, prefixes, shape) {
@@ -108,30 +113,44 @@ export class SolutionTable {
     this.#shape = shape;
   }
 
-  #fill(rows, keys, columns, prefixes, count, known) {
+  #fill(lines, gone, columns, prefixes, count, compared) {
     const body = this.#body;
-    for (let i = 0; i < count; i += 1) {
+    const shown = [...lines.slice(0, count), ...gone];
+    const keys = shown.map(({ row, ordinal, kind, cells }) => JSON.stringify([ordinal, kind, ...columns.map(({ name }) => [row[name], cells.get(name)])]));
+    shown.forEach((line, i) => {
       const old = this.#rendered[i];
-      if (old === keys[i]) {
-        body.rows[i].classList.remove("fresh");
-        continue;
-      }
-      const ordinal = element("td", { class: "ordinal", textContent: formatCount(i + 1) });
-      const row = element("tr", {}, ordinal, ...columns.map((column) => cell(rows[i][column.name], column, prefixes)));
-      if (known !== null && !known.has(keys[i])) row.classList.add("fresh");
-      if (old === undefined) body.append(row);
-      else body.rows[i].replaceWith(row);
-    }
-    while (body.rows.length > count) body.lastElementChild.remove();
-    this.#rendered = keys.slice(0, count);
-    this.#note(rows, count, () => this.#fill(rows, keys, columns, prefixes, Math.min(rows.length, count + ROWS_AT_ONCE), null));
+      if (old === keys[i]) return;
+      const made = this.#row(line, columns, prefixes);
+      if (old === undefined) body.append(made);
+      else body.rows[i].replaceWith(made);
+    });
+    while (body.rows.length > shown.length) body.lastElementChild.remove();
+    this.#rendered = keys;
+    this.#note(lines, count, compared, () => this.#fill(lines, gone, columns, prefixes, count + ROWS_AT_ONCE, compared));
   }
 
-  #note(rows, count, more) {
-    if (rows.length === 0) return this.#foot.replaceChildren("No solutions.");
-    if (count >= rows.length) return this.#foot.replaceChildren();
-    const next = Math.min(ROWS_AT_ONCE, rows.length - count);
+  #row({ row, ordinal, kind, cells }, columns, prefixes) {
+    const [mark, words] = MARKS[kind];
+    const first = element("td", { class: "ordinal" }, element("span", { class: "change", title: words, textContent: mark }), ordinal);
+    const made = columns.map((column) => {
+      const each = cell(row[column.name], column, prefixes);
+      const how = cells.get(column.name);
+      if (how !== undefined) {
+        const [arrow, meaning] = ARROWS[how];
+        each.classList.add("changed");
+        each.prepend(element("span", { class: `change ${how}`, title: meaning, textContent: `${arrow} `, attrs: { role: "img", "aria-label": meaning } }));
+      }
+      return each;
+    });
+    return element("tr", { class: kind === "same" ? "" : kind }, first, ...made);
+  }
+
+  #note(lines, count, compared, more) {
+    const said = compared === "" ? [] : [element("span", { class: "since-before", textContent: compared }), " "];
+    if (lines.length === 0) return this.#foot.replaceChildren("No solutions. ", ...said);
+    if (count >= lines.length) return this.#foot.replaceChildren(...said);
+    const next = Math.min(ROWS_AT_ONCE, lines.length - count);
     const button = element("button", { type: "button", on: { click: more }, textContent: `Show ${formatCount(next)} more` });
-    return this.#foot.replaceChildren(`The first ${formatCount(count)} of ${plural(rows.length, "row")} are shown. `, button);
+    return this.#foot.replaceChildren(...said, `The first ${formatCount(count)} of ${plural(lines.length, "row")} are shown. `, button);
   }
 }

@@ -123,14 +123,15 @@ async function read(response, parser, done, signal, silence) {
  *
  * Resolves to `{ended: true}` after an `end` event (or 204), `{ended: false}` when `signal` stops it, and
  * `{response}` when the server answers with something else than an event stream. Throws Problem when it refuses.
+ * `lastEventId` is the event to begin after, where an earlier following ended at one.
  * @param {{method?: string, headers?: object, body?: string, signal: AbortSignal,
- *   onEvent: Function, onOpen?: Function, onWait?: (delay: number, reason: Problem) => void,
+ *   onEvent: Function, onOpen?: Function, onWait?: (delay: number, reason: Problem) => void, lastEventId?: string,
  *   fetch?: Function, sleep?: Function, silence?: number}} options
  */
 export async function follow(url, options) {
   const { method = "GET", headers = {}, body, signal, onEvent, onOpen = () => undefined, onWait = () => undefined } = options;
   const { fetch = globalThis.fetch.bind(globalThis), sleep = pause, silence = LONGEST_SILENCE } = options;
-  let lastEventId = "";
+  let { lastEventId = "" } = options;
   let retry = FIRST_DELAY;
   let failures = 0;
   let ended = false;

@@ -45,10 +45,12 @@ export class Runner {
   #live;
   #said;
   #current = null;
+  #left = null;
 
   /**
    * @param {{view: AnswerView, live: LiveView, said: object}} parts `said` hears: `status(state, words)`,
-   *   `notice(words)`, `problem(problem)` (null: none any more), `running(boolean)`, `registered()`, `following(name)`
+   *   `notice(words)`, `problem(problem)` (null: none any more), `running(boolean)`, `resumable(boolean)`,
+   *   `registered()`, `following(name)`
    */
   constructor({ view, live, said }) {
     this.#view = view;
@@ -60,8 +62,11 @@ export class Runner {
     this.#current?.abort();
   }
 
-  /** Runs a text of any kind; `since` (such as "beginning") replays a query over streams. */
-  run(text, since = null) {
+  /**
+   * Runs a text of any kind; `since` (such as "beginning") replays a query over streams, and `live` follows one of
+   * the store as the store changes.
+   */
+  run(text, { since = null, live = false } = {}) {
     const { kind, form, continuous } = classify(text);
     if (kind === "empty") {
       this.#said.status("idle", "There is nothing to run: write a query first.");
@@ -69,7 +74,7 @@ export class Runner {
     }
     if (kind === "update") this.#begin((signal) => this.#update(text, signal));
     else if (kind === "registration") this.#begin((signal) => this.#register(text, since, signal));
-    else if (continuous) this.#begin((signal) => this.#continuous(text, since, signal));
+    else if (continuous || live) this.#begin((signal) => this.#continuous(text, since, signal));
     else this.#begin((signal) => this.#once(text, form, signal));
   }
 
@@ -78,11 +83,23 @@ export class Runner {
     this.#begin((signal) => this.#standing(name, text, {}, signal));
   }
 
-  async #begin(task) {
+  /** Goes on with what was stopped, right after the last event that came. */
+  resume() {
+    const left = this.#left;
+    if (left === null) return;
+    this.#begin((signal) => {
+      this.#said.following(left.name);
+      return this.#follow(left, signal);
+    }, true);
+  }
+
+  async #begin(task, again = false) {
     this.stop();
     const stop = new AbortController();
     this.#current = stop;
-    this.#live.clear();
+    this.#left = null;
+    if (!again) this.#live.clear();
+    this.#said.resumable(false);
     this.#said.problem(null);
     this.#said.notice("");
     this.#said.following(null);
@@ -100,8 +117,10 @@ export class Runner {
     this.#live.end();
     this.#said.following(null);
     this.#said.running(false);
-    if (stop.signal.aborted) this.#said.status("idle", "Stopped.");
-    else ending();
+    if (!stop.signal.aborted) return ending();
+    this.#said.resumable(this.#left !== null);
+    const going = "Stopped. Resume goes on right after the last answer.";
+    return this.#said.status("idle", this.#left === null ? "Stopped." : going);
   }
 
   #failed(error) {
@@ -147,13 +166,14 @@ export class Runner {
   }
 
   #continuous(text, since, signal) {
-    return this.#follow(starting("sparql", since), { method: "POST", headers: QUERY, body: text }, text, signal);
+    const path = starting("sparql", since);
+    return this.#follow({ path, options: { method: "POST", headers: QUERY, body: text }, text }, signal);
   }
 
   #standing(name, text, { since = null, fresh = false }, signal) {
     this.#said.following(name);
     const path = `queries/${encodeURIComponent(name)}/results`;
-    const following = this.#follow(starting(path, since), {}, text, signal);
+    const following = this.#follow({ path: starting(path, since), options: {}, text, name }, signal);
     if (since === null && !fresh) this.#latest(path, signal);
     return following;
   }
@@ -168,11 +188,16 @@ export class Runner {
     if (body !== "" && !signal.aborted) this.#live.preview(read(body, response.headers.get("content-type") ?? "text/plain"));
   }
 
-  async #follow(path, options, text, signal) {
+  /**
+   * Follows a result stream, and leaves behind what resumes it where it is stopped.
+   * @param {{path: string, options: object, text: string, name?: string, lastEventId?: string}} asked
+   */
+  async #follow({ path, options, text, name = null, lastEventId = "" }, signal) {
     const prefixes = prefixesOf(text);
     const start = performance.now();
     let reason = "";
-    this.#live.begin(prefixes);
+    let last = lastEventId;
+    this.#live.begin(prefixes, lastEventId !== "");
     this.#said.status("waiting", "Connecting…");
     const listening = () => {
       if (this.#live.received === 0) this.#said.status("live", "Listening. No evaluation has come yet.");
@@ -180,6 +205,7 @@ export class Runner {
     };
     const result = await follow(at(path), {
       ...options,
+      lastEventId,
       signal,
       fetch: request,
       onOpen: listening,
@@ -187,6 +213,7 @@ export class Runner {
         this.#said.status("waiting", `${described(problem)} – trying again in ${seconds(delay)}`);
       },
       onEvent: (event) => {
+        last = event.id;
         const { kind, detail, problem } = this.#live.take(event);
         if (kind === "evaluation") listening();
         else if (kind === "error") this.#said.notice(described(problem));
@@ -194,6 +221,7 @@ export class Runner {
         else if (kind === "end") reason = detail;
       },
     });
+    if (result.ended === false && this.#current?.signal === signal) this.#left = { path, options, text, name, lastEventId: last };
     if (result.response === undefined) {
       return () => this.#said.status("done", reason === "" ? "Ended." : `Ended: ${reason}`);
     }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { problemFrom } from "../../../endpoint/page/http/http.js";
 import { EVALUATIONS_KEPT, LiveResult } from "../../../endpoint/page/answer/live.js";
-import { Rate, formatRate } from "../../../endpoint/page/answer/rate.js";
+import { Rate, formatRate } from "../../../endpoint/page/lists/rate.js";
 import { commonDatatype, datatypeOf, isNumeric, isWeb, shortInstant, shorten, shown } from "../../../endpoint/page/answer/terms.js";
 
 const XSD = "http://www.w3.org/2001/XMLSchema#";

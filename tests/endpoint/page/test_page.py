@@ -29,6 +29,7 @@ TYPES = {
 }
 NAMESPACES = {
     "http://example.org/",
+    "http://www.opengis.net/ont/geosparql#wktLiteral",
     "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "http://www.w3.org/2000/01/rdf-schema#",
     "http://www.w3.org/2000/svg",
@@ -191,11 +192,11 @@ def test_every_label_and_id_the_page_refers_to_is_there() -> None:
     assert used <= set(ids)
 
 
-def test_scripts_parse_events_and_tell_queries_apart() -> None:
+def test_scripts_read_draw_and_tell_queries_apart() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not on the PATH: the page's scripts are tested with node --test")
     files = sorted(str(path) for path in FOLDER.glob("*.test.js"))
-    assert len(files) == 4
+    assert len(files) == 7
     run = subprocess.run([node, "--test", *files], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
