@@ -16,7 +16,7 @@ from endpoint.cli.options import option, settings_from, settings_options
 def demo(threshold: float, **given: Any) -> None:
     """Watch this machine: the endpoint, a live stream of its own measurements, and continuous queries over it.
 
-    Prints results as they come; the page for people is at the address printed first. Ctrl-C ends it all.
+    Prints results as they come; the address printed first is the page, with a chart of them. Ctrl-C ends it all.
     """
     from endpoint.access import warn_if_open
     from endpoint.demo.run import run_demo

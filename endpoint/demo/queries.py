@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from endpoint.demo.vocabulary import MACHINE, PREFIXES
 
+CHARTED = "cpu-by-core"
+"""The query that the page opens with: its chart has a line a core."""
+
 
 @dataclass(frozen=True)
 class DemoQuery:
@@ -27,7 +30,7 @@ def demo_queries(stream: str, threshold: float) -> tuple[DemoQuery, ...]:
     window = f"FROM NAMED WINDOW <{MACHINE}w> ON <{stream}>"
     return (
         DemoQuery(
-            "cpu-by-core",
+            CHARTED,
             "CPU load by core, percent, over the last 10 s",
             f"""{PREFIXES}
 SELECT ?core (AVG(?load) AS ?average) (MAX(?load) AS ?most)

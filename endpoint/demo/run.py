@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from endpoint.app import create_app
 from endpoint.demo.display import Display
+from endpoint.demo.queries import CHARTED
 from endpoint.demo.watching import RequestRefused, watch
 from endpoint.server.server import Server
 from endpoint.settings import Settings
@@ -47,7 +48,7 @@ async def run_demo(
     if not ready.is_set():
         await serving
         return
-    display.say(f"The page is at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql)")
+    display.say(f"The page is at {settings.base_url}/#follow={CHARTED} (SPARQL at {settings.base_url}/sparql)")
     url = _own_url(sockets[0])
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False) as client:
         watching = asyncio.create_task(watch(client, display, threshold))

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -72,7 +73,7 @@ def test_the_demonstration_publishes_registers_prints_and_ends_at_ctrl_c() -> No
         until(lambda: backend.calls.count("advance") >= 3)
 
     printed = run(backend, meanwhile)
-    assert "The page is at http://127.0.0.1:" in printed.splitlines()[0]
+    assert re.match(r"The page is at http://127\.0\.0\.1:\d+/#follow=cpu-by-core ", printed.splitlines()[0])
     assert "1970-01-01T00:00:08Z  CPU load by core, percent, over the last 10 s: core CPU 0\n" in printed
     assert printed.splitlines()[-1] == "stopping"
     assert {one.content_type for one in backend.appended} == {"text/turtle"}
