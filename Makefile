@@ -18,7 +18,7 @@ UV ?= uv
 # Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test quick test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check bench \
+.PHONY: help install demo test quick test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
@@ -96,6 +96,10 @@ soak: install ## a steady load for MINUTES=60 (else 5): nothing is lost, memory 
 
 wheel-check: install ## the wheel in an environment of its own, away from here, answers queries
 	$(BIN)/pytest -m long tests/server/test_wheel.py
+
+pictures: install ## of the page, in build/pictures; that in the README anew. Needs Chromium
+	$(BIN)/python -m tests.server.page_pictures build/pictures
+	cp build/pictures/page.png docs/page.png
 
 bench: install ## figures of this machine beside what they are compared with, and the targets; half an hour
 	$(BIN)/python -m tests.benchmarks
