@@ -3,18 +3,83 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
+import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import pytest
 
-from tests.docs.pages import ROOT
+from tests.docs.pages import DOCS, ROOT
 
+EXAMPLES = DOCS / "examples"
+SERVE = "sparql-streams serve"
+
+_BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 _PATIENCE = 30.0
 """Seconds in which what is told to end does so."""
+_PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+"""With the programs that this Python's packages bring."""
+
+
+class Example:
+    """A folder of ``docs/examples``: what its page says, and its commands, which are the page's first block of bash.
+
+    ``given`` are texts in it that the test has other ones for, ports above all.
+    """
+
+    def __init__(self, name: str, given: Mapping[str, str] | None = None) -> None:
+        self._folder = EXAMPLES / name
+        self._given = dict(given or {})
+        self.page = (self._folder / "README.md").read_text("utf-8")
+        self.commands = self._changed(_BLOCK.findall(self.page)[0])
+
+    def promised(self, sentence: str) -> str:
+        """What the page says in the only place that the expression finds, its group."""
+        (found,) = re.findall(sentence, self.page)
+        return str(found)
+
+    def run(self, folder: Path, seconds: float, environment: Mapping[str, str] | None = None) -> None:
+        """Run the commands in a copy of the example (see ``run_commands``)."""
+        for file in sorted(self._folder.rglob("*")):
+            if "__pycache__" in file.parts:
+                continue
+            copy = folder / file.relative_to(self._folder)
+            if file.is_dir():
+                copy.mkdir(exist_ok=True)
+            else:
+                copy.write_text(self._changed(file.read_text("utf-8")), "utf-8")
+        run_commands(self.commands, folder, seconds, environment)
+
+    def _changed(self, text: str) -> str:
+        for old, new in self._given.items():
+            text = text.replace(old, new)
+        return text
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skips a test where the program is not on the path."""
+    missing = shutil.which(program) is None
+    return pytest.mark.skipif(missing, reason=f"{program} is not installed: this machine's, not a fault")
+
+
+def endpoint_of_its_own() -> dict[str, str]:
+    """What an example that starts an endpoint is given: this checkout's, at a free port."""
+    port = free_port()
+    return {"localhost:8000": f"127.0.0.1:{port}", SERVE: f"{sys.executable} -m endpoint.cli serve --port {port}"}
 
 
 def run_commands(commands: str, folder: Path, seconds: float, environment: Mapping[str, str] | None = None) -> None:
@@ -25,7 +90,7 @@ def run_commands(commands: str, folder: Path, seconds: float, environment: Mappi
         shell = subprocess.Popen(
             ["bash", "-c", f"set -eu\n{commands}"],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            env={**os.environ, "PATH": _PATH, "PYTHONPATH": str(ROOT), **(environment or {})},
             stdout=said,
             stderr=said,
             start_new_session=True,  # what is in the background is of this group, too

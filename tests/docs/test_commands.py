@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,24 +35,6 @@ set -eu
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 """
 _CURL = "fail-with-body\nsilent\nshow-error\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("docs") / "data") as running:
-        running.wait_for_spark()
-        yield running
-
-
-@pytest.fixture
-def emptied(server: ServerProcess) -> ServerProcess:
-    """The server without queries, streams and graphs."""
-    client = server.client
-    for kind in ("queries", "streams"):
-        for one in client.get(f"/{kind}").json()[kind]:
-            assert client.delete(f"/{kind}/{one['name']}").status_code == 204
-    client.post("/sparql", data={"update": "CLEAR ALL"})
-    return server
 
 
 def printed(blocks: list[Block], server: ServerProcess, folder: Path) -> list[str]:

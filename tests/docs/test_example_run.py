@@ -1,4 +1,4 @@
-"""What an example has started ends with it, in whatever way that ends."""
+"""What an example has started ends with it, in whatever way that ends; its page is short."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.docs.example_run import run_commands
+from tests.docs.example_run import EXAMPLES, Example, run_commands
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in EXAMPLES.iterdir()))
+def test_an_example_is_short_and_has_commands(name: str) -> None:
+    example = Example(name)
+    assert len(example.page.splitlines()) < 30
+    assert example.commands
 
 
 @pytest.mark.parametrize(("ending", "said"), [("wait", "not done in 1 s"), ("echo oh; false", "oh")])

@@ -105,6 +105,13 @@ class ServerProcess:
         self._process.wait(timeout=30)
         self._process = None
 
+    def empty(self) -> None:
+        """Take away all queries, streams and graphs."""
+        for kind in ("queries", "streams"):
+            for one in self.client.get(f"/{kind}").json()[kind]:
+                assert self.client.delete(f"/{kind}/{one['name']}").status_code == 204
+        assert self.client.post("/sparql", data={"update": "CLEAR ALL"}).status_code == 204
+
     # --- what tests ask for ----------------------------------------------------------------
 
     def event_stream(self, name: str, iri: str, **settings: str) -> None:
