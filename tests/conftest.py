@@ -29,7 +29,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 class _ByWhatIsShared(LoadFileScheduling):
-    _SHARED = ("tests/server/", "tests/spark_backend/spark_sql/")
+    _SHARED = ("tests/server/", "tests/spark_backend/spark_sql/", "tests/docs/test_commands")
 
     def _split_scope(self, nodeid: str) -> str:
         return next((folder for folder in self._SHARED if nodeid.startswith(folder)), nodeid.partition("::")[0])
