@@ -18,7 +18,7 @@ from httpx_sse import ServerSentEvent
 
 from endpoint.client.event_stream import events
 
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 """A server is there within seconds; on a machine that does much else it takes minutes."""
 
 
