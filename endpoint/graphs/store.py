@@ -16,7 +16,7 @@ from typing import TypeVar
 import pyoxigraph as ox
 
 from endpoint.graphs.change import Change
-from endpoint.graphs.committed import CommittedFiles
+from endpoint.graphs.committed import CommittedFiles, noted_version
 from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.fetching import Fetching, documents
 from endpoint.graphs.opening import link, load_file, opened, own
@@ -79,12 +79,14 @@ class GraphStore:
         update_memory: int | None = None,
         frozen_after: float = FROZEN_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
         """Open the store in the directory (None: a temporary one, removed at the end) and read the files into it.
 
         ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated,
         and ``update_memory`` how many bytes that may take (None: any number). Where ``watch`` or ``look`` sees to it, a
-        process that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds of ``clock``.
+        process that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds of ``clock``. ``now`` is the time, in
+        seconds since the epoch.
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened; StorageFull
         says how much room there is and has to be.
         """
@@ -100,7 +102,8 @@ class GraphStore:
         self._directory = directory
         self._update_seconds = update_seconds
         self._update_memory = update_memory
-        self._version = 0
+        self._now = now
+        self._listeners: list[Callable[[], None]] = []
         # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
         self._changing = threading.Lock()
         self._state = threading.RLock()
@@ -123,11 +126,13 @@ class GraphStore:
             require_space(directory)
             self.warnings: list[str]
             """What the store was found to have lost, or to be damaged in, a sentence each."""
+            noted = noted_version(directory)
             oxigraph, self.warnings = opened(directory)
+            self._version = noted if noted is not None and not self.warnings else self._next_version(noted)
             for path in load:
                 load_file(oxigraph, path)
-                self._version += 1
-            CommittedFiles(directory).sync()
+                self._version = self._next_version(self._version)
+            CommittedFiles(directory).sync(self._version)
         except BaseException:
             self._let_go()
             raise
@@ -210,8 +215,9 @@ class GraphStore:
                 with self._state:
                     writer = self._started_writer()
                 used, began = writer.used, time.monotonic()
+                version = self._next_version(self._version)
                 try:
-                    there = writer.change(change, seconds)
+                    there = writer.change(change, seconds, version)
                 except TimeoutError:
                     self._replace(writer)
                     raise UpdateTimeout(
@@ -238,12 +244,28 @@ class GraphStore:
                         raise _stopping() from None
                     raise
                 except WriterEnded:
+                    # Whether it was done, nobody knows: what was read before it may be out of date.
+                    self._version = self._next_version(version)
                     self._replace(writer)
-                    self._version += 1
+                    self._tell()
                     raise
                 else:
-                    self._version += 1
+                    self._version = version
+                    self._tell()
                     return there
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have this called after each change, by whichever thread has made it. It must not block."""
+        self._listeners.append(listener)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    def _next_version(self, former: int | None) -> int:
+        """The time, or what is just after the version before where the clock does not say that it is later."""
+        now = int(self._now() * 1000)
+        return now if former is None else max(former + 1, now)
 
     @property
     def writer(self) -> int | None:
@@ -325,7 +347,7 @@ class GraphStore:
             try:
                 if self._full is not None:
                     require_room(self._directory)
-                self._writer = WriterProcess(self._directory, self._update_memory)
+                self._writer = WriterProcess(self._directory, self._update_memory, self._version)
                 self.warnings += self._writer.warnings
             except StorageFull as error:
                 self._be_full(error)
@@ -362,7 +384,10 @@ class GraphStore:
 
     @property
     def version(self) -> int:
-        """Grows with each successful change."""
+        """Grows with each change: the time of the last one, in milliseconds since the epoch, or just after it.
+
+        The same after a restart, unless something may have been changed that nobody knows of.
+        """
         return self._version
 
     def backup(self, directory: Path) -> int:

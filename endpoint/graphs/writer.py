@@ -2,9 +2,9 @@
 
 Oxigraph cannot be interrupted, but this process can be ended, and its transaction with it. One socket is for changes
 (``endpoint.processes.frames``): ``READY`` (JSON: what the store has lost) when it is open; then for each ``QUESTION``
-(a ``Change``) ``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT``, and
-at the end ``LAST`` (JSON: whether the graph that was asked about was there). ``CLOSE`` has what is in memory written to
-the directory.
+(a ``Change``) ``EVALUATED`` when all is done but the commit, for which it waits until the server says ``COMMIT`` (the
+version that the store then has), and at the end ``LAST`` (JSON: whether the graph that was asked about was there).
+``CLOSE`` has what is in memory written to the directory.
 
 The others are for what does not wait for changes. One is for snapshots: ``QUESTION`` (a directory), ``LAST``. One is
 for what the graphs have: ``QUESTION`` (a ``QuadPattern``), ``DATA`` (N-Quads, some at once), ``LAST``; or ``NAMES``,
@@ -54,12 +54,21 @@ class Writer:
     """The store, changed by one thread, of which another makes snapshots and a third finds quads."""
 
     def __init__(
-        self, directory: str, changes: Connection, snapshots: Connection, quads: Connection, memory: int | None
+        self,
+        directory: str,
+        changes: Connection,
+        snapshots: Connection,
+        quads: Connection,
+        memory: int | None,
+        version: int,
     ) -> None:
-        """``memory`` bounds what this process takes for changes until they are committed, in bytes."""
+        """``memory`` bounds what this process takes for changes until they are committed, in bytes; ``version`` is the
+        store's.
+        """
         self._directory = Path(directory)
         self._committed = CommittedFiles(self._directory)
         self._memory = memory
+        self._version = version
         self._changes = changes
         self._snapshots = snapshots
         self._quads = quads
@@ -81,12 +90,12 @@ class Writer:
 
     def _open(self) -> Frame:
         self._oxigraph, lost = opened(self._directory)
-        self._committed.sync()
+        self._committed.sync(self._version)
         return Frame(Kind.READY, json.dumps(lost).encode("ascii"))
 
     def _flush(self) -> Frame:
         self._oxigraph.flush()
-        self._committed.sync()
+        self._committed.sync(self._version)
         return Frame(Kind.LAST, b"")
 
     def _backup(self, asked: Frame) -> Frame:
@@ -133,7 +142,7 @@ class Writer:
 
     def _sync(self) -> None:
         try:
-            self._committed.sync()
+            self._committed.sync(self._version)
         except OSError as error:
             # It is done, and may yet be lost: neither is what another OSError says.
             raise RuntimeError("what was committed is not on the disk") from error
@@ -141,7 +150,7 @@ class Writer:
     def _evaluated(self, *_: object) -> ox.Literal:
         """Called by the last operation: what follows is the commit."""
         self._changes.send(frame(Kind.EVALUATED))
-        self._changes.receive()
+        self._version = json.loads(self._changes.receive().content)
         # Ended in a commit, nobody would know whether it was done; and that takes no more than the change has already.
         self._bound_again = lift_memory_bound()
         return _TRUE
@@ -179,10 +188,15 @@ def _answer(connection: Connection, work: Callable[P, Frame], *asked: P.args, **
 
 
 def main(
-    changes: socket.socket, snapshots: socket.socket, quads: socket.socket, directory: str, memory: int | None = None
+    changes: socket.socket,
+    snapshots: socket.socket,
+    quads: socket.socket,
+    directory: str,
+    memory: int | None,
+    version: int,
 ) -> None:
     """Serve the sockets until the server closes them; ``memory`` bounds what changes take, in bytes."""
-    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads), memory)
+    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads), memory, version)
     thread = threading.Thread(target=writer.serve_changes, name="changes")
     start_with_stack(thread)
     thread.join()

@@ -59,8 +59,9 @@ class UpdateMemoryExceeded(ProtocolError):
 class WriterProcess:
     """A running writer. Its methods block; changes are one thread's at a time, as are snapshots and questions."""
 
-    def __init__(self, directory: Path, memory: int | None = None) -> None:
+    def __init__(self, directory: Path, memory: int | None, version: int) -> None:
         """Start the process and have it open the store, with so many bytes of memory for changes (None: any number).
+        ``version`` is the one that the store has.
 
         ``used`` says whether it was asked for one, ``warnings`` what the store was found to have lost. Raises
         StorageFull, or WriterEnded if that cannot be done; Unavailable if somebody else ended the process.
@@ -71,7 +72,7 @@ class WriterProcess:
         ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         self._changes, self._snapshots, self._questions = connections = [Connection(one) for one in ours]
         try:
-            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), memory)
+            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), memory, version)
         except BaseException:
             _close(connections)
             raise
@@ -105,11 +106,12 @@ class WriterProcess:
         self._stood_still = True
         self._process.kill()
 
-    def change(self, change: Change, seconds: float) -> bool:
+    def change(self, change: Change, seconds: float, version: int) -> bool:
         """Do it; whether the graph it names was there before. TimeoutError, and those that say so: nothing has changed.
 
-        ``seconds`` bound the evaluation: what has been evaluated is committed. Raises ProtocolError: WriterGone,
-        UpdateMemoryExceeded, Unavailable if somebody else ended the process; WriterEnded for what nobody foresaw.
+        ``seconds`` bound the evaluation: what has been evaluated is committed, as this ``version``. Raises
+        ProtocolError: WriterGone, UpdateMemoryExceeded, Unavailable if somebody else ended the process; WriterEnded for
+        what nobody foresaw.
         """
         self.used = True
         try:
@@ -120,7 +122,7 @@ class WriterProcess:
             raise WriterGone(f"{self._how_it_ended()}: {_UNCHANGED}") from None
         try:
             self._expect(self._changes, Kind.EVALUATED, seconds)
-            self._say(self._changes, frame(Kind.COMMIT))
+            self._say(self._changes, frame(Kind.COMMIT, json.dumps(version).encode()))
         except TimeoutError:
             if self.frozen:
                 raise _replaced() from None

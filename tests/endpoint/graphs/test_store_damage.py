@@ -218,11 +218,11 @@ def test_what_is_synced_are_the_files_that_have_grown(tmp_path: Path, monkeypatc
     synced: list[int] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
     committed = CommittedFiles(tmp_path)
-    committed.sync()
+    committed.sync(1)
     assert set(synced) == {path.stat().st_ino for path in (log, manifest, tmp_path)}
     synced.clear()
     log.write_bytes(b"one two")
-    committed.sync()
+    committed.sync(1)
     assert synced == [log.stat().st_ino]
     assert lost(tmp_path) == {}
     # Its content is in a table by then; the number of the next one may have more digits.

@@ -249,7 +249,8 @@ def test_a_full_disk_changes_nothing_is_said_and_ends(tmp_path: Path) -> None:
     assert store.recover()
     assert store.full is None
     store.update("INSERT DATA { <http://ex/s> <http://ex/p> 2 }")
-    assert (store.version, len(set(store.quads()))) == (before[0] + 1, 2)
+    assert store.version > before[0]
+    assert len(set(store.quads())) == 2
     store.close()
     assert len(set(GraphStore(tmp_path / "store").quads())) == 2
 
