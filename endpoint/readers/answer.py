@@ -19,10 +19,13 @@ logger = logging.getLogger(__name__)
 class ReaderAnswer:
     """``media_type`` and ``first`` are there after ``begin``; ``complete``: there is no more than ``first``.
 
+    ``version`` is the state of the store that it is over, which may have some later changes, too.
+
     The time limit counts the seconds spent waiting for the reader, not those in which the client takes what is there.
     """
 
-    def __init__(self, reader: ReaderProcess, limits: QueryLimits) -> None:
+    def __init__(self, reader: ReaderProcess, limits: QueryLimits, version: int) -> None:
+        self.version = version
         self._reader = reader
         self._limits = limits
         self._left = limits.seconds

@@ -27,6 +27,21 @@ class QueryQuestion:
 
 
 @dataclass(frozen=True)
+class LinesQuestion:
+    """A query that is asked again and again, answered so that two answers can be compared (``endpoint.readers.lines``).
+
+    ``ordered``: it says in which order its solutions are; ``draws_nodes``: it makes blank nodes. It asks no service.
+    """
+
+    text: str
+    base: str | None = None
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    ordered: bool = False
+    draws_nodes: bool = False
+
+
+@dataclass(frozen=True)
 class GraphQuestion:
     """All triples of a graph in a media type of RDF, ``iri`` None the default graph."""
 
@@ -49,9 +64,10 @@ class Copy:
     most_quads: int
 
 
-Question = QueryQuestion | GraphQuestion | Release | Copy
-_KINDS: dict[str, type[QueryQuestion] | type[GraphQuestion] | type[Release] | type[Copy]] = {
+Question = QueryQuestion | LinesQuestion | GraphQuestion | Release | Copy
+_KINDS: dict[str, type[Question]] = {
     "query": QueryQuestion,
+    "lines": LinesQuestion,
     "graph": GraphQuestion,
     "release": Release,
     "copy": Copy,

@@ -23,7 +23,7 @@ class OpenSnapshot:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.oxigraph = ox.Store.read_only(directory)
-        self._on_disk = dataset_over(lambda: self.oxigraph)
+        self.on_disk = dataset_over(lambda: self.oxigraph)
         self._in_memory: EndpointDataset | None = None
 
     def dataset(self, text: str) -> EndpointDataset:
@@ -33,7 +33,7 @@ class OpenSnapshot:
         (SPARQL 1.1 Query section 15.4), and which differs in memory: all its pages come from the disk.
         """
         if self._in_memory is None or (_SLICE.search(text) and not _ORDER.search(text)):
-            return self._on_disk
+            return self.on_disk
         return self._in_memory
 
     def copy(self, most_quads: int) -> bool:
@@ -57,5 +57,5 @@ class OpenSnapshot:
         # As in GraphStore.close: Oxigraph closes when nothing refers to it, and rdflib's cycles would.
         if self._in_memory is not None:
             self._in_memory.close()
-        self._on_disk.close()
+        self.on_disk.close()
         del self.oxigraph

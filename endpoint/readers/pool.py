@@ -191,21 +191,23 @@ class ReaderPool:
     # Questions
 
     @asynccontextmanager
-    async def answer(self, question: Question, limits: QueryLimits) -> AsyncGenerator[ReaderAnswer, None]:
+    async def answer(
+        self, question: Question, limits: QueryLimits, *, least: int | None = None
+    ) -> AsyncGenerator[ReaderAnswer, None]:
         """An answer that has begun. Left before its end, its evaluation is ended too, by ending the process.
 
-        It sees every change acknowledged before the call, and one state of the store. Raises ProtocolError: Overloaded,
-        QueryTimeout, ReaderEnded, or what is wrong with the question.
+        It sees every change acknowledged before the call, or (``least``) those up to this version, and one state of the
+        store. Raises ProtocolError: Overloaded, QueryTimeout, ReaderEnded, or what is wrong with the question.
         """
         reader = await self._take()
         try:
-            snapshot = await self._snapshots.newest()
+            snapshot = await self._snapshots.newest(least)
             self._free_old(snapshot)
             self._await_settling(snapshot)
             if snapshot not in reader.snapshots:
                 self._snapshots.use(snapshot)
                 reader.snapshots.append(snapshot)
-            answer = ReaderAnswer(reader, limits)
+            answer = ReaderAnswer(reader, limits, snapshot.version)
             await answer.begin(Asked(question, str(snapshot.directory), limits.seconds, limits.most_bytes))
             yield answer
         except ProtocolError as error:

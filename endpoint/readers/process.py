@@ -28,16 +28,16 @@ class ReaderProcess:
     it has copied into memory.
     """
 
-    def __init__(self, program: str = PROGRAM, *, memory: int | None = None) -> None:
+    def __init__(self, program: str = PROGRAM, *, memory: int | None = None, nice: int = 0) -> None:
         """Start the process, which runs this module, with so many bytes of memory for its queries (None: any number).
 
-        OSError if that cannot be done.
+        ``nice``: how far it stands back where others want the processor. OSError if that cannot be done.
         """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 ours.setblocking(False)
-                self._process = ChildProcess(program, "sparql-reader", [theirs], memory)
+                self._process = ChildProcess(program, "sparql-reader", [theirs], memory, nice)
             except BaseException:
                 ours.close()
                 raise

@@ -19,7 +19,8 @@ import pyoxigraph as ox
 from endpoint.graphs.dataset import one_shot
 from endpoint.processes.frames import Connection, Kind, frame, json_frame
 from endpoint.processes.relayed_error import problem_frame
-from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, QueryQuestion, Release
+from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, LinesQuestion, QueryQuestion, Release
+from endpoint.readers.lines import write_lines
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from protocol.child_bounds import bound_memory, bound_processor_time
@@ -86,6 +87,8 @@ class Reader:
                 writer.write(COPIED)
         elif isinstance(question, QueryQuestion):
             self._answer_query(self._open(asked.snapshot), question, writer)
+        elif isinstance(question, LinesQuestion):
+            write_lines(self._open(asked.snapshot).on_disk, question, writer)
         else:
             self._answer_graph(self._open(asked.snapshot), question, writer)
         writer.finish()
@@ -133,8 +136,12 @@ class Reader:
         snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
 
 
-def main(connection: socket.socket, memory: int | None = None) -> None:
-    """Serve the socket until the server closes it; ``memory`` bounds what its queries take, in bytes."""
+def main(connection: socket.socket, memory: int | None = None, nice: int = 0) -> None:
+    """Serve the socket until the server closes it; ``memory`` bounds what its queries take, in bytes.
+
+    ``nice`` is added to what the process is to the system's scheduler.
+    """
+    os.nice(nice)
 
     def work() -> None:
         # The server having gone is the ordinary end.

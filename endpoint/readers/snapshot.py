@@ -34,9 +34,12 @@ class Snapshots:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
 
-    async def newest(self) -> Snapshot:
-        """A snapshot with every change that was acknowledged before the call; made now if there is none."""
-        wanted = self._store.version
+    async def newest(self, least: int | None = None) -> Snapshot:
+        """A snapshot with every change that was acknowledged before the call; made now if there is none.
+
+        ``least``: one of this version or a later one will do.
+        """
+        wanted = self._store.version if least is None else least
         while self._newest is None or self._newest.version < wanted:
             # One that is done, but has not been told to ``_finished`` yet, is awaited without a turn for anybody else.
             if self._making is None or self._making.done():
