@@ -24,15 +24,29 @@ from endpoint.late_backend import LateBackend
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
 from endpoint.live.unregistered_queries import UnregisteredQueries
+from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
 from endpoint.services import BACKUP_PREFIX, Services, set_services
 from endpoint.settings import Settings, memory_of_machine
 from endpoint.sinks.sinks import Sinks
 from endpoint.sources.sources import Sources
+from endpoint.store_queries.kept import KeptQueries
+from endpoint.store_queries.reading import LiveReaders
+from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
 
 logger = logging.getLogger(__name__)
+
+_NICE = 19
+"""Live queries stand back behind whoever waits for an answer."""
+
+_MOST_LIVE_BYTES = 64 * 1024 * 1024
+"""Of an answer of a live query, which is held as long as somebody listens."""
+
+_LONG_TURN = 3600.0
+_MANY = 100_000
+"""A live query waits for its turn, for so many seconds and beside so many others."""
 
 MakeBackend = Callable[[Path, GraphStore, Settings], Backend]
 
@@ -86,6 +100,7 @@ class Life:
             try:
                 await services.readers.start()
                 await services.hub.start()
+                await services.live.start()
                 services.backend.listen(services.hub.receive)
                 await anyio.to_thread.run_sync(services.backend.start)
                 services.sinks.bind()
@@ -134,9 +149,26 @@ class Life:
                     frozen_after=self._settings.frozen_after,
                     start_process=lambda: ReaderProcess(memory=self._settings.query_memory),
                 )
+                live_readers = ReaderPool(
+                    store,
+                    data / "live-snapshots",
+                    self._settings.readers,
+                    most=self._settings.max_readers,
+                    memory_quads=0,
+                    waiting_seconds=_LONG_TURN,
+                    most_waiting=_MANY,
+                    frozen_after=self._settings.frozen_after,
+                    start_process=lambda: ReaderProcess(memory=self._settings.query_memory, nice=_NICE),
+                )
                 _warn_of_memory(self._settings)
+                live = StoreQueries(
+                    store,
+                    LiveReaders(live_readers).ask,
+                    KeptQueries(data),
+                    QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
+                )
                 backend = self._make_backend(data, store, self._settings)
-                hub = Hub(backend)
+                hub = Hub(backend, live)
                 return Services(
                     settings=self._settings,
                     data=data,
@@ -148,6 +180,8 @@ class Life:
                     backend=backend,
                     hub=hub,
                     sinks=Sinks(hub, data, self._settings.allow_fetch),
+                    live=live,
+                    live_readers=live_readers,
                     unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
                     listeners=Listeners(self._settings.max_listeners),
                     sources=Sources(backend, self._settings.allow_fetch, data, self._settings.max_request_bytes),
@@ -172,6 +206,8 @@ class Life:
         self._backend_stopped = True
         await anyio.to_thread.run_sync(services.backend.stop)
         await services.hub.stop()
+        await services.live.stop()
+        await services.live_readers.stop()
         await services.readers.stop()
         await anyio.to_thread.run_sync(self._take_down)
         atexit.unregister(self._take_down)
@@ -188,6 +224,7 @@ class Life:
         services.threads.stop()
         services.changes.stop()
         services.metrics_thread.stop()
+        services.live_readers.end()
         services.readers.end()
         services.store.close()
         self._remove_temporary()

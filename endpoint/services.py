@@ -19,6 +19,7 @@ from endpoint.readers.pool import ReaderPool
 from endpoint.settings import Settings
 from endpoint.sinks.sinks import Sinks
 from endpoint.sources.sources import Sources
+from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
 
 BACKUP_PREFIX = "backup-"
@@ -31,6 +32,7 @@ class Services:
 
     ``data`` is the data directory, a temporary one where the settings have none. ``requests`` counts the responses
     begun by method and status, ``refusals`` what was refused by a rule or a limit.
+    ``live`` are the queries of the store that somebody listens to, and ``live_readers`` evaluate them.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
     ``answer_timeout`` is for how many seconds a client that knows nothing of streams is kept waiting for an evaluation.
     """
@@ -45,6 +47,8 @@ class Services:
     backend: Backend
     hub: Hub
     sinks: Sinks
+    live: StoreQueries
+    live_readers: ReaderPool
     unregistered: UnregisteredQueries
     listeners: Listeners
     sources: Sources

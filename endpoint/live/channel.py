@@ -172,18 +172,15 @@ class Channel:
         changed.set()
 
     def _evict(self) -> None:
-        gone = 0
-        while len(self._entries) - gone > 1 and (
-            len(self._entries) - gone > self.bounds.entries or self._bytes > self.bounds.bytes
-        ):
-            entry = self._entries[gone]
-            if entry.notice is self.latest:
+        while len(self._entries) > self.bounds.entries or self._bytes > self.bounds.bytes:
+            # The latest answer stays, and so does what came last: failures behind that answer may be many.
+            oldest = 1 if self._entries[0].notice is self.latest else 0
+            if oldest >= len(self._entries) - 1:
                 break
+            entry = self._entries.pop(oldest)
             self._bytes -= entry.size
             if isinstance(entry.notice, Evaluation):
                 self.floor = entry.notice.instant
-            gone += 1
-        del self._entries[:gone]
 
     # What goes out
 
@@ -196,6 +193,11 @@ class Channel:
         """The first entry held after the one with sequence number ``cursor``."""
         index = bisect_right(self._entries, cursor, key=lambda entry: entry.sequence)
         return self._entries[index] if index < len(self._entries) else None
+
+    def held(self, instant: Instant) -> Entry | None:
+        """The evaluation of an instant, if it is held."""
+        found = (one for one in self._entries if isinstance(one.notice, Evaluation) and one.notice.instant == instant)
+        return next(found, None)
 
     async def changed(self) -> None:
         """Wait for entries, or the end, that were not there at the call."""

@@ -9,15 +9,24 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from endpoint.backend import Backend, Ended, Evaluation, Notice, Progress, QueryDescription
+from endpoint.backend import Backend, Ended, Evaluation, Failed, Notice, Progress, QueryDescription
+from endpoint.live.all_queries import AllQueries
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.channel import Bounds, Channel
 from endpoint.live.replay import History
 from endpoint.live.server_stop import forget_former_server, server_stops
+from endpoint.live.store_subscription import StoreSubscription
 from endpoint.live.subscription import StartingPoint, Subscription
+from endpoint.store_queries.store_queries import StoreQueries
+from protocol.errors import NotFound
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
+
+AnySubscription = Subscription | StoreSubscription
+"""A listener's way through the answers of a query of either kind."""
+
+_NEWEST = Bounds(entries=2)
 
 
 class Hub:
@@ -27,19 +36,22 @@ class Hub:
     notices of a query come in order, and that those of one that was removed or replaced are handed over before
     ``remove`` or ``register`` returns.
 
-    ``threads`` are for whoever calls the ``backend`` from the event loop. ``stopping`` is set when the server is told
-    to stop: it waits for its responses, and calls ``stop`` only after that.
+    ``threads`` are for whoever calls the ``backend``, or ``queries``, from the event loop. ``stopping`` is set when the
+    server is told to stop: it waits for its responses, and calls ``stop`` only after that.
     """
 
     def __init__(
         self,
         backend: Backend,
+        of_store: StoreQueries,
         *,
         bounds: Bounds | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         server_stops: Callable[[], Awaitable[None]] = server_stops,
     ) -> None:
         self.backend = backend
+        self.queries = AllQueries(backend, of_store)
+        of_store.tell = self.tell
         self.threads = BackendThreads()
         self.sleep = sleep
         self.stopping = asyncio.Event()
@@ -126,6 +138,14 @@ class Hub:
         for channel in touched:
             channel.wake()
 
+    def tell(self, name: str, notices: Sequence[Evaluation | Failed]) -> None:
+        """Take what is new of a live query, in the event loop; without any, its listeners look by themselves."""
+        channel = self._channels.get(name)
+        if channel is not None and channel.ended is None:
+            for notice in notices:
+                channel.take(notice, BEFORE_ALL)
+            channel.wake()
+
     # Queries
 
     async def register(
@@ -139,7 +159,7 @@ class Hub:
         same: bool = False,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> None:
-        """Register the query in the backend in place of ``previous``. Raises what the backend raises.
+        """Register the query in place of ``previous``. Raises what ``AllQueries.register`` raises.
 
         Listeners of the previous one are told that it has ended, unless it is the ``same`` query, whose start is
         moved back: what comes again is then dropped.
@@ -147,13 +167,13 @@ class Hub:
         if previous is None:
             self.end(name, "the query was removed")
             # Opened before the query runs: it holds everything from the very first evaluation on.
-            self._open(name, floor=BEFORE_ALL)
+            self._open(name, query, floor=BEFORE_ALL)
         self._registering.add(name)
         try:
             await self.threads.run(
-                lambda: self.backend.register(name, query, standing=standing, since=since, limits=limits)
+                lambda: self.queries.register(name, query, standing=standing, since=since, limits=limits)
             )
-            start = (await self.threads.run(self.backend.query, name)).start
+            start = (await self.threads.run(self.queries.query, name)).start
         except BaseException:
             if previous is None:
                 self.end(name, "the query could not be registered")
@@ -169,8 +189,10 @@ class Hub:
 
     # Channels
 
-    def _open(self, name: str, *, floor: Instant | None = None) -> Channel:
-        channel = self._channels[name] = Channel(name, self._bounds, floor=floor)
+    def _open(self, name: str, query: ContinuousQuery, *, floor: Instant | None = None) -> Channel:
+        # Of a live query nobody is given what is past.
+        bounds = self._bounds if query.one_shot is None else _NEWEST
+        channel = self._channels[name] = Channel(name, bounds, floor=floor)
         if self.stopping.is_set():
             channel.close()
         return channel
@@ -194,14 +216,26 @@ class Hub:
 
     # Listening
 
-    async def subscribe(self, name: str, start: StartingPoint) -> Subscription:
+    async def subscribe(self, name: str, start: StartingPoint) -> AnySubscription:
         """Join a query's result stream; what is given out from now on is not missed. Raises NotFound."""
         channel, description = await self._joined(name)
+        if description.query.one_shot is not None:
+            of_store = self.queries.of_store
+            query = of_store.find(name)
+            if query is None:
+                raise NotFound(f"there is no query {name!r}")
+            return StoreSubscription(channel, of_store, query, start)
         history = History(self.backend, self.threads, name, sleep=self.sleep)
         return Subscription(channel, history, description, start)
 
     async def latest(self, name: str) -> Evaluation | None:
-        """The query's latest answer: the one held, or the one of the last instant, computed again. Raises NotFound."""
+        """The query's latest answer: the one held, or the one of the last instant, computed again. Raises NotFound.
+
+        Of a live query it is the answer now. Raises what its evaluation raises.
+        """
+        of_store = self.queries.of_store
+        if (query := of_store.find(name)) is not None:
+            return await of_store.latest(query)
         channel, description = await self._joined(name)
         if channel.latest is None and description.evaluated is not None:
             latest = await self.threads.run_replay(lambda: self.backend.latest(name))
@@ -209,14 +243,14 @@ class Hub:
         return channel.latest
 
     async def _joined(self, name: str) -> tuple[Channel, QueryDescription]:
-        description = await self.threads.run(self.backend.query, name)
+        description = await self.threads.run(self.queries.query, name)
         channel = self._channels.get(name)
         if channel is not None:
             return channel, description
-        channel = self._open(name)
+        channel = self._open(name, description.query)
         try:
             # Asked once more, now that the channel is there: between the description and its first notice is no gap.
-            return channel, await self.threads.run(self.backend.query, name)
+            return channel, await self.threads.run(self.queries.query, name)
         except BaseException:
             if self._channels.get(name) is channel:
                 del self._channels[name]

@@ -100,7 +100,7 @@ async def remove_query(
         condition.require(existing is not None, f"the query {name}")
         if existing is None:
             raise _not_there(name)
-        await hub.threads.run(hub.backend.remove, name)
+        await hub.threads.run(hub.queries.remove, name)
         hub.end(name, "the query was removed")
         await forget(name)
 
@@ -139,7 +139,7 @@ def _not_there(name: str) -> NotFound:
 
 async def _standing(hub: Hub, name: str) -> QueryDescription | None:
     try:
-        description = await hub.threads.run(hub.backend.query, name)
+        description = await hub.threads.run(hub.queries.query, name)
     except NotFound:
         return None
     return description if description.standing else None

@@ -9,9 +9,9 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from endpoint.backend import Ended
 from endpoint.live.channel import Entry
 from endpoint.live.event_stream import EventStreamResponse
-from endpoint.live.hub import Hub
+from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.listeners import Listeners
-from endpoint.live.subscription import CutOff, RequestedSpan, Reset, Subscription, SubscriptionItem
+from endpoint.live.subscription import CutOff, RequestedSpan, Reset, SubscriptionItem
 from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.time import FIRST_INSTANT, LAST_INSTANT
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def result_stream(
-    listeners: Listeners, subscribed: Callable[[], AbstractAsyncContextManager[Subscription]]
+    listeners: Listeners, subscribed: Callable[[], AbstractAsyncContextManager[AnySubscription]]
 ) -> EventStreamResponse:
     """The response that gives a subscription's events; ``subscribed`` is entered when it begins."""
 
@@ -33,14 +33,14 @@ def result_stream(
 
 
 @asynccontextmanager
-async def subscribed(hub: Hub, name: str, asked: RequestedSpan) -> AsyncGenerator[Subscription, None]:
+async def subscribed(hub: Hub, name: str, asked: RequestedSpan) -> AsyncGenerator[AnySubscription, None]:
     """A subscription to a query that runs anyway."""
     subscription = await hub.subscribe(name, asked.point)
     subscription.until = asked.until
     yield subscription
 
 
-async def result_events(subscription: Subscription) -> AsyncGenerator[bytes, None]:
+async def result_events(subscription: AnySubscription) -> AsyncGenerator[bytes, None]:
     """A subscription as bytes, whole events; a failure is the last of them, as the response has begun."""
     yield sse.HEARTBEAT
     try:

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from endpoint.backend import QueryDescription
-from endpoint.live.hub import Hub
+from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import query_identity
-from endpoint.live.subscription import BEGINNING, NOW, RequestedSpan, StartingPoint, Subscription
+from endpoint.live.subscription import BEGINNING, NOW, RequestedSpan, StartingPoint
 from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
@@ -76,7 +76,7 @@ class UnregisteredQueries:
     @asynccontextmanager
     async def listening(
         self, query: ContinuousQuery, asked: RequestedSpan, limits: EvaluationLimits = NO_LIMITS
-    ) -> AsyncGenerator[Subscription, None]:
+    ) -> AsyncGenerator[AnySubscription, None]:
         """A subscription to the query, which runs at least as long; one evaluation may take what the ``limits`` say.
 
         Raises TooManyUnregistered, and what registering it raises.
@@ -89,7 +89,7 @@ class UnregisteredQueries:
         held.users += 1
         held.idle_since = None
         try:
-            started = await self._ensure_running(name, query, _wanted_start(asked), limits, held)
+            started = await self._ensure_running(name, query, _wanted_start(query, asked), limits, held)
             # The first answer of a query may be out before its first listener is there.
             start = started if started is not None and asked.point == NOW else asked.point
             subscription = await self._hub.subscribe(name, start)
@@ -121,7 +121,7 @@ class UnregisteredQueries:
                 return
             del self._held[name]
             try:
-                await self._hub.threads.run(self._hub.backend.remove, name)
+                await self._hub.threads.run(self._hub.queries.remove, name)
             except NotFound:
                 logger.debug("%s was gone already", name)
             self._hub.end(name, "nobody listened any more")
@@ -134,7 +134,7 @@ class UnregisteredQueries:
     ) -> StartingPoint | None:
         """Register the query where it does not run, or not from ``since`` on; its start if it did not run."""
         async with self._hub.lock(name):
-            running = await self._described(name)
+            running = await self._described(name, query)
             if running is not None and running.state not in ("ended", "failed"):
                 if since is not None and running.start is not None and since < _asked_start(held, running.start):
                     await self._hub.register(
@@ -144,12 +144,15 @@ class UnregisteredQueries:
                 return None
             await self._hub.register(name, query, standing=False, since=since, previous=running, limits=limits)
             held.since = since
-            now = await self._described(name)
+            now = await self._described(name, query)
             return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
 
-    async def _described(self, name: str) -> QueryDescription | None:
+    async def _described(self, name: str, query: ContinuousQuery) -> QueryDescription | None:
+        if query.one_shot is not None:
+            # The backend, for which one would wait while it is starting, knows nothing of it.
+            return self._hub.queries.of_store.query(name)
         try:
-            return await self._hub.threads.run(self._hub.backend.query, name)
+            return await self._hub.threads.run(self._hub.queries.query, name)
         except NotFound:
             return None
 
@@ -189,11 +192,11 @@ def _asked_start(held: _Held, start: Instant) -> Instant:
     return start if held.since is None else min(held.since, start)
 
 
-def _wanted_start(asked: RequestedSpan) -> Instant | None:
-    """Where the query must start at the latest to give what is asked for.
+def _wanted_start(query: ContinuousQuery, asked: RequestedSpan) -> Instant | None:
+    """Where the query must start at the latest to give what is asked for; a live query has no past.
 
     Before the event the client had last, not after it: ISTREAM and DSTREAM compare the next answer with that one.
     """
     if asked.token is not None:
-        return asked.token - 1
+        return asked.token - 1 if query.one_shot is None else None
     return None if asked.since is None else max(asked.since, FIRST_INSTANT)

@@ -32,6 +32,7 @@ def _copied(services: Services) -> Path:
     try:
         # Before the logs: what is delivered meanwhile is delivered again by a copy, never left out.
         services.sinks.backup(directory)
+        services.live.backup(directory)
         services.backend.backup(directory)
         services.store.backup(store_directory(directory))
     except BaseException:

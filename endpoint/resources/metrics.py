@@ -70,7 +70,7 @@ class ServicesCollector(Collector):
         """Every metric with its samples; where there is no value yet, there is no sample."""
         services = self._services
         backend = services.backend
-        streams, queries, health = backend.streams(), backend.queries(), backend.health()
+        streams, queries, health = backend.streams(), services.hub.queries.queries(), backend.health()
         requests, refusals = dict(services.requests), dict(services.refusals)
         yield _family(
             CounterMetricFamily, "requests_total", "HTTP responses begun.", ("method", "status"),
@@ -83,7 +83,7 @@ class ServicesCollector(Collector):
         yield _gauge("listeners", "Open result streams, and clients that wait for a next answer.",
                      services.listeners.count)  # fmt: skip
         yield _gauge("ready", "1 while continuous queries are evaluated.", health.state == "running")
-        yield _gauge("store_version", "Changes of the endpoint's graphs.", services.store.version)
+        yield _gauge("store_version", "Grows with each change of the endpoint's graphs.", services.store.version)
         yield _gauge("store_full", "1 while the graphs cannot be changed because there is no room.",
                      services.store.full is not None)  # fmt: skip
         yield _gauge("updates_waiting", "Changes of the graphs that wait for their turn.", services.changes.waiting)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -18,9 +20,9 @@ from endpoint.services import Services, services_of
 from endpoint.threads import WorkerThreads
 from protocol.access import operation_scope
 from protocol.errors import UnsupportedFeature
-from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, SPARQL_QUERY, content_type
+from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, SPARQL_QUERY, content_type
 from protocol.formats.negotiation import media_type_of
-from protocol.grammar.parser import parse, perhaps_continuous
+from protocol.grammar.parser import parse, parse_live, perhaps_continuous
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.form import answers_with_a_graph
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
@@ -61,7 +63,13 @@ async def sparql(request: Request) -> Response:
     if query is not None:
         return await answer_continuous(request, services, query, asked)
     require(request, operation_scope())
-    return _answer(request, services, asked, base)
+    # The form is in the text, so what cannot be written is refused before anything is evaluated.
+    offers = GRAPH_OFFERS if answers_with_a_graph(asked.text) else SOLUTIONS_OFFERS
+    media_type = chosen_type(request, [*offers, EVENT_STREAM])
+    if media_type == EVENT_STREAM:
+        live = _over_graphs(await services.threads.run(parse_live, asked.text, base=base), asked)
+        return await answer_continuous(request, services, live, asked)
+    return _answer(services, asked, media_type, base)
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -77,19 +85,28 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
     query = await threads.run(parse, asked.text, base=base)
     if not isinstance(query, ContinuousQuery):
         return None
-    if asked.default_graphs or asked.named_graphs:
+    return _over_graphs(query, asked)
+
+
+def _over_graphs(query: ContinuousQuery, asked: QueryRequest) -> ContinuousQuery:
+    """The query over the graphs that its request names, instead of those of its text."""
+    if not asked.default_graphs and not asked.named_graphs:
+        return query
+    if query.one_shot is None:
         raise UnsupportedFeature(
-            "default-graph-uri and named-graph-uri are not supported with a continuous query: write FROM in its text"
+            "default-graph-uri and named-graph-uri are not supported with a query over streams: write FROM in its text"
         )
-    return query
+    if query.registration is not None:
+        raise UnsupportedFeature(
+            "default-graph-uri and named-graph-uri are not supported with REGISTER: write FROM in the query's text"
+        )
+    return replace(query, from_graphs=asked.default_graphs, from_named=asked.named_graphs)
 
 
-def _answer(request: Request, services: Services, asked: QueryRequest, base: str) -> Response:
-    # The form is in the text, so what cannot be written is refused before anything is evaluated.
-    offers = GRAPH_OFFERS if answers_with_a_graph(asked.text) else SOLUTIONS_OFFERS
+def _answer(services: Services, asked: QueryRequest, media_type: str, base: str) -> Response:
     question = QueryQuestion(
         asked.text,
-        chosen_type(request, offers),
+        media_type,
         base,
         asked.default_graphs,
         asked.named_graphs,

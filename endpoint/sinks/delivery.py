@@ -172,12 +172,14 @@ class Delivery:
 
     async def _is_another_query(self, position: Position) -> bool:
         """Whether the query was replaced by another one: what that has to say begins with its own start."""
-        description = await self._hub.threads.run(self._hub.backend.query, self.sink.query)
+        description = await self._hub.threads.run(self._hub.queries.query, self.sink.query)
         digest = digest_of(description)
         if digest == self.sink.digest:
             return False
         assert position.instant is not None, "it was looked at before"
-        begin = max(position.instant, description.start if description.start is not None else BEFORE_ALL)
+        begin = BEFORE_ALL
+        if description.query.one_shot is None:
+            begin = max(position.instant, description.start if description.start is not None else BEFORE_ALL)
         self.sink = KeptSink(self.sink.query, self.sink.name, self.sink.settings, digest)
         await self._hub.threads.run(position.begin, begin)
         await self._hub.threads.run(self._files.write, self.sink, None)

@@ -19,6 +19,7 @@ from endpoint.sinks.delivery import Delivery, digest_of
 from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from endpoint.sinks.target import Target
 from endpoint.sinks.targets import require_permitted, target_of
+from endpoint.store_queries.question import refuse_past
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.preconditions import Precondition
@@ -119,7 +120,7 @@ class Sinks:
         if not self._deliveries:
             return True
         try:
-            standing = {one.name for one in await self._hub.threads.run(self._hub.backend.queries) if one.standing}
+            standing = {one.name for one in await self._hub.threads.run(self._hub.queries.queries) if one.standing}
         except ProtocolError as error:
             logger.info("sinks wait for the queries: %s", error)
             return False
@@ -184,6 +185,7 @@ class Sinks:
             there = self._deliveries.get(key)
             condition.require(there is not None, f"the sink {name} of {query}")
             settings.require_answers_of(description.query)
+            refuse_past(description.query, since)
             if there is not None and there.sink.settings == settings and since is None:
                 return False
             if there is None and len(self._deliveries) >= MOST_SINKS:
@@ -202,7 +204,9 @@ class Sinks:
             return there is None
 
     async def _beginning(self, description: QueryDescription) -> Instant:
-        """After which instant the next evaluation comes."""
+        """After which instant the next evaluation comes; of a live query that is the answer now."""
+        if description.query.one_shot is not None:
+            return BEFORE_ALL
         subscription = await self._hub.subscribe(description.name, NOW)
         if subscription.position is not None:
             return subscription.position

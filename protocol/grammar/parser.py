@@ -41,7 +41,7 @@ from protocol.language.describe import described
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.language.sparql_text import WrittenQuery
 from protocol.sparql.iris import Namespaces
-from protocol.sparql.source import Source
+from protocol.sparql.source import Source, blanked
 from protocol.sparql.tokens import Token, TokenKind, tokens
 from protocol.time import Milliseconds
 
@@ -84,6 +84,18 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
         raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
 
 
+def parse_live(text: str, *, base: str | None = None) -> ContinuousQuery:
+    """Read a query that is asked as a stream, also one without any word of streams. Raises as ``parse``."""
+    query = parse(text, base=base)
+    if isinstance(query, ContinuousQuery):
+        return query
+    cursor = Cursor(Source(text), liberal=True)
+    try:
+        return QueryReader(cursor, base).continuous_query()
+    except RecursionError:
+        raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
+
+
 def _names_streams(source: Source) -> bool:
     """Whether there is a word of streams, or an operator of event patterns behind a group."""
     before = ""
@@ -104,8 +116,11 @@ class QueryReader:
 
     def __init__(self, cursor: Cursor, base: str | None) -> None:
         self._cursor = cursor
+        self._base = base
         self._namespaces = Namespaces(cursor.source, base)
         self._operator: Token | None = None
+        self._beyond_standard: list[tuple[int, int]] = []
+        """Where the registration and the operator are, which a query of the store is asked without."""
         self._described: Pattern | None = None
         self._resources: Sequence[Variable | Constant] = ()
         """What DESCRIBE describes, and the pattern that binds it."""
@@ -121,6 +136,7 @@ class QueryReader:
         registration = None
         if cursor.at("REGISTER"):
             registration = read_registration(cursor)
+            self._beyond_standard.append((registration.keyword.start, cursor.previous.end))
             self._prologue()
         while self._facts.at_definition:
             self._facts.definition()
@@ -133,7 +149,7 @@ class QueryReader:
             form, expression = self._form(registration), self.query()
             expression = replace(expression, pattern=self._groups.events.resolved(expression.pattern))
         operator = self._chosen_operator(registration)
-        self._check_streams(registration)
+        self._check_streams(registration, form)
         declarations = self._streams.declarations
         every = self._period(registration)
         contradicted = contradicting(declarations, every)
@@ -166,6 +182,7 @@ class QueryReader:
             definitions=tuple(self._facts.definitions),
             currents=tuple(self._facts.currents(facts_report(every))),
             defines=self._facts.definitions[0] if alone else None,
+            one_shot=self._one_shot(),
         )
         undecided = undecidable(query.windows, beside_facts=bool(query.currents))
         if undecided is not None:
@@ -360,8 +377,16 @@ class QueryReader:
 
     # What makes it continuous
 
+    def _one_shot(self) -> OneShotQuery | None:
+        """What the store is asked by a query that reads nothing else."""
+        if self._streams.declarations or self._facts.are_read or self._facts.definitions:
+            return None
+        return OneShotQuery(blanked(self._cursor.source.text, self._beyond_standard), self._base)
+
     def _r2s(self) -> None:
         self._operator = self._cursor.take(*R2S)
+        if self._operator is not None:
+            self._beyond_standard.append((self._operator.start, self._operator.end))
 
     def _no_r2s(self, form: Form) -> None:
         if self._cursor.at(*R2S):
@@ -379,15 +404,18 @@ class QueryReader:
             return registered
         return R2S.ISTREAM if any(known.pattern for known in self._streams.declarations) else R2S.RSTREAM
 
-    def _check_streams(self, registration: WrittenRegistration | None) -> None:
-        if not self._streams.declarations and not self._facts.are_read:
-            right = "at least one stream clause, such as FROM STREAM <stream> [RANGE 10s STEP 5s]"
-            if registration is not None:
-                raise self._cursor.error(f"a standing query needs {right}", registration.keyword, QuerySemanticError)
-            self._streams.check_uses()
-            if self._operator is not None:
-                raise self._cursor.error(f"{self._operator.word} needs {right}", self._operator, QuerySemanticError)
+    def _check_streams(self, registration: WrittenRegistration | None, form: Form) -> None:
         self._streams.check_uses()
+        if self._streams.declarations or self._facts.are_read or registration is None:
+            return
+        if registration.every is not None:
+            only = "COMPUTED EVERY is for queries over streams: this one is evaluated whenever the store changes"
+        elif registration.kind.word != "QUERY" and form in (Form.CONSTRUCT, Form.DESCRIBE):
+            only = "only a query over streams makes a stream: write REGISTER QUERY"
+        else:
+            return
+        right = "or add a stream clause, such as FROM STREAM <stream> [RANGE 10s STEP 5s]"
+        raise self._cursor.error(f"{only}, {right}", registration.keyword, QuerySemanticError)
 
 
 def _projection(pattern: Pattern) -> tuple[Variable, ...]:

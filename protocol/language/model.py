@@ -40,9 +40,13 @@ class Registration:
 
 @dataclass(frozen=True)
 class OneShotQuery:
-    """A query with no stream clause: it goes to the store, its text untouched."""
+    """A query with no stream clause: it goes to the store, its text untouched.
+
+    ``base`` resolves relative IRIs where the text has no BASE.
+    """
 
     text: str
+    base: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,12 +99,13 @@ class Current:
 
 @dataclass(frozen=True)
 class ContinuousQuery:
-    """A query with at least one stream clause, or over facts.
+    """A query with at least one stream clause, or over facts, or one of the store that is answered as that changes.
 
     ``expression`` is SE, in which ``WINDOW <w> {…}``, ``STREAM <s> [spec] {…}`` and ``CURRENT {…}`` are ``Graph`` of
     that window's name. ``definitions`` are those of the facts in its windows. ``currents`` are facts of definitions
     that others have registered: ``windows`` and ``definitions`` have them once they are found. ``defines``: the
     query is that definition, and gives its facts. ``warnings``: what is known to answer nothing, a sentence each.
+    ``one_shot``: what the store is asked, where it reads nothing else (a live query).
     """
 
     text: str
@@ -115,6 +120,7 @@ class ContinuousQuery:
     definitions: tuple[FactDefinition, ...] = ()
     currents: tuple[Current, ...] = ()
     defines: FactDefinition | None = None
+    one_shot: OneShotQuery | None = field(default=None, compare=False)
 
     @property
     def publishes(self) -> bool:

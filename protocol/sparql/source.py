@@ -43,6 +43,11 @@ def spliced(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return "".join([*pieces, text[done:]])
 
 
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with spaces in place of some of its parts: (start, end), from the first to the last. Places stay."""
+    return spliced(text, ((start, end, " " * (end - start)) for start, end in spans))
+
+
 class Source:
     r"""A query's text.
 

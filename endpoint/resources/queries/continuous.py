@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,16 +14,17 @@ from starlette.responses import JSONResponse, Response
 from endpoint.access import require
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Entry
-from endpoint.live.hub import Hub
+from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import late_warning, located, register_query, standing_query
 from endpoint.live.result_stream import result_stream
-from endpoint.live.subscription import RequestedSpan, Subscription
+from endpoint.live.subscription import RequestedSpan
 from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
 from endpoint.resources.queries.query_document import query_document
 from endpoint.resources.requests.accept import answer_response, answer_type
 from endpoint.resources.requests.parameters import mounted_at, read_requested_span, read_since
 from endpoint.services import Services
+from endpoint.store_queries.question import refuse_past, require_evaluable
 from protocol.access import operation_scope
 from protocol.errors import Conflict, ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
@@ -52,10 +54,15 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     require(request, operation_scope(registration=query.registration is not None))
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     limits = EvaluationLimits(sent.timeout, sent.memory)
+    if query.one_shot is not None:
+        await services.threads.run(require_evaluable, query)
     if query.registration is not None:
         return await _register(request, hub, query, read_since(sent.since), limits)
     media_type = answer_type(request, query.form)
     asked = read_requested_span(request, last_event_id=sent.last_event_id, since=sent.since, until=sent.until)
+    if query.one_shot is not None:
+        refuse_past(query, asked.since)
+        asked = replace(asked, since=None)
     if media_type == EVENT_STREAM:
         return result_stream(services.listeners, lambda: services.unregistered.listening(query, asked, limits))
     timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
@@ -107,7 +114,7 @@ async def _next_answer(
     )
 
 
-async def _first(subscription: Subscription) -> Evaluation:
+async def _first(subscription: AnySubscription) -> Evaluation:
     async with aclosing(subscription.items()) as items:
         async for item in items:
             if isinstance(item, Entry):

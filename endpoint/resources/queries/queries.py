@@ -20,11 +20,11 @@ from endpoint.resources.requests.accept import answer_response, answer_type
 from endpoint.resources.requests.parameters import limits_parameters, mounted_at, requested_span, since_parameter
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import Services, services_of
-from protocol.errors import NotFound, QuerySemanticError, QuerySyntaxError
+from endpoint.store_queries.question import refuse_past, require_evaluable
+from protocol.errors import NotFound, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of
-from protocol.grammar.parser import parse
-from protocol.language.model import ContinuousQuery
+from protocol.grammar.parser import parse_live
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
 
@@ -44,7 +44,7 @@ async def list_queries(request: Request) -> Response:
     """All standing queries, by name."""
     services, root = services_of(request.app), mounted_at(request)
     hub = services.hub
-    descriptions = [one for one in await hub.threads.run(hub.backend.queries) if one.standing]
+    descriptions = [one for one in await hub.threads.run(hub.queries.queries) if one.standing]
     listeners = hub.listeners()
     documents = [
         query_document(one, root, listeners=listeners.get(one.name, 0), sinks=_sinks(services, one, root))
@@ -72,12 +72,9 @@ class QueryResource(HTTPEndpoint):
         body = await read_body(request, min(MAXIMUM_TEXT, settings.max_request_bytes))
         text = _text(request.headers.get("content-type", ""), body)
         # The same base as at /sparql: the same text is the same query.
-        query = await services.threads.run(parse, text, base=f"{settings.base_url}/sparql")
-        if not isinstance(query, ContinuousQuery):
-            raise QuerySemanticError(
-                "the query reads no stream, so there is nothing to keep it standing for: "
-                "add FROM NAMED WINDOW or FROM STREAM, or ask it once at /sparql"
-            )
+        query = await services.threads.run(parse_live, text, base=f"{settings.base_url}/sparql")
+        if query.one_shot is not None:
+            await services.threads.run(require_evaluable, query)
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
         new = await put_query(hub, name, query, since, limits, condition)
         response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))
@@ -101,6 +98,7 @@ async def results(request: Request) -> Response:
     media_type = answer_type(request, form)
     if media_type == EVENT_STREAM:
         asked = requested_span(request)
+        refuse_past(description.query, asked.since)
         return result_stream(services.listeners, lambda: subscribed(hub, name, asked))
     latest = await hub.latest(name)
     if latest is None:
@@ -109,6 +107,8 @@ async def results(request: Request) -> Response:
             why = f"its last evaluation failed: {description.last_error}"
         elif description.overdue:
             why = "an evaluation is due, and not done"
+        elif description.query.one_shot is not None:
+            why = "what it gives at first is nothing"
         raise NoEvaluationYet(f"the query {name!r} has no answer yet: {why}; Accept: {EVENT_STREAM} waits for it")
     return answer_response(latest, form, media_type)
 
@@ -117,7 +117,7 @@ async def show_plan(request: Request) -> Response:
     """How the query is evaluated, for a person."""
     hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
     await standing_query(hub, name)
-    return PlainTextResponse(await hub.threads.run(hub.backend.plan, name), headers=_UNCACHED)
+    return PlainTextResponse(await hub.threads.run(hub.queries.plan, name), headers=_UNCACHED)
 
 
 async def _described(request: Request, name: str, *, status: int = 200, warning: str | None = None) -> Response:
@@ -147,7 +147,7 @@ def _text(declared: str, body: bytes) -> str:
         line = body.count(b"\n", 0, error.start) + 1
         raise QuerySyntaxError(f"the query is not UTF-8 at byte {error.start}", line=line) from None
     if not text.strip():
-        raise QuerySyntaxError("the body is empty: send the text of a continuous query", line=1, column=1)
+        raise QuerySyntaxError("the body is empty: send the text of a query", line=1, column=1)
     return text
 
 

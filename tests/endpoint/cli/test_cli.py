@@ -211,7 +211,7 @@ def test_a_query_comes_from_standard_input_too(server: Running) -> None:
         (("name", "missing.rq"), None, "neither a query nor a file"),
         (("name",), "", "standard input is empty"),
         (("name",), b"\xff", "not UTF-8"),
-        (("name", "SELECT * { ?s ?p ?o }"), None, "reads no stream"),
+        (("name", "SELECT * { ?s timestamp(?p) ?o }"), None, "timestamp"),
         (("name", "SELECT *\nFROM NAMED WINDOW <a:w> ON <a:s> [RANGE]\n{}"), None, "line 2"),
     ],
 )

@@ -20,6 +20,7 @@ from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
+from tests.endpoint.store_queries.store_side import no_store_queries
 
 
 def backend_with_query(*, since: int | None = None) -> FakeBackend:
@@ -33,7 +34,7 @@ def hub_for(backend: FakeBackend, bounds: Bounds | None = None) -> Hub:
     async def no_sleep(seconds: float) -> None:
         backend.calls.append("sleep")
 
-    hub = Hub(backend, bounds=bounds, sleep=no_sleep)
+    hub = Hub(backend, no_store_queries(), bounds=bounds, sleep=no_sleep)
     hub.bind()
     backend.listen(hub.receive)
     return hub
@@ -603,7 +604,7 @@ def test_the_latest_answer_is_computed_again_after_a_restart_and_once() -> None:
         assert await hub.latest("q") is None
         backend.evaluate("q", 1, answer(1))
         backend.evaluate("q", 2, answer(2))
-        restarted = Hub(backend)
+        restarted = Hub(backend, no_store_queries())
         restarted.bind()
         for _ in range(3):
             assert await restarted.latest("q") == Evaluation("q", 2, answer(2))
@@ -634,7 +635,7 @@ def test_a_server_that_is_told_to_stop_lets_go_of_those_who_listen_and_of_those_
         async def server_stops() -> None:
             await told.wait()
 
-        hub = Hub(backend, server_stops=server_stops)
+        hub = Hub(backend, no_store_queries(), server_stops=server_stops)
         await hub.start()
         backend.listen(hub.receive)
         listener = await listen(hub)
@@ -652,7 +653,7 @@ def test_a_server_that_is_told_to_stop_lets_go_of_those_who_listen_and_of_those_
 
 def test_a_hub_outlives_the_event_loop_it_was_in() -> None:
     backend = backend_with_query()
-    hub = Hub(backend)
+    hub = Hub(backend, no_store_queries())
     backend.listen(hub.receive)
     backend.evaluate("q", 1, answer(1))  # before there is any loop
 
@@ -671,7 +672,7 @@ def test_a_hub_outlives_the_event_loop_it_was_in() -> None:
 def test_a_hub_that_starts_after_another_server_was_stopped_in_the_process_ends_no_result_stream() -> None:
     async def started() -> bool:
         AppStatus.should_exit = True
-        await Hub(FakeBackend()).start()
+        await Hub(FakeBackend(), no_store_queries()).start()
         return AppStatus.should_exit
 
     assert asyncio.run(started()) is False

@@ -13,6 +13,7 @@ from protocol.time import Instant
 from protocol.windows.spec import ONLY_STREAM
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, continuous, run
+from tests.endpoint.store_queries.store_side import no_store_queries
 
 
 class OneStream(FakeBackend):
@@ -35,7 +36,7 @@ def registrations(*queries: ContinuousQuery) -> int:
     """How often a backend with one stream is asked to register when these are put under one name, one by one."""
     backend = OneStream()
     backend.create_stream("s", StreamSettings(STREAM))
-    hub = Hub(backend)
+    hub = Hub(backend, no_store_queries())
 
     async def put() -> None:
         hub.bind()

@@ -26,6 +26,7 @@ from protocol.formats import sse
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Exchange, answer, continuous, run, settle, until
+from tests.endpoint.store_queries.store_side import no_store_queries
 
 EVENTS = {"Accept": "text/event-stream"}
 RESULTS = "/queries/q/results"
@@ -130,7 +131,7 @@ def test_a_listener_whose_connection_takes_nothing_holds_up_nobody_and_is_cut_of
     async def check() -> None:
         backend = backend_with_query()
         async with running(backend) as app:
-            hub = Hub(backend, bounds=Bounds(entries=8))
+            hub = Hub(backend, no_store_queries(), bounds=Bounds(entries=8))
             hub.bind()
             backend.listen(hub.receive)
             set_services(app, replace(services_of(app), hub=hub))
@@ -159,7 +160,7 @@ def test_a_failing_replay_is_the_last_event() -> None:
     async def check() -> None:
         backend = backend_with_query()
         backend.evaluate("q", 1000, answer(1))
-        hub = Hub(backend)
+        hub = Hub(backend, no_store_queries())
         hub.bind()
         backend.failures["replay"] = RuntimeError("the disk is gone: /secret/path")
         stream = result_stream.result_events(await hub.subscribe("q", StartingPoint(0)))

@@ -15,12 +15,13 @@ from protocol.evaluation_limits import EvaluationLimits
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Clock, answer, continuous, run, settle, until
+from tests.endpoint.store_queries.store_side import no_store_queries
 
 
 def parts() -> tuple[FakeBackend, Hub, Clock, UnregisteredQueries]:
     backend = FakeBackend()
     backend.create_stream("s", StreamSettings(STREAM))
-    hub, clock = Hub(backend), Clock()
+    hub, clock = Hub(backend, no_store_queries()), Clock()
     hub.bind()
     backend.listen(hub.receive)
     return backend, hub, clock, UnregisteredQueries(hub, clock=clock, resume_window=60)

@@ -26,6 +26,7 @@ from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
+from tests.endpoint.store_queries.store_side import no_store_queries
 
 WEBHOOK = SinkSettings(SinkType.WEBHOOK, "http://receiver.example/in", "json")
 OTHER = SinkSettings(SinkType.WEBHOOK, "http://receiver.example/other", "json")
@@ -56,7 +57,7 @@ class World:
         async def never() -> None:
             await asyncio.Event().wait()
 
-        self.hub = Hub(self.backend, bounds=self.bounds, server_stops=never)
+        self.hub = Hub(self.backend, no_store_queries(), bounds=self.bounds, server_stops=never)
         self.hub.bind()
         self.backend.listen(self.hub.receive)
         sinks = Sinks(self.hub, self.data, ALLOWED, connect=self.target, sleep=self.sleep)

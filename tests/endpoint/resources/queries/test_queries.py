@@ -141,7 +141,7 @@ def test_a_wrong_since_registers_nothing(client: TestClient, backend: FakeBacken
     ("text", "told"),
     [
         ("", "empty"),
-        ("SELECT * WHERE { ?s ?p ?o }", "reads no stream"),
+        ("SELECT * WHERE { ?s ?p ?o FILTER(timestamp(?s) > 5) }", "reads no stream"),
         ("SELECT * WHERE {", ""),
         (QUERY.replace("streams/s", "streams/unknown"), "streams/unknown"),
     ],

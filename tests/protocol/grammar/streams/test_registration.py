@@ -101,8 +101,13 @@ def test_the_operator_of_the_registration_holds_and_may_be_repeated() -> None:
         ("REGISTER¦", QuerySyntaxError, "found the end of the query"),
         (f"REGISTER QUERY q AS ¦REGISTER QUERY r AS {QUERY}", QuerySyntaxError, "expected SELECT"),
         (f"{QUERY} ¦REGISTER QUERY q AS", QuerySyntaxError, "REGISTER goes once, before the query"),
-        ("¦REGISTER QUERY q AS SELECT * { ?s ?p ?o }", QuerySemanticError, "needs at least one stream clause"),
-        ("\n ¦REGISTER STREAM q AS ASK {}", QuerySemanticError, "needs at least one stream clause"),
+        ("\n ¦REGISTER STREAM q AS DESCRIBE <u:a>", QuerySemanticError, "only a query over streams makes a stream"),
+        ("¦REGISTER ISTREAM q AS CONSTRUCT WHERE { ?s ?p ?o }", QuerySemanticError, "write REGISTER QUERY"),
+        (
+            "¦REGISTER QUERY q COMPUTED EVERY 5s AS SELECT * { ?s ?p ?o }",
+            QuerySemanticError,
+            "COMPUTED EVERY is for queries over streams",
+        ),
         (
             "REGISTER ISTREAM q AS SELECT ¦RSTREAM * FROM STREAM <u:s> [RANGE 1s] {}",
             QuerySemanticError,

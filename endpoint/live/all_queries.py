@@ -1,0 +1,65 @@
+"""Queries by name, whoever evaluates them: the backend those over streams, the readers those of the store alone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from endpoint.backend import Backend, QueryDescription
+from endpoint.store_queries.question import refuse_past
+from endpoint.store_queries.store_queries import StoreQueries
+from protocol.errors import NotFound, UnsupportedFeature
+from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
+from protocol.language.model import ContinuousQuery
+from protocol.time import Instant
+
+
+class AllQueries:
+    """Both kinds. Methods are those of the backend, for worker threads; a name is one query's."""
+
+    def __init__(self, backend: Backend, of_store: StoreQueries) -> None:
+        self._backend = backend
+        self.of_store = of_store
+
+    def register(
+        self,
+        name: str,
+        query: ContinuousQuery,
+        *,
+        standing: bool,
+        since: Instant | None = None,
+        limits: EvaluationLimits = NO_LIMITS,
+    ) -> None:
+        """Start evaluating the query under this name, in place of any other of that name.
+
+        Raises what the backend raises, with nothing changed; of a query of the store UnsupportedFeature for ``since``
+        and a limit of memory, and StorageFull.
+        """
+        if query.one_shot is None:
+            self._backend.register(name, query, standing=standing, since=since, limits=limits)
+            self.of_store.remove(name)
+            return
+        refuse_past(query, since)
+        if limits.memory is not None:
+            raise UnsupportedFeature("memory: a query that reads no stream has the memory of a one-shot query")
+        if standing and self.of_store.find(name) is None:
+            # There may be one over streams.
+            with suppress(NotFound):
+                self._backend.remove(name)
+        self.of_store.register(name, query, standing=standing, limits=limits)
+
+    def remove(self, name: str) -> None:
+        """Stop evaluating and forget the query. NotFound."""
+        if not self.of_store.remove(name):
+            self._backend.remove(name)
+
+    def queries(self) -> list[QueryDescription]:
+        """All there are."""
+        return [*self._backend.queries(), *self.of_store.queries()]
+
+    def query(self, name: str) -> QueryDescription:
+        """NotFound if there is none."""
+        return self.of_store.query(name) or self._backend.query(name)
+
+    def plan(self, name: str) -> str:
+        """How the query is evaluated, for a person. NotFound."""
+        return self._backend.plan(name) if self.of_store.find(name) is None else self.of_store.plan(name)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from endpoint.store_queries.kept import KeptAnswer, KeptQueries, KeptQuery
+from protocol.evaluation_limits import EvaluationLimits
+from tests.endpoint.store_queries.store_side import live
+
+QUERY = KeptQuery("all.of-it", live("SELECT * { <a> ?p ?o }"), EvaluationLimits(2.0), 17)
+
+
+def test_what_is_kept_is_read_again_relative_to_the_same_base(tmp_path: Path) -> None:
+    KeptQueries(tmp_path).write(QUERY)
+    (read,) = KeptQueries(tmp_path).queries()
+    assert read == QUERY
+    assert read.query.one_shot == QUERY.query.one_shot
+    KeptQueries(tmp_path).remove("all.of-it")
+    KeptQueries(tmp_path).remove("never there")
+    assert KeptQueries(tmp_path).queries() == []
+
+
+def test_a_file_that_is_no_query_is_named(tmp_path: Path) -> None:
+    kept = KeptQueries(tmp_path)
+    kept.write(QUERY)
+    (file,) = (tmp_path / "live" / "queries").iterdir()
+    file.write_text("{}")
+    with pytest.raises(ValueError, match=r"all\.of-it\.json cannot be read, restore or remove it"):
+        kept.queries()
+
+
+def test_answers_are_known_again_and_large_ones_by_their_digest_alone(tmp_path: Path) -> None:
+    kept = KeptQueries(tmp_path)
+    assert kept.answer("q") is None
+    kept.note_answer("q", 5, "d", b"null\n{}\n")
+    assert kept.answer("q") == KeptAnswer(5, "d", b"null\n{}\n")
+    kept.note_answer("q", 6, "e", None)
+    assert kept.answer("q") == KeptAnswer(6, "e", None)
+    kept.note_answer("q", 7, "f", bytes(2**20 + 1))
+    assert kept.answer("q") == KeptAnswer(7, "f", None)
+    (tmp_path / "live" / "answers" / "q").write_bytes(b'{"inst')
+    assert kept.answer("q") is None
+    kept.note_answer("r", 1, "d", None)
+    kept.forget_answers_but({"r"})
+    assert [path.name for path in (tmp_path / "live" / "answers").iterdir()] == ["r"]
+
+
+def test_a_backup_has_the_queries_and_not_their_answers(tmp_path: Path) -> None:
+    kept, copied = KeptQueries(tmp_path / "data"), KeptQueries(tmp_path / "copy")
+    kept.backup(tmp_path / "copy")
+    kept.write(QUERY)
+    kept.note_answer(QUERY.name, 5, "d", None)
+    kept.backup(tmp_path / "copy")
+    assert copied.queries() == [QUERY]
+    assert copied.answer(QUERY.name) is None
