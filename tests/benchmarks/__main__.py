@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, ingest, receipt
+from tests.benchmarks import cluster, ingest, live_queries, receipt
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.join_orders import joins
@@ -50,6 +50,7 @@ def main() -> int:
         "f": ("large windows", lambda: large_windows.measure(quick=quick, plot=plots / "large-windows.svg")),
         "g": ("a cluster", lambda: cluster.measure(quick=quick)),
         "h": ("registering", lambda: registering.measure(quick=quick)),
+        "l": ("live queries on the store", lambda: live_queries.measure(quick=quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:
