@@ -160,6 +160,20 @@ def test_a_standing_query_is_followed_stopped_resumed_and_followed_again_after_a
     assert page.evaluate("location.hash") == ""
 
 
+def test_a_query_of_the_store_is_kept_up_to_date(server: Running, page: Page) -> None:
+    page.write("#query", "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o }")
+    page.click("#live")
+    page.click("#run")
+    page.wait_text("#status", "Live")
+    wait_value(page, "n", "0")
+    headers = {"Content-Type": "application/sparql-update"}
+    for n in range(1, 4):
+        answer = httpx.post(f"{server.url}/sparql", content=f"INSERT DATA {{ <urn:{n}> <urn:p> {n} }}", headers=headers)
+        assert answer.status_code == 204, answer.text
+        wait_value(page, "n", str(n))
+    assert page.evaluate(LINES) == 1
+
+
 def test_a_link_fills_the_box_and_runs_nothing(server: Running, page: Page) -> None:
     update = "INSERT DATA { <urn:a> <urn:b> 'ü # &' }"
     page.write("#query", update)
