@@ -27,7 +27,9 @@ from protocol.formats.media_types import SPARQL_QUERY
 def subscribe(
     query: str | None, server: str | None, since: str | None, last_event_id: str | None, limit: int | None
 ) -> None:
-    """Follow a continuous QUERY: the name of a registered one, a query's text, a file, or standard input.
+    """Follow a QUERY: the name of a registered one, a query's text, a file, or standard input.
+
+    One that reads no stream is answered now, and whenever a change of the graphs has changed its answer.
 
     Prints a table an evaluation for a person; for a pipe, a JSON line an evaluation: the SPARQL JSON
     document with its `evaluation` and the event's `id`, or `{"id":…, "triples":[…]}` of a CONSTRUCT.
