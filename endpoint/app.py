@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -12,6 +13,7 @@ from starlette.routing import BaseRoute
 
 from endpoint.access import AccessControl
 from endpoint.backend import Backend
+from endpoint.extensions import Extensions
 from endpoint.hosts import KnownHosts, checks_hosts
 from endpoint.life import EnsureStarted, Life, spark_backend
 from endpoint.page import routes as page_routes
@@ -26,16 +28,34 @@ ANSWER_TIMEOUT = 300.0
 
 
 def create_app(
-    settings: Settings | None = None, *, backend: Backend | None = None, answer_timeout: float = ANSWER_TIMEOUT
+    settings: Settings | None = None,
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    backend: Backend | None = None,
+    answer_timeout: float = ANSWER_TIMEOUT,
 ) -> Starlette:
     """The endpoint as an ASGI application, on its own or mounted under a prefix (``base_url`` then has the prefix).
 
     Without settings they are read from the environment. Without a backend it is the one on Spark,
-    which starts in the background: one-shot queries are answered before it is ready.
+    which starts in the background: one-shot queries are answered before it is ready. ``functions`` are callables of
+    rdflib's terms by their IRIs, which queries of both kinds call; ValueError says which cannot be one, and why.
     """
+    extensions = Extensions(functions or {})
+    extensions.python_functions()  # to be refused where they are given
     settings = settings if settings is not None else Settings.from_environment()
-    make_backend = spark_backend if backend is None else lambda data, store, settings: backend
-    life = Life(settings, make_backend, answer_timeout=answer_timeout)
+    return application(settings, extensions, backend=backend, answer_timeout=answer_timeout)
+
+
+def application(
+    settings: Settings,
+    extensions: Extensions,
+    *,
+    backend: Backend | None = None,
+    answer_timeout: float = ANSWER_TIMEOUT,
+) -> Starlette:
+    """As ``create_app``, with whatever extends it."""
+    make_backend = spark_backend if backend is None else lambda data, store, settings, functions: backend
+    life = Life(settings, make_backend, extensions, answer_timeout=answer_timeout)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -67,6 +87,7 @@ def create_app(
             ),
             Middleware(AccessControl, settings=settings, refusals=life.refusals),
             Middleware(EnsureStarted, life=life),
+            *extensions.within,
         ],
         exception_handlers=exception_handlers(life.refusals),
         lifespan=lifespan,

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from endpoint.backend import Backend
 from endpoint.changes import Changes
+from endpoint.extensions import Extensions
 from endpoint.graphs.directory import require_store, store_directory
 from endpoint.graphs.fetching import Fetching
 from endpoint.graphs.store import GraphStore
@@ -35,6 +37,7 @@ from endpoint.store_queries.kept import KeptQueries
 from endpoint.store_queries.reading import LiveReaders
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
+from protocol.python_functions import PythonFunctions
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +51,10 @@ _LONG_TURN = 3600.0
 _MANY = 100_000
 """A live query waits for its turn, for so many seconds and beside so many others."""
 
-MakeBackend = Callable[[Path, GraphStore, Settings], Backend]
+MakeBackend = Callable[[Path, GraphStore, Settings, PythonFunctions], Backend]
 
 
-def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
+def spark_backend(data: Path, store: GraphStore, settings: Settings, functions: PythonFunctions) -> Backend:
     """The backend on Spark; imported only when it is built, so that an application with another one needs no Spark."""
 
     def make() -> Backend:
@@ -68,6 +71,7 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings) -> Backend:
             sites=SiteChoice(None if settings.site == "auto" else Site(settings.site), settings.spark_above),
             frozen_after=settings.frozen_after,
             kafka_jars=settings.kafka_jars,
+            functions=functions,
         )
 
     return LateBackend(make)
@@ -79,11 +83,14 @@ class Life:
     ``requests`` and ``refusals`` are counted by what is around the routes, also before the start.
     """
 
-    def __init__(self, settings: Settings, make_backend: MakeBackend, *, answer_timeout: float) -> None:
+    def __init__(
+        self, settings: Settings, make_backend: MakeBackend, extensions: Extensions, *, answer_timeout: float
+    ) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.refusals: Counter[str] = Counter()
         self._settings = settings
         self._make_backend = make_backend
+        self._extensions = extensions
         self._answer_timeout = answer_timeout
         self._lock = anyio.Lock()
         self._services: Services | None = None
@@ -128,6 +135,7 @@ class Life:
         try:
             _make(data)
             require_store(data)
+            functions, rdflib = self._extensions.python_functions(), self._extensions.rdflib()
             for left in data.glob(f"{BACKUP_PREFIX}*"):
                 shutil.rmtree(left, ignore_errors=True)
             store = GraphStore(
@@ -137,6 +145,13 @@ class Life:
                 update_seconds=self._settings.update_timeout,
                 update_memory=self._settings.update_memory,
                 frozen_after=self._settings.frozen_after,
+                functions=functions.to_json(),
+            )
+            start_reader = partial(
+                ReaderProcess,
+                memory=self._settings.query_memory,
+                functions=functions.to_json(),
+                rdflib_functions="" if rdflib is None else rdflib.to_json(),
             )
             try:
                 # Beside the store, because snapshots are hard links into it.
@@ -147,7 +162,7 @@ class Life:
                     most=self._settings.max_readers,
                     memory_quads=self._settings.memory_quads,
                     frozen_after=self._settings.frozen_after,
-                    start_process=lambda: ReaderProcess(memory=self._settings.query_memory),
+                    start_process=start_reader,
                 )
                 live_readers = ReaderPool(
                     store,
@@ -158,7 +173,7 @@ class Life:
                     waiting_seconds=_LONG_TURN,
                     most_waiting=_MANY,
                     frozen_after=self._settings.frozen_after,
-                    start_process=lambda: ReaderProcess(memory=self._settings.query_memory, nice=_NICE),
+                    start_process=partial(start_reader, nice=_NICE),
                 )
                 _warn_of_memory(self._settings)
                 live = StoreQueries(
@@ -167,7 +182,7 @@ class Life:
                     KeptQueries(data),
                     QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
                 )
-                backend = self._make_backend(data, store, self._settings)
+                backend = self._make_backend(data, store, self._settings, functions)
                 hub = Hub(backend, live)
                 return Services(
                     settings=self._settings,
@@ -187,6 +202,8 @@ class Life:
                     sources=Sources(backend, self._settings.allow_fetch, data, self._settings.max_request_bytes),
                     requests=self.requests,
                     refusals=self.refusals,
+                    extension_functions=(*functions.functions, *(sorted(rdflib.called) if rdflib else ())),
+                    about=self._extensions.about(),
                     answer_timeout=self._answer_timeout,
                 )
             except BaseException:

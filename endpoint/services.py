@@ -34,6 +34,8 @@ class Services:
     begun by method and status, ``refusals`` what was refused by a rule or a limit.
     ``live`` are the queries of the store that somebody listens to, and ``live_readers`` evaluate them.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
+    ``extension_functions`` are IRIs of the application's own functions, and ``about`` what its service description says
+    besides (N-Triples).
     ``answer_timeout`` is for how many seconds a client that knows nothing of streams is kept waiting for an evaluation.
     """
 
@@ -55,6 +57,8 @@ class Services:
     requests: Counter[tuple[str, int]]
     refusals: Counter[str]
     answer_timeout: float
+    extension_functions: tuple[str, ...] = ()
+    about: bytes = b""
 
     @property
     def query_limits(self) -> QueryLimits:

@@ -23,6 +23,7 @@ from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescr
 from protocol.grammar.parser import parse
 from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
+from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
@@ -83,8 +84,10 @@ class SparkBackend:
         frozen_after: float = 10.0,
         budget: Budget = _BUDGET,
         kafka_jars: Path | None = None,
+        functions: PythonFunctions = NO_FUNCTIONS,
         make_pipeline: MakePipeline | None = None,
     ) -> None:
+        self._functions = functions
         self._budget = budget
         self._layout = Layout(data_directory.resolve())
         self._layout.make()
@@ -103,7 +106,7 @@ class SparkBackend:
         self._fact_readers = FactReaders(self._running)
         self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
-        make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after)
+        make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after, functions=functions.to_json())
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
         self._delivery.evaluations = self._pipeline
         self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
@@ -505,13 +508,14 @@ class SparkBackend:
 
     def _compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
         """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
-        compile_conditions(windows)  # to be refused where they are
+        compile_conditions(windows, self._functions)  # to be refused where they are
         logs = [window.stream for window in windows]
         return compile_query(
             query,
             base=self._query_base,
             present=self._present,
             statistics=lambda: self._stream_statistics.of(logs),
+            functions=self._functions,
         )
 
     def _present(self, pattern: StaticPattern) -> bool:
@@ -525,7 +529,7 @@ class SparkBackend:
         """Write what the tasks need, under a name of its content."""
         files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
         there = {table: file for table, file in files.items() if file is not None}
-        prepared = PreparedQuery(plan, windows, there, start, compile_conditions(windows))
+        prepared = PreparedQuery(plan, windows, there, start, compile_conditions(windows, self._functions))
         return self._registry.write_prepared(key, prepared)
 
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:

@@ -10,8 +10,9 @@ from oxrdflib import OxigraphStore
 from rdflib.plugins import sparql
 
 from endpoint.graphs import processor as oxigraph_processor
-from endpoint.graphs.processor import OxigraphResult
+from endpoint.graphs.processor import Functions, OxigraphResult
 from protocol.formats.allow_list import NOTHING, AllowList
+from protocol.functions import CUSTOM_FUNCTIONS
 
 
 class EndpointDataset(rdflib.Dataset):
@@ -45,6 +46,11 @@ class _SuccessiveStores(OxigraphStore):
         del self._current
 
 
+def store_over(current: Callable[[], ox.Store]) -> OxigraphStore:
+    """rdflib's store that reads the store that this gives."""
+    return _SuccessiveStores(current)
+
+
 def dataset_over(current: Callable[[], ox.Store]) -> EndpointDataset:
     """The dataset that reads the store that this gives. Sets rdflib's switches for the whole process.
 
@@ -55,7 +61,7 @@ def dataset_over(current: Callable[[], ox.Store]) -> EndpointDataset:
     rdflib.DAWG_LITERAL_COLLATION = True
     sparql.SPARQL_DEFAULT_GRAPH_UNION = False
     sparql.SPARQL_LOAD_GRAPHS = False
-    return EndpointDataset(_SuccessiveStores(current))
+    return EndpointDataset(store_over(current))
 
 
 def one_shot(
@@ -66,8 +72,13 @@ def one_shot(
     default_graphs: Sequence[str] = (),
     named_graphs: Sequence[str] = (),
     allow_fetch: AllowList = NOTHING,
+    functions: Functions = CUSTOM_FUNCTIONS,
+    union: bool = False,
 ) -> OxigraphResult:
     """Answer a one-shot query. The graphs given, of either kind, are its dataset instead of FROM's.
+
+    ``functions`` are those it may call by IRI; ``union``: where neither says what the default graph is, it is the union
+    of all graphs.
 
     Raises ProtocolError for what is no query, cannot be answered, or is refused.
     """
@@ -80,6 +91,8 @@ def one_shot(
         default_graphs=default_graphs,
         named_graphs=named_graphs,
         allow_fetch=allow_fetch,
+        functions=functions,
+        union=union,
     )
     assert isinstance(result, OxigraphResult)
     return result

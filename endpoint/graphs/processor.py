@@ -7,7 +7,7 @@ Python whatever it declines; here nothing is declined.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import IO, Any, cast
 
@@ -36,6 +36,9 @@ NAME = "oxigraph"
 # What Store.query takes in its lists, which are invariant.
 DefaultName = ox.NamedNode | ox.BlankNode | ox.DefaultGraph
 NamedName = ox.NamedNode | ox.BlankNode
+Functions = dict[ox.NamedNode, Callable[..., Any]]
+"""What a query may call, by IRI."""
+
 OxigraphAnswer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
@@ -146,9 +149,12 @@ class OxigraphProcessor(Processor):
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
         allow_fetch: AllowList = NOTHING,
+        functions: Functions = CUSTOM_FUNCTIONS,
+        union: bool = False,
     ) -> Mapping[str, Any]:
         """``{"answer": …}``. Graphs given here, of either kind, are the whole dataset, whatever FROM says.
 
+        ``functions`` and ``union`` are as for ``one_shot``.
         ``initNs`` is not used: SPARQL knows the prefixes the text declares. Raises ProtocolError for
         what is no query, for SERVICE with an address that is not on the list, and for text too complex to be evaluated.
         Oxigraph calls a service by itself: it follows no redirect, and waits without end.
@@ -156,11 +162,11 @@ class OxigraphProcessor(Processor):
         if initBindings:
             raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
         try:
-            return self._answered(strOrQuery, base, default_graphs, named_graphs, allow_fetch)
+            return self._answered(strOrQuery, base, default_graphs, named_graphs, allow_fetch, functions, union)
         except SyntaxError:
             standard = as_standard(strOrQuery, base)
         try:
-            return self._answered(standard, base, default_graphs, named_graphs, allow_fetch)
+            return self._answered(standard, base, default_graphs, named_graphs, allow_fetch, functions, union)
         except SyntaxError:
             raise query_error(strOrQuery, base) from None
 
@@ -171,6 +177,8 @@ class OxigraphProcessor(Processor):
         default_graphs: Sequence[str],
         named_graphs: Sequence[str],
         allow_fetch: AllowList,
+        functions: Functions,
+        union: bool,
     ) -> Mapping[str, Any]:
         """As ``query``; SyntaxError for what Oxigraph does not read."""
         refuse_excess(query)
@@ -180,18 +188,21 @@ class OxigraphProcessor(Processor):
         named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
         if not default and not named:
             default, named = _from_clauses(text, base)
+            if union and not default and not named and not _has_dataset(text):
+                named = list(self._store.named_graphs())
+                default = [ox.DefaultGraph(), *named]
         refuse_misreading(query, base)
         try:
             text = corrected(text, lambda: self._named_graphs(query, base, default, named))
             if not default and not named:
-                answer = self._store.query(text, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
+                answer = self._store.query(text, base_iri=base, custom_functions=functions)
                 return {"answer": answer, "services": services}
             store = self._store
             if len(default) > 1 and self._overlap(default):
                 # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
                 store, default = self._merged(default, named), [ox.DefaultGraph()]
             answer = store.query(
-                text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=CUSTOM_FUNCTIONS
+                text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=functions
             )
             return {"answer": answer, "services": services}
         except (RuntimeError, OSError) as error:
@@ -216,8 +227,8 @@ class OxigraphProcessor(Processor):
         later = list(graphs)
         while len(later) > 1:
             first = later.pop()
-            pairs = " UNION ".join(f"{{ GRAPH {graph} {{ ?s ?p ?o }} }}" for graph in later)
-            if bool(self._store.query(f"ASK {{ GRAPH {first} {{ ?s ?p ?o }} {{ {pairs} }} }}")):
+            pairs = " UNION ".join(f"{{ {_in(graph)} }}" for graph in later)
+            if bool(self._store.query(f"ASK {{ {_in(first)} {{ {pairs} }} }}")):
                 return True
         return False
 
@@ -231,6 +242,15 @@ class OxigraphProcessor(Processor):
         for graph in named:
             merged.extend(self._store.quads_for_pattern(None, None, None, graph))
         return merged
+
+
+def _has_dataset(text: str) -> bool:
+    clauses = dataset_clauses(text)
+    return bool(clauses.default or clauses.named)
+
+
+def _in(graph: DefaultName) -> str:
+    return "?s ?p ?o" if isinstance(graph, ox.DefaultGraph) else f"GRAPH {graph} {{ ?s ?p ?o }}"
 
 
 def _from_clauses(text: str, base: str | None) -> tuple[list[DefaultName], list[NamedName]]:

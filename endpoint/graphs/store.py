@@ -78,6 +78,7 @@ class GraphStore:
         update_seconds: float = UPDATE_SECONDS,
         update_memory: int | None = None,
         frozen_after: float = FROZEN_SECONDS,
+        functions: str = "",
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -86,7 +87,7 @@ class GraphStore:
         ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated,
         and ``update_memory`` how many bytes that may take (None: any number). Where ``watch`` or ``look`` sees to it, a
         process that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds of ``clock``. ``now`` is the time, in
-        seconds since the epoch.
+        seconds since the epoch. ``functions`` are the application's own (``PythonFunctions.to_json``).
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened; StorageFull
         says how much room there is and has to be.
         """
@@ -102,6 +103,7 @@ class GraphStore:
         self._directory = directory
         self._update_seconds = update_seconds
         self._update_memory = update_memory
+        self._functions = functions
         self._now = now
         self._listeners: list[Callable[[], None]] = []
         # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
@@ -347,7 +349,7 @@ class GraphStore:
             try:
                 if self._full is not None:
                     require_room(self._directory)
-                self._writer = WriterProcess(self._directory, self._update_memory, self._version)
+                self._writer = WriterProcess(self._directory, self._update_memory, self._version, self._functions)
                 self.warnings += self._writer.warnings
             except StorageFull as error:
                 self._be_full(error)

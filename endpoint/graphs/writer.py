@@ -37,8 +37,8 @@ from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
 from protocol.child_bounds import bound_memory, lift_memory_bound
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageDamaged, StorageFull
-from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.preconditions import Precondition
+from protocol.python_functions import callables
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.syntax import update_error
 from protocol.sparql.tokens import tokens
@@ -61,6 +61,7 @@ class Writer:
         quads: Connection,
         memory: int | None,
         version: int,
+        functions: str,
     ) -> None:
         """``memory`` bounds what this process takes for changes until they are committed, in bytes; ``version`` is the
         store's.
@@ -69,6 +70,7 @@ class Writer:
         self._committed = CommittedFiles(self._directory)
         self._memory = memory
         self._version = version
+        self._functions = functions
         self._changes = changes
         self._snapshots = snapshots
         self._quads = quads
@@ -132,7 +134,7 @@ class Writer:
         return Frame(Kind.LAST, b"true" if there else b"false")
 
     def _update(self, text: str, base: str | None) -> None:
-        functions = {**CUSTOM_FUNCTIONS, self._last: self._evaluated}
+        functions = {**callables(self._functions), self._last: self._evaluated}
         try:
             self._oxigraph.update(text, base_iri=base, custom_functions=functions)
         finally:
@@ -194,9 +196,14 @@ def main(
     directory: str,
     memory: int | None,
     version: int,
+    functions: str = "",
 ) -> None:
-    """Serve the sockets until the server closes them; ``memory`` bounds what changes take, in bytes."""
-    writer = Writer(directory, Connection(changes), Connection(snapshots), Connection(quads), memory, version)
+    """Serve the sockets until the server closes them; ``memory`` bounds what changes take, in bytes.
+
+    ``functions`` are the application's own (``PythonFunctions.to_json``).
+    """
+    connections = Connection(changes), Connection(snapshots), Connection(quads)
+    writer = Writer(directory, *connections, memory, version, functions)
     thread = threading.Thread(target=writer.serve_changes, name="changes")
     start_with_stack(thread)
     thread.join()

@@ -59,10 +59,11 @@ class UpdateMemoryExceeded(ProtocolError):
 class WriterProcess:
     """A running writer. Its methods block; changes are one thread's at a time, as are snapshots and questions."""
 
-    def __init__(self, directory: Path, memory: int | None, version: int) -> None:
+    def __init__(self, directory: Path, memory: int | None, version: int, functions: str = "") -> None:
         """Start the process and have it open the store, with so many bytes of memory for changes (None: any number).
         ``version`` is the one that the store has.
 
+        ``functions`` are the application's own (``PythonFunctions.to_json``).
         ``used`` says whether it was asked for one, ``warnings`` what the store was found to have lost. Raises
         StorageFull, or WriterEnded if that cannot be done; Unavailable if somebody else ended the process.
         """
@@ -72,7 +73,7 @@ class WriterProcess:
         ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         self._changes, self._snapshots, self._questions = connections = [Connection(one) for one in ours]
         try:
-            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), memory, version)
+            self._process = ChildProcess(_PROGRAM, "sparql-writer", theirs, str(directory), memory, version, functions)
         except BaseException:
             _close(connections)
             raise

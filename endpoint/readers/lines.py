@@ -18,22 +18,32 @@ from typing import IO
 import pyoxigraph as ox
 
 from endpoint.graphs.dataset import EndpointDataset, one_shot
-from endpoint.graphs.processor import OxigraphResult
+from endpoint.graphs.processor import Functions, OxigraphResult
 from endpoint.readers.exchange import LinesQuestion
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.text import Output
+from protocol.functions import CUSTOM_FUNCTIONS
 
 _LINES_AT_ONCE = 1000
 
 
-def write_lines(dataset: EndpointDataset, question: LinesQuestion, output: Output | IO[bytes]) -> None:
-    """Answer the question. Raises ProtocolError as ``one_shot`` and the output do."""
+def write_lines(
+    dataset: EndpointDataset,
+    question: LinesQuestion,
+    output: Output | IO[bytes],
+    *,
+    functions: Functions = CUSTOM_FUNCTIONS,
+    union: bool = False,
+) -> None:
+    """Answer the question; functions and union are as for ``one_shot``. Raises ProtocolError as that and the output do."""
     result = one_shot(
         dataset,
         question.text,
         base=question.base,
         default_graphs=question.default_graphs,
         named_graphs=question.named_graphs,
+        functions=functions,
+        union=union,
     )
     with closing(result):
         lines = _lines(result, question)

@@ -28,16 +28,27 @@ class ReaderProcess:
     it has copied into memory.
     """
 
-    def __init__(self, program: str = PROGRAM, *, memory: int | None = None, nice: int = 0) -> None:
+    def __init__(
+        self,
+        program: str = PROGRAM,
+        *,
+        memory: int | None = None,
+        nice: int = 0,
+        functions: str = "",
+        rdflib_functions: str = "",
+    ) -> None:
         """Start the process, which runs this module, with so many bytes of memory for its queries (None: any number).
 
-        ``nice``: how far it stands back where others want the processor. OSError if that cannot be done.
+        ``nice``: how far it stands back where others want the processor.
+        ``functions`` (``PythonFunctions.to_json``) and ``rdflib_functions`` (``RdflibFunctions.to_json``) are the
+        application's own. OSError if that cannot be done.
         """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 ours.setblocking(False)
-                self._process = ChildProcess(program, "sparql-reader", [theirs], memory, nice)
+                said = memory, nice, functions, rdflib_functions
+                self._process = ChildProcess(program, "sparql-reader", [theirs], *said)
             except BaseException:
                 ours.close()
                 raise

@@ -12,11 +12,12 @@ import socket
 import threading
 import traceback
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
 from endpoint.graphs.dataset import one_shot
+from endpoint.graphs.processor import OxigraphResult
 from endpoint.processes.frames import Connection, Kind, frame, json_frame
 from endpoint.processes.relayed_error import problem_frame
 from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, LinesQuestion, QueryQuestion, Release
@@ -24,12 +25,16 @@ from endpoint.readers.lines import write_lines
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
 from protocol.child_bounds import bound_memory, bound_processor_time
-from protocol.errors import NotFound, ProtocolError, StorageDamaged
+from protocol.errors import NotFound, ProtocolError, StorageDamaged, UnsupportedFeature
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.xml.rdf_xml import write_rdf_xml
+from protocol.python_functions import callables
 from protocol.sparql.form import answers_with_a_graph
 from protocol.stack import start_with_stack
+
+if TYPE_CHECKING:
+    from endpoint.readers.rdflib_functions import RdflibEvaluation
 
 GRACE_SECONDS = 10.0
 
@@ -37,8 +42,12 @@ GRACE_SECONDS = 10.0
 class Reader:
     """Answers the questions that arrive at the socket until the server closes it."""
 
-    def __init__(self, connection: socket.socket, memory: int | None = None) -> None:
-        """``memory`` bounds what this process takes for answers, in bytes."""
+    def __init__(
+        self, connection: socket.socket, memory: int | None = None, functions: str = "", rdflib_functions: str = ""
+    ) -> None:
+        """``memory`` bounds what this process takes for answers, in bytes; functions are as for ``ReaderProcess``."""
+        self._functions = functions
+        self._rdflib = _rdflib_evaluation(rdflib_functions)
         self._memory = memory
         self._connection = Connection(connection)
         self._snapshot: OpenSnapshot | None = None
@@ -88,7 +97,7 @@ class Reader:
         elif isinstance(question, QueryQuestion):
             self._answer_query(self._open(asked.snapshot), question, writer)
         elif isinstance(question, LinesQuestion):
-            write_lines(self._open(asked.snapshot).on_disk, question, writer)
+            self._answer_lines(self._open(asked.snapshot), question, writer)
         else:
             self._answer_graph(self._open(asked.snapshot), question, writer)
         writer.finish()
@@ -111,17 +120,34 @@ class Reader:
     def _answer_query(self, snapshot: OpenSnapshot, question: QueryQuestion, writer: AnswerWriter) -> None:
         offers: dict[str, Any] = {**GRAPH_OFFERS} if answers_with_a_graph(question.text) else {**SOLUTIONS_OFFERS}
         written_as = offers[question.media_type]
-        result = one_shot(
+        result = self._result(snapshot, question)
+        with closing(result):
+            self._send(json_frame(Kind.HEADER, {"media_type": question.media_type}))
+            result.write(written_as, writer)
+
+    def _answer_lines(self, snapshot: OpenSnapshot, question: LinesQuestion, writer: AnswerWriter) -> None:
+        if self._rdflib is not None and self._rdflib.takes(question.text, question.base):
+            raise UnsupportedFeature("functions of rows are called in queries that are answered once, not in live ones")
+        write_lines(snapshot.on_disk, question, writer, functions=callables(self._functions), union=self._union)
+
+    @property
+    def _union(self) -> bool:
+        return self._rdflib is not None and self._rdflib.union
+
+    def _result(self, snapshot: OpenSnapshot, question: QueryQuestion) -> OxigraphResult:
+        allow_fetch = AllowList.of(question.allow_fetch.split(","))
+        if self._rdflib is not None and self._rdflib.takes(question.text, question.base):
+            return self._rdflib.answer(snapshot.oxigraph, question, allow_fetch)
+        return one_shot(
             snapshot.dataset(question.text),
             question.text,
             base=question.base,
             default_graphs=question.default_graphs,
             named_graphs=question.named_graphs,
-            allow_fetch=AllowList.of(question.allow_fetch.split(",")),
+            allow_fetch=allow_fetch,
+            functions=callables(self._functions),
+            union=self._union,
         )
-        with closing(result):
-            self._send(json_frame(Kind.HEADER, {"media_type": question.media_type}))
-            result.write(written_as, writer)
 
     def _answer_graph(self, snapshot: OpenSnapshot, question: GraphQuestion, writer: AnswerWriter) -> None:
         graph = ox.DefaultGraph() if question.iri is None else ox.NamedNode(question.iri)
@@ -136,17 +162,32 @@ class Reader:
         snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
 
 
-def main(connection: socket.socket, memory: int | None = None, nice: int = 0) -> None:
+def _rdflib_evaluation(functions: str) -> RdflibEvaluation | None:
+    if not functions:
+        return None
+    # Few endpoints have any, and what is loaded here is loaded by every reader.
+    from endpoint.readers.rdflib_functions import RdflibEvaluation, RdflibFunctions
+
+    return RdflibEvaluation(RdflibFunctions.from_json(functions))
+
+
+def main(
+    connection: socket.socket,
+    memory: int | None = None,
+    nice: int = 0,
+    functions: str = "",
+    rdflib_functions: str = "",
+) -> None:
     """Serve the socket until the server closes it; ``memory`` bounds what its queries take, in bytes.
 
-    ``nice`` is added to what the process is to the system's scheduler.
+    ``nice`` is added to what the process is to the system's scheduler. The functions are as for ``ReaderProcess``.
     """
     os.nice(nice)
 
     def work() -> None:
         # The server having gone is the ordinary end.
         with contextlib.suppress(ConnectionError):
-            Reader(connection, memory).serve()
+            Reader(connection, memory, functions, rdflib_functions).serve()
 
     thread = threading.Thread(target=work, name="reader")
     start_with_stack(thread)

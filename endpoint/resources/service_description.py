@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyoxigraph as ox
 
 from endpoint.graphs.store import GraphStore
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
+from protocol.functions import FUNCTIONS
 
 RSP_QL = "urn:x-sparql-streams:language:RSP-QL"
 """SPARQL 1.1 Query with windows over streams, as this endpoint reads it: a ``sd:Language``."""
@@ -21,9 +24,14 @@ _RDF_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _INTEGER = ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
 
-def service_description(store: GraphStore, endpoint: str, syntax: RdfSyntax) -> bytes:
-    """The description of the service at this URL, with the sizes its graphs have now."""
-    triples: list[ox.Triple] = []
+def service_description(
+    store: GraphStore, endpoint: str, syntax: RdfSyntax, functions: Sequence[str] = (), about: bytes = b""
+) -> bytes:
+    """The description of the service at this URL, with the sizes its graphs have now.
+
+    ``functions`` are IRIs of the application's own, ``about`` is what it says besides (N-Triples).
+    """
+    triples: list[ox.Triple] = [quad.triple for quad in ox.parse(about, format=ox.RdfFormat.N_TRIPLES)]
 
     def say(subject: Node, predicate: str, value: Node | ox.Literal) -> None:
         name = _RDF_TYPE if predicate == "a" else ox.NamedNode(predicate)
@@ -39,6 +47,9 @@ def service_description(store: GraphStore, endpoint: str, syntax: RdfSyntax) -> 
     say(service, f"{SD}languageExtension", ox.NamedNode(CONTINUOUS_QUERIES))
     say(ox.NamedNode(CONTINUOUS_QUERIES), "a", ox.NamedNode(f"{SD}Feature"))
     say(service, f"{SD}feature", ox.NamedNode(f"{SD}EmptyGraphs"))
+    for function in (*FUNCTIONS, *functions):
+        say(service, f"{SD}extensionFunction", ox.NamedNode(function))
+        say(ox.NamedNode(function), "a", ox.NamedNode(f"{SD}Function"))
     if store.fetching.allowed:
         say(service, f"{SD}feature", ox.NamedNode(f"{SD}BasicFederatedQuery"))
     for written in (*(format.oxigraph.iri for format in SolutionsFormat), *(syntax.iri for syntax in RdfSyntax)):

@@ -119,7 +119,14 @@ async def _description(request: Request, services: Services, endpoint: str) -> R
     media_type = chosen_type(request, [*GRAPH_OFFERS, "text/html"])
     if media_type == "text/html":
         return RedirectResponse(f"{mounted_at(request)}/", status_code=303, headers=_VARY)
-    written = await services.threads.run(service_description, services.store, endpoint, GRAPH_OFFERS[media_type])
+    written = await services.threads.run(
+        service_description,
+        services.store,
+        endpoint,
+        GRAPH_OFFERS[media_type],
+        services.extension_functions,
+        services.about,
+    )
     return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
 
 

@@ -9,14 +9,15 @@ from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.grammar.parser import read_query
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.windows.spec import CountWindow, NowWindow, StreamWindow
 from spark_backend.compiler.plan import Plan, compile_query
 
 _MESSAGES = "urn:x-sparql-streams:messages"
 
 
-def compile_conditions(windows: Iterable[StreamWindow]) -> dict[str, Plan]:
-    """The plans of what a query's windows ask, by ``CountWindow.where``.
+def compile_conditions(windows: Iterable[StreamWindow], functions: PythonFunctions = NO_FUNCTIONS) -> dict[str, Plan]:
+    """The plans of what a query's windows ask, by ``CountWindow.where``; ``functions`` are the application's own.
 
     Raises UnsupportedFeature, at the window's place, for what the compiler refuses.
     """
@@ -26,7 +27,7 @@ def compile_conditions(windows: Iterable[StreamWindow]) -> dict[str, Plan]:
         if where is None or where in plans:
             continue
         try:
-            plans[where] = compile_condition(where)
+            plans[where] = compile_condition(where, functions)
         except ProtocolError as error:
             said = f"in the WHERE of a window: {error.detail.partition(' (line ')[0]}"
             place = f"(line {member.line}, column {member.column})"
@@ -34,7 +35,7 @@ def compile_conditions(windows: Iterable[StreamWindow]) -> dict[str, Plan]:
     return plans
 
 
-def compile_condition(text: str) -> Plan:
+def compile_condition(text: str, functions: PythonFunctions = NO_FUNCTIONS) -> Plan:
     """The plan of one condition, an ASK over one window, the messages: its instants are the numbers of elements.
 
     It gives those whose messages match.
@@ -44,4 +45,4 @@ def compile_condition(text: str) -> Plan:
     pattern = a.Project(a.Graph(a.Constant(f"<{_MESSAGES}>"), asked.pattern.pattern), ())
     messages = StreamWindow("", NowWindow(), _MESSAGES, declared=True)
     query = ContinuousQuery(text, replace(asked, pattern=pattern), Form.ASK, R2S.RSTREAM, (messages,))
-    return compile_query(query, base=asked.base)
+    return compile_query(query, base=asked.base, functions=functions)

@@ -17,6 +17,7 @@ import duckdb
 from protocol.errors import ProtocolError
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, FactDefinition, Form
+from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.windows.spec import FactsWindow
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.marks import with_marks
@@ -179,14 +180,16 @@ def compile_query(
     present: Callable[[StaticPattern], bool] = lambda _: True,
     statistics: Callable[[], Statistics | None] = lambda: None,
     passes: Sequence[Pass] = PASSES,
+    functions: PythonFunctions = NO_FUNCTIONS,
 ) -> Plan:
     """The plan of a continuous query, given which static patterns have matches in the store.
 
-    ``statistics`` of the query's streams are asked for where the shape is not known yet.
+    ``statistics`` of the query's streams are asked for where the shape is not known yet. ``functions`` are the
+    application's own.
     Raises QuerySyntaxError and UnsupportedFeature, naming the construct and its place in the text that was sent.
     """
     try:
-        return with_deep_stack(lambda: _compile(query, base, present, statistics, passes))
+        return with_deep_stack(lambda: _compile(query, base, present, statistics, passes, functions))
     except ProtocolError as error:
         raise with_place(error, query.text) from error
 
@@ -197,8 +200,9 @@ def _compile(
     present: Callable[[StaticPattern], bool],
     statistics: Callable[[], Statistics | None],
     passes: Sequence[Pass],
+    functions: PythonFunctions,
 ) -> Plan:
-    refuse_what_is_not_compiled(query.expression.pattern)
+    refuse_what_is_not_compiled(query.expression.pattern, functions)
     asked, matches, followers = query.expression, 0, None
     if (by_new := of_new_matches(query)) is not None:
         asked, followers = by_new

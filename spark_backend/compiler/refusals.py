@@ -8,6 +8,7 @@ from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.functions import FUNCTIONS
 from protocol.language import algebra as a
 from protocol.language.model import Form
+from protocol.python_functions import PythonFunctions
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, tokenize
 from protocol.terms import XSD
@@ -34,22 +35,37 @@ class TooDeep(NotCompilable):
     """The query nests too deeply."""
 
 
-def refuse_what_is_not_compiled(pattern: a.Pattern) -> None:
-    """Raise NotCompilable for SERVICE, and for functions that are not known or have other arguments."""
+def refuse_what_is_not_compiled(pattern: a.Pattern, functions: PythonFunctions) -> None:
+    """Raise NotCompilable for SERVICE, and for functions that are not known or have other arguments.
+
+    Known are also the application's own, whose numbers of arguments nobody knows.
+    """
+    patterns_of_functions = {f"<{iri}>" for iri in functions.one_shot_only}
     for node in a.nodes(pattern):
+        if isinstance(node, a.BGP) and patterns_of_functions:
+            for triple in node.triples:
+                for term in (triple.predicate, triple.object):
+                    if isinstance(term, a.Constant) and term.text in patterns_of_functions:
+                        raise NotCompilable(f"{term.text} is a function of rows, and works in one-shot queries only")
         if isinstance(node, a.Service):
             raise NotCompilable(
                 "SERVICE is not evaluated over windows: load what it would give into the store, or ask it by itself",
                 node.place,
             )
         if isinstance(node, a.Call) and node.name.startswith("<") and node.name.endswith(">"):
-            _check_function(node.name[1:-1], node)
+            _check_function(node.name[1:-1], node, functions)
 
 
-def _check_function(iri: str, call: a.Call) -> None:
+def _check_function(iri: str, call: a.Call, functions: PythonFunctions) -> None:
+    if iri in functions:
+        return
+    if iri in functions.one_shot_only:
+        raise NotCompilable(
+            f"the function <{iri}> gives rows, not a term, and works in one-shot queries only", call.place
+        )
     wanted = _ARGUMENTS.get(iri)
     if wanted is None:
-        near = [known for known in _ARGUMENTS if known.lower() == iri.lower()]
+        near = [known for known in (*_ARGUMENTS, *functions.functions) if known.lower() == iri.lower()]
         known = f"do you mean <{near[0]}>?" if near else "known are casts to XML Schema's datatypes and XPath's math:"
         raise NotCompilable(f"the function <{iri}> is not known: {known}", call.place)
     if len(call.arguments) != wanted:

@@ -67,7 +67,8 @@ class Evaluator:
 
     What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what ``has_translation`` to it.
     Of the ``budget``, it keeps to the memory and the size of answers; the time is for whoever can end this process.
-    ``spill`` is where DuckDB puts what does not fit into memory.
+    ``spill`` is where DuckDB puts what does not fit into memory. ``functions`` are the application's own
+    (``PythonFunctions.to_json``).
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Evaluator:
         has_translation: Callable[[PreparedQuery], bool] = lambda _: False,
         budget: Budget = _UNBOUNDED,
         spill: Path | None = None,
+        functions: str = "",
     ) -> None:
         layout = Layout(root)
         self._budget = budget
@@ -87,6 +89,7 @@ class Evaluator:
         self._connection = connect(budget.memory, self._spill)
         self._sites = sites
         self._has_translation = has_translation
+        self._own_functions = functions
         self._functions: dict[str, SparqlFunction] = {}
         self._installed: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics, budget.seconds)
@@ -176,7 +179,7 @@ class Evaluator:
         for function in plan.functions:
             if function.name not in self._installed:
                 if function.name not in self._functions:
-                    self._functions[function.name] = SparqlFunction(function, plan.base)
+                    self._functions[function.name] = SparqlFunction(function, plan.base, self._own_functions)
                 install_function(self._connection, function, self._functions[function.name])
                 self._installed.add(function.name)
 

@@ -33,12 +33,16 @@ _MANY = 2.0**16
 
 @dataclass(frozen=True)
 class EvaluatorKind:
-    """What tells evaluators apart: the data directory, what they are to evaluate, and what that may take."""
+    """What tells evaluators apart: the data directory, what they are to evaluate, and what that may take.
+
+    ``functions`` are the application's own (``PythonFunctions.to_json``).
+    """
 
     root: str
     sites: SiteChoice
     lane: Lane
     budget: Budget
+    functions: str = ""
 
 
 Start = Callable[[EvaluatorKind], ForkedEvaluator]

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyoxigraph
 
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.python_functions import callables
 from protocol.terms import XSD, TermKind, escape, facets, parse_term, unescape
 from protocol.time import format_duration, format_instant
 from spark_backend.answers.numbers import number_term, order_number, order_rest, sum_term
@@ -99,7 +99,9 @@ class SparqlFunction:
     ``_REMEMBERED_CHARACTERS`` together.
     """
 
-    def __init__(self, function: PreludeFunction, base: str | None) -> None:
+    def __init__(self, function: PreludeFunction, base: str | None, functions: str = "") -> None:
+        """``functions`` are the application's own (``PythonFunctions.to_json``). Raises FunctionsNotLoaded."""
+        self._functions = callables(functions)
         self._expression = function.expression
         self._arguments = [f"a{index}" for index in range(function.arguments)]
         self._base = base
@@ -152,7 +154,7 @@ class SparqlFunction:
 
     def _solutions(self, query: str, substitutions: dict[pyoxigraph.Variable, Any] | None = None) -> Any:
         return self._store.query(
-            query, base_iri=self._base, substitutions=substitutions, custom_functions=CUSTOM_FUNCTIONS
+            query, base_iri=self._base, substitutions=substitutions, custom_functions=self._functions
         )
 
 

@@ -86,7 +86,8 @@ class Pipeline:
 
     ``state`` is "starting", "running", "stalled" (a process stands still, or a cluster
     has no host to evaluate on), "failed" or "stopped".
-    A process of Spark's that stands still for ``frozen_after`` seconds is ended and started anew.
+    A process of Spark's that stands still for ``frozen_after`` seconds is ended and started anew. ``functions`` are the
+    application's own (``PythonFunctions.to_json``).
     """
 
     def __init__(
@@ -98,12 +99,14 @@ class Pipeline:
         budget: Budget,
         *,
         frozen_after: float,
+        functions: str = "",
     ) -> None:
         self._layout = layout
         self._master = master
         self._receive = receive
         self._sites = sites
         self._budget = budget
+        self._functions = functions
         self._session: Any = None
         self._query: Any = None
         self._spark_sql: _SparkSql
@@ -243,7 +246,7 @@ class Pipeline:
             self._hosts.wait(self._stopping)
         else:
             write_cores(self._layout, session.sparkContext.defaultParallelism)
-        self._spark_sql = _SparkSql(session, self._root, local_cores(self._master))
+        self._spark_sql = _SparkSql(session, self._root, local_cores(self._master), self._functions)
         # Spark keeps workers of another environment apart: those of the common lane are never taken by the others.
         environment = session.sparkContext.environment
         environment[_LANE_VARIABLE] = Lane.COMMON.value
@@ -253,7 +256,8 @@ class Pipeline:
     def _task(self, lane: Lane, budget: Budget) -> Task:
         from spark_backend.spark.task import evaluation, in_arrow
 
-        return self._on_hosts(partial(in_arrow, evaluation(self._root, self._sites, lane=lane, budget=budget)))
+        evaluate = evaluation(self._root, self._sites, lane=lane, budget=budget, functions=self._functions)
+        return self._on_hosts(partial(in_arrow, evaluate))
 
     def _processes(self) -> Sequence[Watched]:
         from spark_backend.spark.session import spark_processes
@@ -281,7 +285,7 @@ class Pipeline:
         """What tasks of the streaming query do with what is due."""
         from spark_backend.spark.task import collected, evaluation, sent
 
-        evaluate = evaluation(self._root, self._sites, lane=Lane.COMMON, budget=self._budget)
+        evaluate = evaluation(self._root, self._sites, lane=Lane.COMMON, budget=self._budget, functions=self._functions)
         if self._reception is not None:
             return partial(sent, self._reception.way, evaluate)
         return self._on_hosts(partial(collected, evaluate))
@@ -335,8 +339,9 @@ class _SparkSql:
     For one at a time: whoever comes second waits.
     """
 
-    def __init__(self, session: Any, root: Path, tasks: int | None) -> None:
+    def __init__(self, session: Any, root: Path, tasks: int | None, functions: str) -> None:
         self._session = session
+        self._functions = functions
         self._tasks = tasks
         self._root = root
         self._evaluating = threading.Lock()
@@ -347,7 +352,7 @@ class _SparkSql:
         if self._evaluator is None:
             from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
 
-            self._evaluator = SparkSqlEvaluator(self._session, self._root, tasks=self._tasks)
+            self._evaluator = SparkSqlEvaluator(self._session, self._root, tasks=self._tasks, functions=self._functions)
         return self._evaluator
 
     def __exit__(self, *_: object) -> None:

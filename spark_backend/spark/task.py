@@ -59,12 +59,12 @@ record batches, or none.
 """
 
 
-def evaluation(root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: Budget) -> Evaluate:
-    """What evaluates in a task; ``sites`` says what it is to evaluate.
+def evaluation(root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: Budget, functions: str = "") -> Evaluate:
+    """What evaluates in a task; ``sites`` says what it is to evaluate, ``functions`` which own functions there are.
 
     In the common lane, what takes more than ``budget.common`` is deferred.
     """
-    return partial(_evaluate, str(root), sites, lane, budget if lane is Lane.OWN else budget.common)
+    return partial(_evaluate, str(root), sites, lane, budget if lane is Lane.OWN else budget.common, functions)
 
 
 def in_arrow(evaluate: Evaluate, batches: Iterator[Any]) -> Iterator[Any]:
@@ -86,13 +86,20 @@ def sent(way: Way, evaluate: Evaluate, part: Part, place: int, due: Sequence[Due
 
 
 def _evaluate(
-    root: str, sites: SiteChoice, lane: Lane, budget: Budget, due: Sequence[Due], place: int = 0
+    root: str,
+    sites: SiteChoice,
+    lane: Lane,
+    budget: Budget,
+    functions: str,
+    due: Sequence[Due],
+    place: int = 0,
 ) -> Iterator[Answers]:
     # The source and the server read this module too, and need not import what evaluates.
     from spark_backend.evaluation.pool import EvaluatorKind, evaluator, pool
     from spark_backend.evaluation.step import EvaluationError, evaluate
 
-    with evaluator(pool(start_evaluator), EvaluatorKind(root, sites, lane, budget), place) as process:
+    kind = EvaluatorKind(root, sites, lane, budget, functions)
+    with evaluator(pool(start_evaluator), kind, place) as process:
         with contextlib.suppress(EvaluationError):  # whatever keeps it from refreshing, each evaluation says
             process.refresh()
         pending: Answers = []
@@ -116,7 +123,14 @@ def start_evaluator(kind: EvaluatorKind) -> ForkedEvaluator:
     root = Path(kind.root)
 
     def make(spill: Path) -> Evaluator:
-        return Evaluator(root, sites=kind.sites, has_translation=has_translation, budget=kind.budget, spill=spill)
+        return Evaluator(
+            root,
+            sites=kind.sites,
+            has_translation=has_translation,
+            budget=kind.budget,
+            spill=spill,
+            functions=kind.functions,
+        )
 
     return ForkedEvaluator(Layout(root), kind.lane, kind.budget, make)
 

@@ -51,11 +51,13 @@ SETTINGS = {
 class SparkSqlEvaluator:
     """Evaluates queries of one data directory (``root``). Not for use by several threads at once.
 
-    ``tasks``: it runs so many at once at the most, where others need the rest of the machine.
+    ``tasks``: it runs so many at once at the most, where others need the rest of the machine. ``functions`` are the
+    application's own (``PythonFunctions.to_json``).
     """
 
-    def __init__(self, session: SparkSession, root: Path, *, tasks: int | None = None) -> None:
+    def __init__(self, session: SparkSession, root: Path, *, tasks: int | None = None, functions: str = "") -> None:
         self._tasks = tasks
+        self._own_functions = functions
         self._root, self._layout = root, Layout(root)
         self._registry = Registry(self._layout.queries)
         # A session of its own: its settings, functions and views are no matter of the other jobs'.
@@ -96,7 +98,7 @@ class SparkSqlEvaluator:
         plan = query.plan
         for function in plan.functions:
             if function.name not in self._functions:
-                install_function(self.session, function, plan.base)
+                install_function(self.session, function, plan.base, self._own_functions)
                 self._functions.add(function.name)
         prefix = f"run{next(self._runs)}_"
         program, tables = self._program(query, prefix)

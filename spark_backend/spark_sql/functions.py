@@ -19,8 +19,10 @@ _TYPES = {"facet_k": "smallint", "facet_n": "double", "order_number": "double", 
 _ARROW = {"smallint": pa.int16(), "double": pa.float64(), "string": pa.string()}
 _KEPT = 200
 
-_of_queries: dict[str, SparqlFunction] = {}
-"""In a worker, functions of queries by their names, which are digests: what they have found out is kept."""
+_of_queries: dict[tuple[str, str], SparqlFunction] = {}
+"""In a worker, functions of queries by their names, which are digests, and by the functions of the application that
+they may call: what they have found out is kept.
+"""
 
 
 def install(session: SparkSession) -> None:
@@ -30,9 +32,9 @@ def install(session: SparkSession) -> None:
         _register(session, name, kind, _Fixed(name, kind))
 
 
-def install_function(session: SparkSession, function: PreludeFunction, base: str | None) -> None:
-    """Define one expression of a query as a function of its variables' terms."""
-    _register(session, function.name, "string", _OfQuery(function, base))
+def install_function(session: SparkSession, function: PreludeFunction, base: str | None, functions: str = "") -> None:
+    """Define one expression of a query as a function of its variables' terms, which may call the application's own."""
+    _register(session, function.name, "string", _OfQuery(function, base, functions))
 
 
 def _register(session: SparkSession, name: str, kind: str, function: Callable[..., pa.Array]) -> None:
@@ -55,13 +57,14 @@ class _Fixed:
 class _OfQuery:
     """A SPARQL expression, made into a function where it is called."""
 
-    def __init__(self, function: PreludeFunction, base: str | None) -> None:
-        self._function, self._base = function, base
+    def __init__(self, function: PreludeFunction, base: str | None, functions: str) -> None:
+        self._function, self._base, self._functions = function, base, functions
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
-        known = _of_queries.get(self._function.name)
+        key = self._function.name, self._functions
+        known = _of_queries.get(key)
         if known is None:
             if len(_of_queries) >= _KEPT:
                 _of_queries.clear()
-            known = _of_queries[self._function.name] = SparqlFunction(self._function, self._base)
+            known = _of_queries[key] = SparqlFunction(self._function, self._base, self._functions)
         return known(*columns)

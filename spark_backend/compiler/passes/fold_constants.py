@@ -1,6 +1,7 @@
 """Constant expressions computed once, where a query is registered, by the engine that evaluates them otherwise.
 
-Never NOW(), nor what draws: these differ from one evaluation to the next. What fails is ``FAILURE``, and truth values
+Never NOW(), nor what draws: these differ from one evaluation to the next; nor functions of the application, which are
+called where evaluations are, and bounded as they are. What fails is ``FAILURE``, and truth values
 are three-valued (SPARQL 1.1 Query section 17.2): a failure in a conjunction may still be FALSE.
 """
 
@@ -13,8 +14,9 @@ from typing import Any
 
 import pyoxigraph
 
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.functions import CUSTOM_FUNCTIONS, FUNCTIONS
 from protocol.language import algebra as a
+from protocol.terms import XSD
 from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
@@ -116,7 +118,7 @@ class _Folder:
         arguments = tuple(map(self._value, expression.arguments))
         if FAILURE in arguments and expression.name in _STRICT:
             return FAILURE
-        if all(isinstance(argument, a.Constant) for argument in arguments):
+        if all(isinstance(argument, a.Constant) for argument in arguments) and not _of_application(expression.name):
             text = constant_term(expression_text(a.Call(expression.name, arguments), {}), self._base)
             return FAILURE if text is None else a.Constant(text)
         if expression.name == "&&" and _FALSE in arguments:
@@ -136,6 +138,14 @@ class _Folder:
         if not kept:
             return FAILURE
         return kept[0] if isinstance(kept[0], a.Constant) else a.Call("COALESCE", tuple(kept))
+
+
+def _of_application(function: str) -> bool:
+    """Whether it is called by an IRI (``<`` and ``<=`` are operators) that is neither ours nor a cast's."""
+    if not (function.startswith("<") and function.endswith(">")):
+        return False
+    iri = function[1:-1]
+    return iri not in FUNCTIONS and not iri.startswith(XSD)
 
 
 @lru_cache(maxsize=1024)

@@ -173,3 +173,18 @@ def test_functions_of_the_table_are_there_in_updates() -> None:
     root = "<http://www.w3.org/2005/xpath-functions/math#sqrt>(9)"
     store.update(f"INSERT {{ <http://ex/s> <http://ex/p> ?o }} WHERE {{ BIND({root} AS ?o) }}")
     assert objects(store, "SELECT ?o { ?s ?p ?o }") == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("", ["both", "both@g1", "both@g2", "default", "g1", "g1@g1", "g2", "g2@g2", "g3", "g3@g3"]),
+        ("FROM <http://ex/g1>", ["both", "g1"]),
+        ("FROM NAMED <http://ex/g1>", ["both@g1", "g1@g1"]),
+    ],
+)
+def test_the_default_graph_may_be_the_union_of_all(store: GraphStore, clauses: str, expected: list[str]) -> None:
+    result = one_shot(store.dataset, f"SELECT ?o ?g {clauses} WHERE {BOTH_KINDS}", union=True)
+    bindings = json.loads(result.write(SolutionsFormat.JSON))["results"]["bindings"]
+    found = [row["o"]["value"] + ("@" + row["g"]["value"][-2:] if "g" in row else "") for row in bindings]
+    assert sorted(found) == expected

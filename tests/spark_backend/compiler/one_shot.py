@@ -16,10 +16,10 @@ import duckdb
 import pyarrow as pa
 import pyoxigraph as ox
 
-from protocol.functions import CUSTOM_FUNCTIONS
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.parser import QueryReader
 from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.python_functions import NO_FUNCTIONS, PythonFunctions, callables
 from protocol.sparql.source import Source
 from protocol.terms import TermKind, facets
 from protocol.windows.spec import StreamWindow, TimeWindow
@@ -122,13 +122,19 @@ def evaluated(
     *,
     reverse: bool = False,
     passes: Sequence[Pass] = PASSES,
+    functions: PythonFunctions = NO_FUNCTIONS,
 ) -> tuple[Plan, dict[int, list[Row]]]:
     """The plan, and the rows of each instant, in order. Every instant finds the same content."""
     query = continuous(text, content)
     made = connection()
     with TemporaryDirectory() as directory:
         statics = StaticTables(Path(directory), Graphs(content.graphs))
-        plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None, passes=passes)
+        plan = compile_query(
+            query,
+            present=lambda pattern: statics.file(pattern) is not None,
+            passes=passes,
+            functions=functions,
+        )
         plan = Plan.from_json(plan.to_json())
         created = []
         for pattern in plan.statics:
@@ -143,7 +149,7 @@ def evaluated(
                 created.append(pattern.table)
     for function in plan.functions:
         if function.name not in _installed:
-            install_function(made, function, SparqlFunction(function, plan.base))
+            install_function(made, function, SparqlFunction(function, plan.base, functions.to_json()))
             _installed.add(function.name)
     due = _instants_table(tuple(instants))
     windows = _window_tables(content.windows.values(), reverse, due)
@@ -241,10 +247,10 @@ def _window(triples: Iterable[tuple[str, str, str]]) -> pa.Table:
     )
 
 
-def one_shot(text: str, content: Content) -> Any:
+def one_shot(text: str, content: Content, functions: PythonFunctions = NO_FUNCTIONS) -> Any:
     """Oxigraph's answer over the dataset of windows and graphs (docs/model.md, "The dataset")."""
     plain = PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text)
-    return _store(text, content).query(plain, custom_functions=CUSTOM_FUNCTIONS)
+    return _store(text, content).query(plain, custom_functions=callables(functions.to_json()))
 
 
 def _store(text: str, content: Content) -> ox.Store:
@@ -318,16 +324,25 @@ def _canonical(term: str) -> str:
     return written
 
 
-def expected(text: str, content: Content, variables: Sequence[str]) -> list[Row]:
-    answer = one_shot(text, content)
+def expected(
+    text: str, content: Content, variables: Sequence[str], functions: PythonFunctions = NO_FUNCTIONS
+) -> list[Row]:
+    answer = one_shot(text, content, functions)
     assert {variable.value for variable in answer.variables} == set(variables)
     return [tuple(None if solution[name] is None else str(solution[name]) for name in variables) for solution in answer]
 
 
-def assert_same_solutions(text: str, content: Content, *, ordered: bool = False, oracle: str | None = None) -> None:
+def assert_same_solutions(
+    text: str,
+    content: Content,
+    *,
+    ordered: bool = False,
+    oracle: str | None = None,
+    functions: PythonFunctions = NO_FUNCTIONS,
+) -> None:
     """DuckDB's solutions are Oxigraph's: as a multiset, or as a sequence where ``ordered``."""
-    plan, answers = evaluated(text, content)
-    wanted = [tuple(map(by_value, row)) for row in expected(oracle or text, content, plan.variables)]
+    plan, answers = evaluated(text, content, functions=functions)
+    wanted = [tuple(map(by_value, row)) for row in expected(oracle or text, content, plan.variables, functions)]
     got = [tuple(map(by_value, row)) for row in answers[INSTANT]]
     if ordered:
         assert got == wanted, f"{text}\n{named(plan.sql)}"

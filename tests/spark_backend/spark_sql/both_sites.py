@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
@@ -32,11 +33,15 @@ INSTANTS = (8000, 9000, 10_000)
 class BothSites:
     """An evaluator of each site over logs below one root."""
 
-    def __init__(self, root: Path, session: SparkSession) -> None:
+    def __init__(self, root: Path, session: SparkSession, functions: PythonFunctions = NO_FUNCTIONS) -> None:
+        self._functions = functions
         self._layout = Layout(root)
         self._layout.make()
         self._registry = Registry(self._layout.queries)
-        self._duckdb, self.spark = Evaluator(root), SparkSqlEvaluator(session, root)
+        self._duckdb, self.spark = (
+            Evaluator(root, functions=functions.to_json()),
+            SparkSqlEvaluator(session, root, functions=functions.to_json()),
+        )
         self._fresh = itertools.count()
         self._content: Content | None = None
         self._logs: list[str] = []
@@ -49,7 +54,9 @@ class BothSites:
             self._content, self._logs = content, [self._log(turtle(text)) for text in content.windows.values()]
         query = continuous(text, content)
         statics = StaticTables(self._layout.statics, Graphs(content.graphs))
-        plan = compile_query(query, present=lambda pattern: statics.file(pattern) is not None)
+        plan = compile_query(
+            query, present=lambda pattern: statics.file(pattern) is not None, functions=self._functions
+        )
         windows = tuple(replace(window, stream=log) for window, log in zip(query.windows, self._logs, strict=True))
         files = {pattern.table: file for pattern in plan.statics if (file := statics.file(pattern)) is not None}
         prepared = self._registry.write_prepared(f"q{next(self._fresh)}", PreparedQuery(plan, windows, files))
