@@ -1,0 +1,98 @@
+"""The application's rdflib graph and the endpoint's graphs are the same, whoever changes one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import anyio
+import anyio.to_thread
+from rdflib import Graph
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from endpoint.graphs.change import Change
+from endpoint.rdflib_endpoint.watched_graph import WatchedGraph
+from endpoint.services import Services, services_of
+from protocol.errors import ProtocolError
+
+logger = logging.getLogger(__name__)
+
+
+class GraphMirror:
+    """ASGI middleware within the endpoint: a request finds what the application has changed in its graph before it.
+
+    What is changed there while nobody asks is brought here at once as well, so that continuous queries see it. What a
+    request changes here is there before it is answered.
+    """
+
+    def __init__(self, app: ASGIApp, graph: Graph) -> None:
+        self._app = app
+        self._watched = WatchedGraph(graph, self._tell)
+        self._turn = anyio.Lock()
+        self._version = -1
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._services: Services | None = None
+        self._bringing: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        services = self._services = services_of(scope["app"])
+        self._loop = asyncio.get_running_loop()
+        # What is on its way already is waited for as well.
+        if self._watched.changed or self._turn.locked():
+            await self._bring(services)
+
+        async def send_when_there(message: Message) -> None:
+            if message["type"] == "http.response.start" and services.store.version != self._version:
+                await self._give_back(services)
+            await send(message)
+
+        await self._app(scope, receive, send_when_there)
+
+    async def _bring(self, services: Services) -> None:
+        """Bring what was changed there. Raises ProtocolError."""
+        async with self._turn:
+            await self._brought(services)
+
+    async def _brought(self, services: Services) -> None:
+        before = services.store.version
+        try:
+            text = await anyio.to_thread.run_sync(self._watched.take)
+            if text:
+                await services.changes.make(Change(text, None))
+        except BaseException:
+            self._watched.take_all_again()
+            raise
+        # Where another change came in between, it is not there yet.
+        if text and self._version in (-1, before):
+            self._version = before + 1
+
+    async def _give_back(self, services: Services) -> None:
+        """Have the graph there be what is here."""
+        async with self._turn:
+            while True:
+                await self._brought(services)
+                version = services.store.version
+                await anyio.to_thread.run_sync(self._watched.become, services.store)
+                if not self._watched.changed:
+                    self._version = version
+                    return
+
+    def _tell(self) -> None:
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._bring_soon)
+
+    def _bring_soon(self) -> None:
+        if self._services is not None and (self._bringing is None or self._bringing.done()):
+            self._bringing = asyncio.ensure_future(self._bring_unasked(self._services))
+
+    async def _bring_unasked(self, services: Services) -> None:
+        while self._watched.changed:
+            try:
+                await self._bring(services)
+            except ProtocolError as error:
+                logger.error("what was changed in the rdflib graph is not in the endpoint's yet: %s", error)
+                return

@@ -1,0 +1,226 @@
+"""``SparqlEndpoint`` and ``SparqlRouter`` are asked as rdflib-endpoint's are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+import rdflib_endpoint
+from fastapi import FastAPI
+from rdflib import RDFS, Dataset, Graph, Literal, URIRef
+
+from endpoint import Settings
+from endpoint.rdflib_endpoint import SparqlEndpoint, SparqlRouter
+from endpoint.resources.service_description import SD
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.rdflib_endpoint.application import EX, both_ways, dataset, turned
+
+FUNC = "PREFIX func: <urn:sparql-function:> PREFIX ex: <http://example.org/functions/>"
+SUBJECT = URIRef("http://example.org/subject")
+UPDATE = "DELETE { ?s ?p 'foo' } INSERT { ?s ?p 'bar' } WHERE { ?s ?p 'foo' }"
+
+
+@contextmanager
+def served(**options: Any) -> Iterator[TestClient]:
+    with TestClient(SparqlEndpoint(backend=FakeBackend(), **options)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    graph = dataset()
+    graph.graph(URIRef("http://example.org/g")).add((SUBJECT, RDFS.label, Literal("foo")))
+    with served(graph=graph, functions={"urn:sparql-function:bothWays": both_ways}) as client:
+        yield client
+
+
+def rows(client: TestClient, query: str) -> list[tuple[str | None, ...]]:
+    answer = client.get("/", params={"query": f"{FUNC} {query}"}, headers={"Accept": "application/json"})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    return [
+        tuple(solution[name]["value"] if name in solution else None for name in found["head"]["vars"])
+        for solution in found["results"]["bindings"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT ?o { ?s rdfs:label ?o }", [("foo",)]),
+        ("SELECT ?r { VALUES ?t {'a' ''} BIND(func:shout(?t) AS ?r) }", [("A!",), (None,)]),
+        ("SELECT ?t { VALUES ?t {'a' 'b'} FILTER(func:shout(?t, '?') = 'B?') }", [("b",)]),
+        ("SELECT ?l ?lPlace { BIND(func:letters('ab') AS ?l) }", [("a", "0"), ("b", "1")]),
+        ("SELECT ?l { BIND(ex:eachLetter('ab') AS ?l) }", [("a",), ("b",)]),
+        (
+            "SELECT ?l ?n { [] a func:Spelling ; func:word 'ab' ; func:letter ?l ; func:place ?n }",
+            [("a", "0"), ("b", "1")],
+        ),
+        ("SELECT ?l { <urn:x/y> a func:PartsOf ; func:letter ?l }", [("urn:x",), ("y",)]),
+        ("SELECT ?o { <urn:xy> ex:shorter ?o }", [("urn:x",)]),
+        ("SELECT ?o { BIND(func:alphabet('a') AS ?g) GRAPH ?g { ?s ex:has ?o } }", [("a",)]),
+        ("SELECT ?r ?rLength { BIND(func:bothWays('a', 'bc') AS ?r) }", [("abc", "3"), ("bca", "3")]),
+    ],
+)
+def test_functions(client: TestClient, query: str, expected: list[tuple[str | None, ...]]) -> None:
+    assert rows(client, f"PREFIX rdfs: <{RDFS}> {query}") == expected
+
+
+def test_what_a_function_adds_for_its_query_is_gone_afterwards(client: TestClient) -> None:
+    rows(client, "SELECT * { BIND(func:alphabet('a') AS ?g) GRAPH ?g { ?s ?p ?o } }")
+    assert rows(client, "SELECT ?s { ?s ex:has ?o }") == []
+
+
+def test_a_service_is_not_asked_by_rdflib_either(client: TestClient) -> None:
+    query = f"{FUNC} SELECT * {{ SERVICE <http://127.0.0.1:9/> {{ ?s ?p ?o }} BIND(func:letters('a') AS ?l) }}"
+    assert client.get("/", params={"query": query}).status_code == 403
+
+
+def test_an_error_has_its_place(client: TestClient) -> None:
+    refused = client.get("/", params={"query": "SELECT * { ?s ?p"})
+    assert refused.status_code == 400
+    assert refused.json()["line"] == 1
+
+
+SELECT = "SELECT * { VALUES ?x { 1 } }"
+CONSTRUCT = "CONSTRUCT { <urn:s> <urn:p> ?x } WHERE { VALUES ?x { 1 } }"
+
+
+@pytest.mark.parametrize(
+    ("query", "accept", "content_type"),
+    [
+        (SELECT, None, "application/sparql-results+xml"),
+        (SELECT, "*/*", "application/sparql-results+xml"),
+        (SELECT, "text/turtle", "application/sparql-results+xml"),
+        (SELECT, "application/xml", "application/xml"),
+        (
+            SELECT,
+            "text/html;q=0.3, application/xml;q=0.9, application/json, */*;q=0.8",
+            "application/json",
+        ),
+        (SELECT, "text/csv", "text/csv; charset=utf-8"),
+        (CONSTRUCT, None, "application/rdf+xml"),
+        (CONSTRUCT, "text/turtle", "text/turtle; charset=utf-8"),
+        (CONSTRUCT, "text/csv", "text/turtle; charset=utf-8"),
+        (CONSTRUCT, "application/json", "application/json"),
+        (CONSTRUCT, "application/sparql-results+xml, application/rdf+xml", "application/rdf+xml"),
+    ],
+)
+def test_formats(client: TestClient, query: str, accept: str | None, content_type: str) -> None:
+    headers = {"Accept": accept} if accept else {}
+    for answer in (
+        client.get("/", params={"query": query}, headers=headers),
+        client.post("/", data={"query": query}, headers=headers),
+        client.post("/", params={"query": query}, headers=headers),
+        client.post("/", content=query, headers={**headers, "Content-Type": "application/sparql-query"}),
+    ):
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"].startswith(content_type.partition(";")[0])
+
+
+def test_the_description_and_the_page(client: TestClient) -> None:
+    for answer in (
+        client.get("/", headers={"Accept": "text/turtle"}),
+        client.post("/", headers={"Accept": "text/turtle"}),
+    ):
+        graph = Graph().parse(io.StringIO(answer.text), format="turtle")
+        sd = rdflib.Namespace(SD)
+        assert set(graph.objects(None, sd.endpoint)) == {
+            URIRef("http://127.0.0.1:8000/"), URIRef("http://127.0.0.1:8000/sparql"),
+        }  # fmt: skip
+        called = set(graph.objects(None, sd.extensionFunction))
+        assert {URIRef("urn:sparql-function:shout"), EX.eachLetter, URIRef("urn:sparql-function:bothWays")} <= called
+        assert EX.shorter not in called
+        assert Literal("SPARQL endpoint for RDFLib graph") in set(graph.objects(None, RDFS.label))
+    assert client.get("/", headers={"Accept": "application/xml"}).text.startswith("<?xml")
+    page = client.get("/", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert page.text.startswith("<!doctype html>")
+
+
+def test_nothing_is_changed_without_leave(client: TestClient) -> None:
+    assert client.post("/", data={"update": UPDATE}).status_code == 401
+    assert client.put("/streams/s").status_code == 401
+    assert client.put("/graphs?default", content="", headers={"Content-Type": "text/turtle"}).status_code == 401
+
+
+def test_a_key_lets_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RDFLIB_APIKEY", "key")
+    with served(enable_update=True) as client:
+        assert client.post("/", data={"update": UPDATE}).status_code == 401
+        assert client.post("/", data={"update": UPDATE}, headers={"Authorization": "Bearer no"}).status_code == 401
+        allowed = client.post("/", data={"update": UPDATE}, headers={"Authorization": "Bearer key"})
+        assert allowed.status_code == 204
+        assert client.get("/", params={"query": "ASK {}"}).status_code == 200
+
+
+def test_an_update_is_in_the_graph_and_streams_are_there() -> None:
+    graph = Graph()
+    with served(graph=graph, enable_update=True) as client:
+        graph.add((SUBJECT, RDFS.label, Literal("foo")))
+        assert (
+            client.post("/", content=UPDATE, headers={"Content-Type": "application/sparql-update"}).status_code == 204
+        )
+        assert set(graph) == {(SUBJECT, RDFS.label, Literal("bar"))}
+        assert client.put("/streams/s").status_code == 201
+        graph.remove((None, None, None))
+        assert rows(client, "SELECT * { ?s ?p ?o }") == []
+        refused = client.post("/", data={"update": UPDATE, "query": SELECT})
+        assert refused.status_code == 400
+
+
+def test_routes_of_the_application_go_first_and_pages_of_others_may_read() -> None:
+    app = SparqlEndpoint(backend=FakeBackend(), path="/data/sparql")
+
+    @app.get("/health")
+    def health() -> dict[str, str]:
+        return {"mine": "yes"}
+
+    with TestClient(app) as client:
+        assert client.get("/health").json() == {"mine": "yes"}
+        assert client.get("/streams").json() == {"streams": []}
+        assert client.get("/nowhere").status_code == 404
+        for path in ("/data/sparql", "/data/sparql/", "/sparql"):
+            asked = client.get(path, params={"query": "ASK {}"}, headers={"Origin": "http://page.example"})
+            assert asked.status_code == 200
+            assert asked.headers["access-control-allow-origin"] == "*"
+        assert set(client.get("/openapi.json").json()["paths"]) == {"/data/sparql", "/health"}
+        assert client.get("/data/sparql", headers={"Accept": "text/html"}).text.startswith("<!doctype")
+
+
+def test_the_router_in_an_application() -> None:
+    app = FastAPI()
+    settings = Settings(base_url="http://127.0.0.1:9000/rdf")
+    router = SparqlRouter(path="/ask", graph=dataset(), settings=settings, enable_update=True, backend=FakeBackend())
+    app.include_router(router, prefix="/rdf")
+    with TestClient(app) as client:
+        for path in ("/rdf/ask", "/rdf/ask/", "/rdf/sparql"):
+            assert client.get(path, params={"query": "ASK {}"}).status_code == 200
+        assert client.put("/rdf/streams/s").json()["iri"] == "http://127.0.0.1:9000/rdf/streams/s"
+        assert client.get("/rdf/streams/s").status_code == 200
+        assert client.get("/streams").status_code == 404
+
+
+def test_a_custom_evaluation_has_every_query() -> None:
+    graph = Dataset()
+    graph.default_graph.add((SUBJECT, RDFS.label, EX.o))
+    with served(graph=graph, custom_eval=turned) as client:
+        assert rows(client, "SELECT ?s ?o { ?s ?p ?o }") == [(str(EX.o), str(SUBJECT))]
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
+    theirs = rdflib_endpoint.DatasetExt()
+    theirs.extension_function()(both_ways)
+    with pytest.raises(ValueError, match=r"import DatasetExt, too, from endpoint\.rdflib_endpoint"):
+        SparqlEndpoint(graph=theirs)
+    with pytest.raises(ValueError, match="processor"):
+        SparqlEndpoint(processor="other")
+    local = dataset()
+    local.predicate_function()(lambda iri: iri)
+    with pytest.raises(ValueError, match="lambda"), served(graph=local):
+        pass

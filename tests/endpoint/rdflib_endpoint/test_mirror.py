@@ -1,0 +1,97 @@
+"""Requests and changes of the application's graph, one before the other."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rdflib import Graph, URIRef
+
+from endpoint.graphs.change import Change
+from endpoint.rdflib_endpoint.mirror import GraphMirror
+from protocol.errors import Unavailable
+
+A = URIRef("http://ex/a")
+
+
+class Services:
+    """A store that says its version, and changes that wait until they are let go on."""
+
+    def __init__(self) -> None:
+        self.store = SimpleNamespace(version=0, oxigraph=[])
+        self.changes = self
+        self.made: list[str] = []
+        self.goes_on = asyncio.Event()
+        self.fails = False
+
+    async def make(self, change: Change) -> bool:
+        await self.goes_on.wait()
+        if self.fails:
+            raise Unavailable("not now")
+        self.made.append(change.text)
+        self.store.version += 1
+        return True
+
+
+@pytest.fixture
+def asked() -> list[int]:
+    """How many changes were made when a request came through."""
+    return []
+
+
+def mirrored(monkeypatch: pytest.MonkeyPatch, graph: Graph, services: Services, asked: list[int]) -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(len(services.made))
+
+    monkeypatch.setattr("endpoint.rdflib_endpoint.mirror.services_of", lambda app: services)
+    mirror = GraphMirror(app, graph)
+    return lambda: mirror({"type": "http", "app": None}, None, None)  # type: ignore[arg-type]
+
+
+def test_a_request_waits_for_what_is_on_its_way(monkeypatch: pytest.MonkeyPatch, asked: list[int]) -> None:
+    async def main() -> None:
+        services = Services()
+        request = mirrored(monkeypatch, Graph(), services, asked)
+        both = [asyncio.ensure_future(request()) for _ in range(2)]
+        # The first has taken what there is to bring, and waits; the second finds nothing more.
+        for _ in range(50):
+            await asyncio.sleep(0.01)
+        assert asked == []
+        services.goes_on.set()
+        await asyncio.gather(*both)
+        assert asked == [1, 1]
+
+    asyncio.run(main())
+
+
+def test_what_could_not_be_brought_is_brought_later(monkeypatch: pytest.MonkeyPatch, asked: list[int]) -> None:
+    async def main() -> None:
+        services, graph = Services(), Graph()
+        services.goes_on.set()
+        request = mirrored(monkeypatch, graph, services, asked)
+        await request()
+        services.fails = True
+        graph.add((A, A, A))
+        with pytest.raises(Unavailable):
+            await request()
+        services.fails = False
+        await request()
+        assert asked == [1, 2]
+        assert "<http://ex/a> <http://ex/a> <http://ex/a>" in services.made[-1]
+
+    asyncio.run(main())
+
+
+def test_a_change_is_brought_without_a_request(monkeypatch: pytest.MonkeyPatch, asked: list[int]) -> None:
+    async def main() -> None:
+        services, graph = Services(), Graph()
+        services.goes_on.set()
+        await mirrored(monkeypatch, graph, services, asked)()
+        graph.add((A, A, A))
+        async with asyncio.timeout(60):
+            while len(services.made) < 2:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(main())

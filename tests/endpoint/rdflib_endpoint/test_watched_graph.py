@@ -1,0 +1,157 @@
+"""An rdflib graph and the endpoint's graphs stay the same, whoever changes one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import DefaultGraph, Quad
+from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
+from rdflib.compare import isomorphic
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+from endpoint.graphs.store import GraphStore
+from endpoint.rdflib_endpoint.watched_graph import WatchedGraph
+from protocol.python_functions import rdflib_term
+
+A, B, P, G = (URIRef(f"http://ex/{name}") for name in "abpg")
+ONE = Literal("01", datatype=XSD.integer, normalize=False)
+NODES = [A, B, BNode("n"), BNode("m")]
+OBJECTS = [
+    *NODES,
+    Literal("x"),
+    Literal("x", lang="en"),
+    Literal("01", datatype=XSD.integer, normalize=False),
+    Literal(1),
+]
+GRAPHS = [None, G, URIRef("http://ex/h")]
+
+triples = st.tuples(st.sampled_from(NODES), st.just(P), st.sampled_from(OBJECTS))
+patterns = st.tuples(
+    *(st.one_of(st.none(), part) for part in (st.sampled_from(NODES), st.just(P), st.sampled_from(OBJECTS)))
+)
+there = st.one_of(
+    st.tuples(st.just("add"), st.sampled_from(GRAPHS), triples),
+    st.tuples(st.just("remove"), st.sampled_from(GRAPHS), patterns),
+    st.tuples(st.just("parse"), st.sampled_from(GRAPHS), triples),
+)
+UPDATES = [
+    "INSERT DATA { <http://ex/a> <http://ex/p> <http://ex/new> }",
+    "INSERT DATA { GRAPH <http://ex/g> { _:x <http://ex/p> _:x } }",
+    "DELETE WHERE { ?s <http://ex/p> 'x' }",
+    "CLEAR ALL",
+]
+here = st.tuples(st.just("update"), st.none(), st.sampled_from(UPDATES))
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[GraphStore]:
+    made = GraphStore()
+    yield made
+    made.close()
+
+
+def same(dataset: Dataset, store: GraphStore) -> bool:
+    ours, theirs = _by_name(map(_of_ox, store.oxigraph)), _by_name(dataset.quads())
+    return ours.keys() == theirs.keys() and all(isomorphic(ours[name], theirs[name]) for name in ours)
+
+
+def _of_ox(quad: Quad) -> tuple[Any, ...]:
+    graph = None if isinstance(quad.graph_name, DefaultGraph) else quad.graph_name.value
+    return (*map(rdflib_term, (quad.subject, quad.predicate, quad.object)), graph)
+
+
+def _by_name(quads: Iterable[tuple[Any, ...]]) -> dict[str, Graph]:
+    graphs: dict[str, Graph] = {}
+    for subject, predicate, object, graph in quads:
+        # The store gives numbers back as it writes them.
+        written = Literal(1) if object == ONE else object
+        name = "" if graph in (None, DATASET_DEFAULT_GRAPH_ID) else str(graph)
+        graphs.setdefault(name, Graph()).add((subject, predicate, written))
+    return graphs
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.one_of(there, there, here), max_size=8))
+def test_both_are_the_same_after_any_changes(
+    store: GraphStore, operations: list[tuple[str, URIRef | None, object]]
+) -> None:
+    dataset = Dataset()
+    watched = WatchedGraph(dataset)
+    for kind, name, what in operations:
+        graph = dataset.default_graph if name is None else dataset.graph(name)
+        if kind == "add":
+            graph.add(what)  # type: ignore[arg-type]
+        elif kind == "remove":
+            graph.remove(what)  # type: ignore[arg-type]
+        elif kind == "parse":
+            graph.addN([(*what, graph)])  # type: ignore[misc]
+        else:
+            if watched.changed:
+                store.update(watched.take())
+            store.update(str(what))
+            watched.become(store)
+            assert not watched.changed
+            assert same(dataset, store)
+    if watched.changed:
+        store.update(watched.take())
+    assert same(dataset, store)
+
+
+def test_a_number_is_left_as_it_is_written(store: GraphStore) -> None:
+    graph = Graph()
+    price = (A, P, Literal("1.50", datatype=XSD.decimal, normalize=False))
+    graph.add(price)
+    watched = WatchedGraph(graph)
+    store.update(watched.take())
+    store.update("INSERT DATA { <http://ex/b> <http://ex/p> 'y' }")
+    watched.become(store)
+    assert set(graph) == {price, (B, P, Literal("y"))}
+
+
+def test_nothing_is_lost_that_changes_meanwhile(store: GraphStore) -> None:
+    graph = Graph()
+    watched = WatchedGraph(graph)
+    store.update(watched.take())
+    store.update("INSERT DATA { <http://ex/a> <http://ex/p> 1 }")
+    graph.add((A, P, Literal(2)))
+    watched.become(store)
+    assert set(graph) == {(A, P, Literal(2))}
+    assert watched.changed
+    store.update(watched.take())
+    watched.become(store)
+    assert set(graph) == {(A, P, Literal(1)), (A, P, Literal(2))}
+
+
+def test_who_wants_to_know_is_told() -> None:
+    told: list[int] = []
+    graph = Graph()
+    watched = WatchedGraph(graph, lambda: told.append(len(graph)))
+    watched.take()
+    graph.add((A, P, B))
+    graph.remove((A, P, B))
+    assert told == [1, 0]
+    assert watched.take() == (
+        "INSERT DATA { <http://ex/a> <http://ex/p> <http://ex/b> . } ;\n"
+        "DELETE WHERE { <http://ex/a> <http://ex/p> <http://ex/b> }"
+    )
+
+
+def test_what_is_no_rdf_is_left_out(caplog: pytest.LogCaptureFixture, store: GraphStore) -> None:
+    graph = Graph()
+    graph.add((A, P, URIRef("http://ex/with space")))
+    graph.add((A, P, B))
+    store.update(WatchedGraph(graph).take())
+    assert len(store.oxigraph) == 1
+    assert "a triple of the rdflib graph is left out" in caplog.text
+
+
+def test_another_graph_of_the_same_store_is_none_of_this_one() -> None:
+    graph = Graph(identifier=G)
+    watched = WatchedGraph(graph)
+    watched.take()
+    Graph(store=graph.store, identifier=A).add((A, P, B))
+    assert not watched.changed
