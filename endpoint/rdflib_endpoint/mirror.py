@@ -29,7 +29,8 @@ class GraphMirror:
         self._app = app
         self._watched = WatchedGraph(graph, self._tell)
         self._turn = anyio.Lock()
-        self._version = -1
+        # Changes of the endpoint's graphs: how many there were, and how many of them the application's has.
+        self._changes = self._given = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._services: Services | None = None
         self._bringing: asyncio.Task[None] | None = None
@@ -38,14 +39,17 @@ class GraphMirror:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        services = self._services = services_of(scope["app"])
+        services = services_of(scope["app"])
+        if services is not self._services:
+            services.store.listen(self._count)
+            self._services = services
         self._loop = asyncio.get_running_loop()
         # What is on its way already is waited for as well.
         if self._watched.changed or self._turn.locked():
             await self._bring(services)
 
         async def send_when_there(message: Message) -> None:
-            if message["type"] == "http.response.start" and services.store.version != self._version:
+            if message["type"] == "http.response.start" and self._changes != self._given:
                 await self._give_back(services)
             await send(message)
 
@@ -57,7 +61,7 @@ class GraphMirror:
             await self._brought(services)
 
     async def _brought(self, services: Services) -> None:
-        before = services.store.version
+        before = self._changes
         try:
             text = await anyio.to_thread.run_sync(self._watched.take)
             if text:
@@ -66,19 +70,22 @@ class GraphMirror:
             self._watched.take_all_again()
             raise
         # Where another change came in between, it is not there yet.
-        if text and self._version in (-1, before):
-            self._version = before + 1
+        if text and self._given == before:
+            self._given = before + 1
 
     async def _give_back(self, services: Services) -> None:
         """Have the graph there be what is here."""
         async with self._turn:
             while True:
                 await self._brought(services)
-                version = services.store.version
+                changes = self._changes
                 await anyio.to_thread.run_sync(self._watched.become, services.store)
                 if not self._watched.changed:
-                    self._version = version
+                    self._given = changes
                     return
+
+    def _count(self) -> None:
+        self._changes += 1
 
     def _tell(self) -> None:
         loop = self._loop

@@ -17,10 +17,11 @@ A = URIRef("http://ex/a")
 
 
 class Services:
-    """A store that says its version, and changes that wait until they are let go on."""
+    """A store that tells of changes, which wait until they are let go on."""
 
     def __init__(self) -> None:
-        self.store = SimpleNamespace(version=0, oxigraph=[])
+        self.told: list[Any] = []
+        self.store = SimpleNamespace(listen=self.told.append, oxigraph=[])
         self.changes = self
         self.made: list[str] = []
         self.goes_on = asyncio.Event()
@@ -31,7 +32,8 @@ class Services:
         if self.fails:
             raise Unavailable("not now")
         self.made.append(change.text)
-        self.store.version += 1
+        for tell in self.told:
+            tell()
         return True
 
 
