@@ -41,6 +41,8 @@ class GraphMirror:
             return
         services = services_of(scope["app"])
         if services is not self._services:
+            # Its graphs may be others than those of an application that was stopped.
+            self._watched.take_all_again()
             services.store.listen(self._count)
             self._services = services
         self._loop = asyncio.get_running_loop()

@@ -35,7 +35,10 @@ def write_lines(
     functions: Functions = CUSTOM_FUNCTIONS,
     union: bool = False,
 ) -> None:
-    """Answer the question, with functions and union as for ``one_shot``. Raises ProtocolError as it and the output do."""
+    """Answer the question, with functions and union as for ``one_shot``.
+
+    Raises ProtocolError as that and the output do.
+    """
     result = one_shot(
         dataset,
         question.text,
