@@ -26,6 +26,7 @@ class SparkKafkaWriter:
         self._jvm = jvm
         self._topic = topic
         self._cluster = cluster
+        self._loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         properties = jvm.java.util.HashMap()
         settings = {
             **client_properties(cluster),
@@ -48,6 +49,8 @@ class SparkKafkaWriter:
     def write(self, records: Sequence[KafkaRecord]) -> None:
         """As ``KafkaWriter.write``. The next is sent when the one before it is acknowledged: so none overtakes it."""
         try:
+            # Each thread of ours has one of Java's, which finds Kafka's classes by this.
+            self._jvm.java.lang.Thread.currentThread().setContextClassLoader(self._loader)
             partitions = self._producer.partitionsFor(self._topic).size()
             for record in records:
                 self._producer.send(self._made(record, partitions)).get()
