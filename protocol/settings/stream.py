@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from enum import StrEnum
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pyoxigraph import NamedNode
@@ -27,6 +28,8 @@ _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
 """Longer durations would leave the range of instants, and mean nothing."""
 _MOST_PARTITIONS = 1024
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class InvalidSettings(ProtocolError):
@@ -60,14 +63,14 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         _wrong("retention must be longer than zero")
     return StreamSettings(
         iri=_iri("iri", members["iri"]) if members.get("iri") is not None else default_iri,
-        time=_time(members.get("time")),
+        time=_choice("time", members.get("time"), TimeKind, TimeKind.ARRIVAL),
         timestamp_path=_path(members.get("timestampPath")),
         allowed_lateness=_duration(members, "allowedLateness", 0),
         retention=retention,
         idle_timeout=idle_timeout,
         context=_context(members.get("context")),
         source=None if members.get("source") is None else parse_source(members["source"]),
-        on_invalid=_on_invalid(members.get("onInvalid")),
+        on_invalid=_choice("onInvalid", members.get("onInvalid"), OnInvalid, OnInvalid.REJECT),
         max_ahead=None if members.get("maxAhead") is None else _duration(members, "maxAhead", 0),
         partitions=partitions,
     )
@@ -124,20 +127,13 @@ def _iri(member: str, value: object) -> str:
     return value
 
 
-def _time(value: object) -> TimeKind:
+def _choice(member: str, value: object, kind: type[Choice], default: Choice) -> Choice:
     if value is None:
-        return TimeKind.ARRIVAL
-    if not isinstance(value, str) or value not in list(TimeKind):
-        _wrong(f'time must be "arrival" or "event", not {shown(value)}')
-    return TimeKind(value)
-
-
-def _on_invalid(value: object) -> OnInvalid:
-    if value is None:
-        return OnInvalid.REJECT
-    if not isinstance(value, str) or value not in list(OnInvalid):
-        _wrong(f'onInvalid must be "reject" or "divert", not {shown(value)}')
-    return OnInvalid(value)
+        return default
+    if not isinstance(value, str) or value not in list(kind):
+        choices = " or ".join(f'"{one}"' for one in kind)
+        _wrong(f"{member} must be {choices}, not {shown(value)}")
+    return kind(value)
 
 
 def _partitions(value: object) -> int:
