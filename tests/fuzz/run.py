@@ -31,8 +31,9 @@ MOST_GROWTH = 500 * 2**20
 """Bytes that server and readers together may be larger at the end than after the first requests."""
 
 MOST_GROWTH_LATE = 0.15
-"""The share by which server and readers may be larger in the last quarter of a run than in the one before it, where
-they are smallest there: what one evaluation takes for a while is given back.
+"""The share by which the server's process may be larger in the last quarter of a run than in the one before it, where
+it is smallest there: what one request takes for a while is given back. Its readers are replaced now and then, so that
+their sum goes up and down.
 """
 
 _KEPT = "kept"
@@ -58,6 +59,7 @@ class Findings:
     memory: int = 0
     growth: int = 0
     samples: list[int] = field(default_factory=list)
+    server: list[int] = field(default_factory=list)
     kept: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -68,15 +70,11 @@ class Findings:
             what, "" if request is None else f"{request.notes} {request.encoded()[:3000]!r} -> {answered}"[:6000]
         )
 
-    def least(self, parts: int) -> list[int]:
-        """The smallest size of server and readers, in bytes, in each part of the run; [] where it was too short."""
-        size = len(self.samples) // parts
-        return [min(self.samples[n * size : (n + 1) * size]) for n in range(parts)] if size else []
-
     def report(self) -> str:
         lines = [
             f"{self.statuses.total()} requests in {self.seconds:.0f} s",
-            f"memory in MiB, at least, in each tenth: {', '.join(str(one // 2**20) for one in self.least(10))}",
+            f"memory in MiB, at least, in each tenth: {_mebibytes(self.samples)}",
+            f"of the server alone: {_mebibytes(self.server)}",
             f"elements acknowledged and read back: {self.kept}",
             f"state compared around {self.digests} refused ones; memory grew by {self.growth / 2**20:.0f} MiB",
             "statuses: " + ", ".join(f"{status}: {count}" for status, count in sorted(self.statuses.items())),
@@ -102,12 +100,12 @@ def fuzz(backend: str, requests: int, seed: int, directory: Path, *, clients: in
             ]
         for one in sending:
             one.result()
-        if len(findings.samples) >= 40:
-            third, last = findings.least(4)[2:]
+        if len(findings.server) >= 40:
+            third, last = _least(findings.server, 4)[2:]
             if last > third * (1 + MOST_GROWTH_LATE):
                 findings.add(f"memory still grows: {third / 2**20:.0f} MiB, then {last / 2**20:.0f}")
         _read_back(server, findings)
-        findings.growth = findings.least(min(10, len(findings.samples)))[-1] - findings.memory
+        findings.growth = _least(findings.samples, min(10, len(findings.samples)))[-1] - findings.memory
         if findings.growth > MOST_GROWTH:
             findings.add(f"memory grew by {findings.growth // 2**20} MiB")
         _alive(server, findings)
@@ -123,9 +121,11 @@ def _send(random: Random, requests: int, server: Served, findings: Findings, sha
     watching = Connection(server.port)
     for number in range(requests):
         if weighing and number == min(_WARM, requests // 2):
-            findings.memory = _memory(server.process)
+            findings.memory = sum(_memory(server.process))
         if weighing and number % max(requests // _MEMORY_SAMPLES, 1) == 0:
-            findings.samples.append(_memory(server.process))
+            alone, others = _memory(server.process)
+            findings.server.append(alone)
+            findings.samples.append(alone + others)
         if number % 20 == 0:
             _keep(watching, findings)
         request = mutations.apply(seeds.draw(), seeds.draw())
@@ -214,13 +214,23 @@ def _kept(stream: dict[str, object]) -> dict[str, object]:
     return {**settings, **counts, "watermark": stream["time"] == "event" and stream["watermark"]}
 
 
-def _memory(process: psutil.Process) -> int:
-    """The bytes of server and readers; of what several share, each has its part."""
-    total = 0
-    for one in (process, *process.children(recursive=True)):
+def _memory(process: psutil.Process) -> tuple[int, int]:
+    """The bytes of the server alone, and of its readers; of what several share, each has its part."""
+    readers = 0
+    for one in process.children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it has ended meanwhile, as readers do
-            total += one.memory_full_info().pss
-    return total
+            readers += one.memory_full_info().pss
+    return process.memory_full_info().pss, readers
+
+
+def _least(samples: list[int], parts: int) -> list[int]:
+    """The smallest of each part of the run; [] where it was too short."""
+    size = len(samples) // parts
+    return [min(samples[n * size : (n + 1) * size]) for n in range(parts)] if size else []
+
+
+def _mebibytes(samples: list[int]) -> str:
+    return ", ".join(str(one // 2**20) for one in _least(samples, 10))
 
 
 def _alive(server: Served, findings: Findings) -> None:
