@@ -19,7 +19,6 @@ import pytest
 from tests.docs.pages import DOCS, ROOT
 
 EXAMPLES = DOCS / "examples"
-SERVE = "sparql-streams serve"
 
 _BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 _PATIENCE = 30.0
@@ -74,12 +73,6 @@ def needs(program: str) -> pytest.MarkDecorator:
     """Skips a test where the program is not on the path."""
     missing = shutil.which(program) is None
     return pytest.mark.skipif(missing, reason=f"{program} is not installed: this machine's, not a fault")
-
-
-def endpoint_of_its_own() -> dict[str, str]:
-    """What an example that starts an endpoint is given: this checkout's, at a free port."""
-    port = free_port()
-    return {"localhost:8000": f"127.0.0.1:{port}", SERVE: f"{sys.executable} -m endpoint.cli serve --port {port}"}
 
 
 def run_commands(commands: str, folder: Path, seconds: float, environment: Mapping[str, str] | None = None) -> None:

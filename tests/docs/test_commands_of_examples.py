@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from protocol.time import parse_instant
-from tests.docs.example_run import SERVE, Example, free_port, needs
+from tests.docs.example_run import Example, free_port, needs
 from tests.docs.monitoring import data_sources, expressions, panels
+from tests.endpoint.sources.broker import MOSQUITTO, needs_mosquitto
+from tests.endpoint.sources.kafka_broker import KafkaBroker, write_scripts
 from tests.server.server_process import ServerProcess
 
 PATIENCE = 250.0
+_SERVE = re.compile(r"sparql-streams serve( --allow-fetch (\S+))? &\n")
 
 
-def example_of(name: str, server: ServerProcess, **given: str) -> Example:
+def example_of(name: str, server: ServerProcess, given: Mapping[str, str] | None = None) -> Example:
     """The example with this endpoint in place of one that it starts."""
-    example = Example(name, {"localhost:8000": f"127.0.0.1:{server.port}", f"{SERVE} &\n": "", **given})
-    assert SERVE in example.page
-    assert SERVE not in example.commands
-    return example
+    (serve,) = _SERVE.finditer(Example(name).commands)
+    return Example(name, {"localhost:8000": f"127.0.0.1:{server.port}", serve[0]: "", **(given or {})})
+
+
+def outside_of(name: str, outside: Mapping[str, str]) -> tuple[int, dict[str, str]]:
+    """The port of what the example's endpoint may use, and what to give the example for it."""
+    (serve,) = _SERVE.finditer(Example(name).commands)
+    port = urlsplit(outside[serve[2]]).port
+    assert port is not None
+    return port, {str(urlsplit(serve[2]).port): str(port)}
 
 
 @needs("node")
@@ -43,7 +54,7 @@ def test_node(emptied: ServerProcess, tmp_path: Path) -> None:
 @pytest.mark.server
 @pytest.mark.spark
 def test_browser(emptied: ServerProcess, tmp_path: Path) -> None:
-    example = example_of("browser", emptied, **{"9000": str(free_port())})
+    example = example_of("browser", emptied, {"9000": str(free_port())})
     example.run(tmp_path, PATIENCE)
     cells = Cells()
     cells.feed((tmp_path / "shown.html").read_text("utf-8"))
@@ -69,12 +80,46 @@ class Cells(HTMLParser):
         self._inside = False
 
 
+@needs_mosquitto
+@needs("mosquitto_pub")
+@pytest.mark.server
+@pytest.mark.spark
+def test_mqtt(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -> None:
+    assert MOSQUITTO is not None
+    _, given = outside_of("mqtt", outside)
+    example = example_of("mqtt", emptied, given)
+    example.run(tmp_path, PATIENCE, {"PATH": f"{os.environ['PATH']}:{Path(MOSQUITTO).parent}"})
+    assert (tmp_path / "answer.csv").read_text("utf-8").split() == [example.promised(r"The answer is `(.*?)`")]
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_webhook(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -> None:
+    _, given = outside_of("webhook", outside)
+    example = example_of("webhook", emptied, given)
+    example.run(tmp_path, PATIENCE)
+    assert (tmp_path / "alerts.txt").read_text("utf-8") == example.promised(r"has printed `(.*?)`") + "\n"
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_kafka(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -> None:
+    port, given = outside_of("kafka", outside)
+    example = example_of("kafka", emptied, given)
+    scripts = write_scripts(tmp_path / "scripts")
+    folder = tmp_path / "example"
+    folder.mkdir()
+    with KafkaBroker(tmp_path / "broker", port=port):
+        example.run(folder, PATIENCE, {"PATH": f"{scripts}:{os.environ['PATH']}"})
+    assert (folder / "answer.txt").read_text("utf-8").strip() == example.promised(r"The answer is `(.*?)`")
+
+
 @needs("prometheus")
 @needs("promtool")
 @pytest.mark.server
 @pytest.mark.spark
 def test_prometheus(emptied: ServerProcess, tmp_path: Path) -> None:
-    example = example_of("prometheus", emptied, **{"localhost:9090": f"127.0.0.1:{free_port()}"})
+    example = example_of("prometheus", emptied, {"localhost:9090": f"127.0.0.1:{free_port()}"})
     example.run(tmp_path, PATIENCE)
     alerts = json.loads((tmp_path / "alerts.json").read_text("utf-8"))["data"]["alerts"]
     name = example.promised("so that `(.*?)` fires")

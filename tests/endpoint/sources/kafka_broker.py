@@ -104,15 +104,22 @@ def java() -> Path:
 
 
 class KafkaBroker:
-    """``with`` it. ``settings`` come besides, or instead; ``security`` is the protocol that it speaks.
+    """``with`` it. ``settings`` come besides, or instead; ``security`` is the protocol that it speaks, at ``port``, or
+    at a free one.
 
     Skips the test where there is no network to fetch it.
     """
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None, security: str = "PLAINTEXT") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+        security: str = "PLAINTEXT",
+        port: int | None = None,
+    ) -> None:
         if (reason := _absent()) is not None:
             pytest.skip(reason)
-        self.port, controller = _free_port(), _free_port()
+        self.port, controller = port or _free_port(), _free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.url = f"kafka://{self.address}"
         self._process: subprocess.Popen[bytes] | None = None
