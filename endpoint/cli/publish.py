@@ -56,6 +56,7 @@ class Published:
     help="Replay by the messages' own times, X times as fast (1: as it was).",
 )
 @option("--at", metavar="TIME", help="The time of all messages.")
+@option("--partition", type=click.IntRange(min=0), metavar="N", help="The partition of the stream that they are of.")
 @option("--end", is_flag=True, help="End the stream afterwards: every window closes.")
 def publish(
     stream: str,
@@ -65,6 +66,7 @@ def publish(
     rate: float | None,
     speedup: float | None,
     at: str | None,
+    partition: int | None,
     end: bool,
 ) -> None:
     """Send RDF messages to STREAM (a name, or a stream's URL), from FILEs or standard input.
@@ -85,7 +87,8 @@ def publish(
         try:
             with _progress() as progress:
                 task = progress.add_task(stream, total=_total(files), elements=0)
-                sender = _Sender(client, url, published, progress, task)
+                parameters = {} if partition is None else {"partition": str(partition)}
+                sender = _Sender(client, url, parameters, published, progress, task)
                 for file, media_type in sources:
                     sender.send_file(file, media_type, rate, speedup, at)
             if end:
@@ -107,9 +110,18 @@ def publish(
 
 
 class _Sender:
-    def __init__(self, client: Client, url: str, published: Published, progress: Progress, task: Any) -> None:
+    def __init__(
+        self,
+        client: Client,
+        url: str,
+        parameters: dict[str, str],
+        published: Published,
+        progress: Progress,
+        task: Any,
+    ) -> None:
         self._client = client
         self._url = url
+        self._parameters = parameters
         self._published = published
         self._progress = progress
         self._task = task
@@ -148,7 +160,8 @@ class _Sender:
 
     def _post(self, body: bytes, content_type: str, params: dict[str, str]) -> None:
         headers = {"Content-Type": content_type}
-        self._published.add(self._client.post_once(self._url, body, headers=headers, params=params))
+        receipt = self._client.post_once(self._url, body, headers=headers, params={**self._parameters, **params})
+        self._published.add(receipt)
         self._progress.update(self._task, elements=self._published.elements)
 
 

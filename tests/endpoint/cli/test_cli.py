@@ -102,6 +102,15 @@ def test_at_sends_a_file_as_it_is_with_its_time(server: Running, tmp_path: Path)
     assert receipt == {"elements": 1, "triples": 1, "watermark": "1970-01-01T00:00:04.999Z"}
 
 
+def test_all_of_a_file_is_of_the_partition_that_is_named(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "x.ttl"
+    file.write_text("<a:1> <a:p> <a:o> .")
+    for arguments in ((), ("--at", "1970-01-01T00:00:05Z"), ("--rate", "20")):
+        lines(run("publish", "s", file, "--partition", "0", *arguments))
+    assert [one.partition for one in server.backend.appended] == [0, 0, 0]
+    assert run("publish", "s", file, "--partition", "-1").exit_code == 2
+
+
 def test_a_rate_sends_message_by_message(server: Running, tmp_path: Path) -> None:
     file = tmp_path / "log.nt"
     file.write_text("# @message\n".join(f"<a:{n}> <a:p> <a:o> .\n" for n in range(3)))
