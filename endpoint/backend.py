@@ -143,8 +143,10 @@ class Backend(Protocol):
     def query(self, name: str) -> QueryDescription:
         """NotFound if there is none."""
 
-    def plan(self, name: str) -> str:
-        """How the query is evaluated, for a person."""
+    def plan(self, name: str, *, measured: bool = False) -> str:
+        """How the query is evaluated, for a person; ``measured``: with rows and times of each operator of an evaluation
+        that is made for this, within the query's limits. NotFound; Unavailable while there is another one to measure.
+        """
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         """The query's evaluations in (after, upto] once more, oldest first, computed from the log.

@@ -170,8 +170,8 @@ class LateBackend:
     def query(self, name: str) -> QueryDescription:
         return self._there().query(name)
 
-    def plan(self, name: str) -> str:
-        return self._there().plan(name)
+    def plan(self, name: str, *, measured: bool = False) -> str:
+        return self._there().plan(name, measured=measured)
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._there().replay(name, after, upto)

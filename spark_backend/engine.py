@@ -17,7 +17,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from protocol.errors import Conflict, NotFound, ProtocolError
+from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
 from protocol.grammar.parser import parse
@@ -34,6 +34,7 @@ from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
+from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.kafka.feed import SparkKafkaFeed
 from spark_backend.kafka.kafka import Kafka
@@ -89,6 +90,7 @@ class SparkBackend:
     ) -> None:
         self._functions = functions
         self._budget = budget
+        self._measuring = threading.Lock()
         self._layout = Layout(data_directory.resolve())
         self._layout.make()
         self._sites = sites
@@ -282,7 +284,7 @@ class SparkBackend:
                     found[running.registered.lane.value].append(running.behind(now))
         return found
 
-    def plan(self, name: str) -> str:
+    def plan(self, name: str, *, measured: bool = False) -> str:
         with self._lock:
             running = self._running.named(name)
             query, plan, windows = running.query, running.plan, running.windows
@@ -293,8 +295,25 @@ class SparkBackend:
         instant, rows = self._timelines.held(windows)
         logs = [window.stream for window in windows]
         statistics = self._stream_statistics.of(logs)
-        circumstances = Circumstances(matches, rows, instant, self._sites, measurements, statistics, lane, overdue)
+        found = self._measured(running, instant) if measured else None
+        circumstances = Circumstances(
+            matches, rows, instant, self._sites, measurements, statistics, lane, overdue, found
+        )  # fmt: skip
         return explain(query, plan, circumstances)
+
+    def _measured(self, running: RunningQuery, instant: Instant | None) -> MeasuredStatement | str:
+        """How an evaluation of a query is made, made for that; or why none was. Raises Unavailable."""
+        if instant is None:
+            return "there is nothing to evaluate yet"
+        if not self._measuring.acquire(blocking=False):
+            raise Unavailable("the operators of another query are being measured: try again in a few seconds")
+        try:
+            registered = running.registered
+            return self._pipeline.measured(registered.key, registered.prepared, instant, running.budget)
+        except EvaluationError as error:
+            return str(error)
+        finally:
+            self._measuring.release()
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         return self._delivery.replay(name, after, upto)

@@ -94,7 +94,7 @@ class NoStreams:
     def query(self, name: str) -> QueryDescription:
         raise NotFound(f"there is no query {name}")
 
-    def plan(self, name: str) -> str:
+    def plan(self, name: str, *, measured: bool = False) -> str:
         raise NotFound(f"there is no query {name}")
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:

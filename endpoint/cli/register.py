@@ -81,11 +81,13 @@ def show_query(server: str | None, name: str) -> None:
 
 @queries.command()
 @click.argument("name")
+@click.option("--measured", is_flag=True, help="Evaluate it once more, for the rows and times of each operator.")
 @click.pass_obj
-def plan(server: str | None, name: str) -> None:
+def plan(server: str | None, name: str, measured: bool) -> None:
     """Say how the query NAME is evaluated."""
     with client_to(server) as client:
-        click.echo(client.request("GET", client.url("queries", name, "plan")).text)
+        parameters = {"measured": "true"} if measured else {}
+        click.echo(client.request("GET", client.url("queries", name, "plan"), params=parameters).text)
 
 
 @queries.command("delete")

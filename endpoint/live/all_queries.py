@@ -60,6 +60,8 @@ class AllQueries:
         """NotFound if there is none."""
         return self.of_store.query(name) or self._backend.query(name)
 
-    def plan(self, name: str) -> str:
-        """How the query is evaluated, for a person. NotFound."""
-        return self._backend.plan(name) if self.of_store.find(name) is None else self.of_store.plan(name)
+    def plan(self, name: str, *, measured: bool = False) -> str:
+        """As ``Backend.plan``. NotFound."""
+        if self.of_store.find(name) is None:
+            return self._backend.plan(name, measured=measured)
+        return self.of_store.plan(name, measured=measured)

@@ -179,14 +179,15 @@ class StoreQueries:
         seconds = query.limits.seconds
         return query.description(seconds if seconds is not None and seconds < self._limits.seconds else None)
 
-    def plan(self, name: str) -> str:
-        """How a query is evaluated, for a person. Raises NotFound."""
+    def plan(self, name: str, *, measured: bool = False) -> str:
+        """As ``Backend.plan``. Raises NotFound."""
         query = self.find(name)
         if query is None:
             raise NotFound(f"there is no query {name!r}")
         asked = question(query.query, self._store.version)
         seconds = self._limits.asked(query.limits.seconds).seconds
         graphs = ", ".join(f"<{iri}>" for iri in (*asked.default_graphs, *asked.named_graphs)) or "all of the store"
+        operators = "\nnot measured: Oxigraph tells nothing of its operators\n" * measured
         order = "as the query orders them" if asked.ordered else "whatever their order"
         return (
             f"{name}: a live query of the store, {query.query.form} {query.query.operator}\n\n"
@@ -196,7 +197,7 @@ class StoreQueries:
             f"graphs: {graphs}\n"
             f"answers are compared {order}\n"
             f"last evaluation: {_took(self._described(query).last_seconds)}\n\n"
-            f"asked:\n{asked.text.strip()}\n"
+            f"asked:\n{asked.text.strip()}\n{operators}"
         )
 
     def backup(self, directory: Path) -> None:

@@ -46,6 +46,12 @@ def rows_of(connection: duckdb.DuckDBPyConnection, select: str) -> pa.Table:
         return connection.execute(select).to_arrow_table()
 
 
+def operators_of(connection: duckdb.DuckDBPyConnection, select: str) -> str:
+    """What DuckDB did to give what a SELECT gives: its operators with their rows and times, as its JSON."""
+    ((_, found),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {select}").fetchall()
+    return str(found)
+
+
 def is_worn(connection: duckdb.DuckDBPyConnection, rows: int) -> bool:
     """Whether there are so many notes that a new database is better; ``rows`` would be made anew there."""
     return notes(connection) > max(_NOTES, min(rows, _NOTES_BESIDE_ROWS))

@@ -12,10 +12,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
-import pyarrow as pa
 
 from protocol.errors import ProtocolError
 from protocol.time import Instant
@@ -36,7 +37,7 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.contents.large import LARGE
-from spark_backend.evaluation.database import connect, is_worn, rows_of
+from spark_backend.evaluation.database import connect, is_worn, operators_of, rows_of
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
@@ -48,7 +49,16 @@ from spark_backend.evaluation.statement import (
     shared_narrowing,
     statement,
 )
-from spark_backend.evaluation.step import Due, EvaluationError, OutOfMemory, Planned, Step, Stopped, evaluate
+from spark_backend.evaluation.step import (
+    Due,
+    EvaluationError,
+    MeasuredStatement,
+    OutOfMemory,
+    Planned,
+    Step,
+    Stopped,
+    evaluate,
+)
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
@@ -60,6 +70,7 @@ _ROWS_OF_ALL_AT_ONCE = 16_000_000
 """The same rows, times the queries that are evaluated together."""
 _KEPT_QUERIES = 2000
 _UNBOUNDED = Budget(seconds=math.inf)
+_Found = TypeVar("_Found")
 
 
 class Evaluator:
@@ -153,6 +164,21 @@ class Evaluator:
         if size > self._budget.answer:
             raise Stopped(f"the answer has {size} bytes, which is more than {self._budget.answer}")
         return answers
+
+    def operators(self, due: Due) -> MeasuredStatement:
+        """Make one evaluation to see how it is made. Raises EvaluationError, also where it is for Spark SQL."""
+        planned = self.plan([due])
+        for _, answer in planned.answers:
+            raise EvaluationError(answer.error or "it is evaluated by Spark SQL")
+        (step,) = planned.steps
+        began = time.perf_counter()
+        self.prepare(step)
+        seconds = time.perf_counter() - began
+        queries = [self._query(prepared) for _, prepared in step.members]
+        with self._failures():
+            shared = self._shared_tables(queries, step.instants)
+            found = self._statement(queries, shared, step.instants, partial(operators_of, self._connection))
+        return MeasuredStatement(step.instants[0], seconds, found)
 
     @contextlib.contextmanager
     def _failures(self) -> Iterator[None]:
@@ -282,13 +308,9 @@ class Evaluator:
     ) -> list[tuple[str, Answer]]:
         began = time.perf_counter()
         query = members[0][1]
-        shared = self._shared_tables([member for _, member in members], instants)
-        parameters = [member.plan.parameters for _, member in members]
-        if shared.intervals is None:
-            found = self._over_contents(query.plan, parameters, shared, instants)
-        else:
-            found = self._over_intervals(query.plan, parameters, shared, instants)
-        rows = finish_sums(query.plan, found)
+        queries = [member for _, member in members]
+        shared = self._shared_tables(queries, instants)
+        rows = finish_sums(query.plan, self._statement(queries, shared, instants, partial(rows_of, self._connection)))
         answers = answers_of_rows([member.plan for _, member in members], instants, rows)
         read_triples = {instant: self._read(query.windows, shared, instant) for instant in instants}
         share = (time.perf_counter() - began) / (len(members) * len(instants))
@@ -306,10 +328,27 @@ class Evaluator:
             for answer in given
         ]
 
+    def _statement(
+        self,
+        queries: Sequence[PreparedQuery],
+        shared: _SharedTables,
+        instants: tuple[Instant, ...],
+        find: Callable[[str], _Found],
+    ) -> _Found:
+        """What is found by the statement of queries of one shape."""
+        plan, parameters = queries[0].plan, [query.plan.parameters for query in queries]
+        over = self._over_contents if shared.intervals is None else self._over_intervals
+        return over(plan, parameters, shared, instants, find)
+
     def _over_contents(
-        self, plan: Plan, parameters: Sequence[ParameterTerms], shared: _SharedTables, instants: tuple[Instant, ...]
-    ) -> pa.Table:
-        """The rows of a plan's statement over windows' contents."""
+        self,
+        plan: Plan,
+        parameters: Sequence[ParameterTerms],
+        shared: _SharedTables,
+        instants: tuple[Instant, ...],
+        find: Callable[[str], _Found],
+    ) -> _Found:
+        """What is found by a plan's statement over windows' contents."""
         tables = self._tables
         read = ReadTables(tables.instants(instants), shared.windows, shared.static_joins)
         if len(parameters) > 1:
@@ -327,12 +366,17 @@ class Evaluator:
                 order=None if left is None else left.order,
                 alone=len(parameters) == len(instants) == 1,
             )
-            return rows_of(self._connection, sql)
+            return find(sql)
 
     def _over_intervals(
-        self, plan: Plan, parameters: Sequence[ParameterTerms], shared: _SharedTables, instants: tuple[Instant, ...]
-    ) -> pa.Table:
-        """The rows of a plan's statement over what is matched once for all instants."""
+        self,
+        plan: Plan,
+        parameters: Sequence[ParameterTerms],
+        shared: _SharedTables,
+        instants: tuple[Instant, ...],
+        find: Callable[[str], _Found],
+    ) -> _Found:
+        """What is found by a plan's statement over what is matched once for all instants."""
         tables = self._tables
         sql = statement(
             plan,
@@ -344,7 +388,7 @@ class Evaluator:
             alone=len(parameters) == len(instants) == 1,
             intervals=shared.intervals,
         )
-        return rows_of(self._connection, sql)
+        return find(sql)
 
     def _read(self, windows: Sequence[StreamWindow], shared: _SharedTables, instant: Instant) -> int:
         """How many triples the windows hold at an instant; about how many where there is no table of them."""

@@ -22,7 +22,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.spill import remove_orphaned_spill, spill_of
-from spark_backend.evaluation.step import Due, EvaluationError, OutOfMemory, Planned, Step, Stopped
+from spark_backend.evaluation.step import Due, EvaluationError, MeasuredStatement, OutOfMemory, Planned, Step, Stopped
 from spark_backend.layout import Layout
 
 _GRACE_SECONDS = 10.0
@@ -81,6 +81,10 @@ class EvaluatorProcess:
             answers = self._run(step)
         self._is_new = False
         return answers
+
+    def operators(self, due: Due) -> MeasuredStatement:
+        measured: MeasuredStatement = self._ask(self._budget.seconds, "operators", due)
+        return measured
 
     def _run(self, step: Step) -> list[tuple[str, Answer]]:
         seconds = self._budget.seconds

@@ -67,6 +67,17 @@ class Planned:
     answers: list[tuple[str, Answer]]
 
 
+@dataclass(frozen=True)
+class MeasuredStatement:
+    """How an evaluation was made: in how many seconds what it reads was made ready, and DuckDB's JSON of the operators
+    that its statement then was.
+    """
+
+    instant: Instant
+    tables_seconds: float
+    operators: str
+
+
 class StepEvaluator(Protocol):
     """What makes evaluations: ``Evaluator``, or one in a process of its own."""
 

@@ -28,7 +28,9 @@ from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.compiler.statistics import Statistics
+from spark_backend.evaluation.step import MeasuredStatement
 from spark_backend.queries.measurements import Measurement, Measurements
+from spark_backend.queries.operators import milliseconds, operator_lines, total_times
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 
 _LONGEST_SQL = 60_000
@@ -40,7 +42,8 @@ class Circumstances:
     """What there is to tell besides a query and its plan.
 
     ``matches``: how many each static pattern has in the store. ``rows``: for each window about how many triples it
-    holds at ``instant``, the last that can be evaluated; None, and no instant, where there is none.
+    holds at ``instant``, the last that can be evaluated; None, and no instant, where there is none. ``measured``: how
+    an evaluation was made, or why there is none to tell of; None where it was not asked for.
     """
 
     matches: Mapping[StaticPattern, int] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class Circumstances:
     statistics: Statistics | None = None
     lane: Lane = Lane.COMMON
     overdue: float = 0.0
+    measured: MeasuredStatement | str | None = None
 
     @property
     def together(self) -> int | None:
@@ -84,6 +88,8 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
     if plan.algebra is not None:
         written = partial(algebra_text, plan.algebra, plan.parameters, names, partial(_estimate, circumstances))
         yield from _section(f"Algebra ({changed})", with_deep_stack(written))
+    if circumstances.measured is not None:
+        yield from _operators(circumstances.measured)
     if plan.template is not None:
         yield from _section("Template", (_template_line(line, names) for line in plan.template))
     if plan.statics:
@@ -139,6 +145,13 @@ def _site(circumstances: Circumstances, chosen: Site, refused: str | None) -> It
             yield f"not Spark SQL: {refused}"
 
 
+def _operators(measured: MeasuredStatement | str) -> Iterator[str]:
+    if isinstance(measured, str):
+        return _section("Operators (not measured)", measured.splitlines())
+    heading = f"Operators (of an evaluation at {_instant(measured.instant)}: {total_times(measured)})"
+    return _section(heading, operator_lines(measured))
+
+
 def _evaluations(measurements: Measurements) -> Iterator[str]:
     last, median, mean = measurements.last, measurements.median, measurements.mean
     if last is None:
@@ -148,7 +161,7 @@ def _evaluations(measurements: Measurements) -> Iterator[str]:
     if median is not None and mean is not None:
         latest = len(measurements.seconds)
         of = "the only one" if latest == 1 else f"the last {latest}"
-        yield f"usual  {_milliseconds(median)} in the median, {_milliseconds(mean)} in the mean of {of}"
+        yield f"usual  {milliseconds(median)} in the median, {milliseconds(mean)} in the mean of {of}"
     failed = f", {_count(measurements.failed)} of them failed" if measurements.failed else ""
     yield f"so far {_count(measurements.count)}{failed}"
 
@@ -168,7 +181,7 @@ def _last(last: Measurement) -> str:
     where = {Site.DUCKDB: "DuckDB", Site.SPARK: "Spark SQL"}[last.site]
     if last.error is not None:
         return f"{_instant(last.instant)}, {where}: failed: {last.error.splitlines()[0] if last.error else ''}"
-    return f"{_instant(last.instant)}, {where}: {_milliseconds(last.seconds)}"
+    return f"{_instant(last.instant)}, {where}: {milliseconds(last.seconds)}"
 
 
 def _rows(query: ContinuousQuery, circumstances: Circumstances) -> Iterator[str]:
@@ -201,10 +214,6 @@ def _estimate(circumstances: Circumstances, triple: a.TriplePattern) -> str:
 
 def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
 
 
 # --- windows and statics ---------------------------------------------------------------------

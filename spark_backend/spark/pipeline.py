@@ -19,7 +19,7 @@ from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer, Answers
 from spark_backend.budget import OWN_AT_ONCE, Budget, Lane
-from spark_backend.evaluation.step import Due
+from spark_backend.evaluation.step import Due, EvaluationError, MeasuredStatement
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.hosts import HostRequirements, Task, WorkerHosts, on_fit_hosts, write_cores
@@ -58,6 +58,12 @@ class Evaluations(Protocol):
         """Evaluate as in the common lane, apart from it: what takes too much is deferred.
 
         The answers (key, answer), of each query in order. Raises Unavailable while nothing is evaluated.
+        """
+
+    def measured(self, key: str, prepared: str, instant: Instant, budget: Budget) -> MeasuredStatement:
+        """Evaluate in a lane of its own to see how that is done.
+
+        Raises EvaluationError, also where it is for Spark SQL, and Unavailable as ``answers`` does.
         """
 
     def cancel(self, key: str) -> None:
@@ -165,12 +171,29 @@ class Pipeline:
         """Evaluate as a batch job, in the budget of the common lane."""
         return self._apart("trials", due, Lane.COMMON, self._budget)
 
+    def measured(self, key: str, prepared: str, instant: Instant, budget: Budget) -> MeasuredStatement:
+        """Evaluate as a batch job, in Spark's job group of that key."""
+        from spark_backend.spark.task import MEASURED_SCHEMA, measured_in_arrow, measurement
+
+        measure = measurement(self._root, self._sites, budget=budget, functions=self._functions)
+        task = self._on_hosts(partial(measured_in_arrow, measure))
+        (row,) = self._job(key, [(key, prepared, [instant])], task, MEASURED_SCHEMA).to_pylist()
+        if row["error"] is not None:
+            raise EvaluationError(row["error"])
+        return MeasuredStatement(instant, row["tables_seconds"], row["operators"])
+
     def _apart(self, group: str, due: Sequence[Due], lane: Lane, budget: Budget) -> list[tuple[str, Answer]]:
         """Evaluate as a batch job in a job group, as in that lane."""
+        from spark_backend.spark.task import ANSWER_SCHEMA, read_answers
+
+        return read_answers(self._job(group, due, self._task(lane, budget), ANSWER_SCHEMA))
+
+    def _job(self, group: str, due: Sequence[Due], task: Task, schema: str) -> Any:
+        """The rows of this schema, in Arrow, that a batch job in a job group makes of what is due."""
         session = self._session
         if session is None or self._query is None or self._state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
-        from spark_backend.spark.task import ANSWER_SCHEMA, DUE_SCHEMA, read_answers
+        from spark_backend.spark.task import DUE_SCHEMA
 
         context = session.sparkContext
         context.setJobGroup(group, f"evaluations of {group}", interruptOnCancel=True)
@@ -180,7 +203,7 @@ class Pipeline:
             rows = session.createDataFrame(
                 [(key, prepared, list(instants)) for key, prepared, instants in due], DUE_SCHEMA
             )
-            return read_answers(rows.coalesce(1).mapInArrow(self._task(lane, budget), ANSWER_SCHEMA).toArrow())
+            return rows.coalesce(1).mapInArrow(task, schema).toArrow()
         except Exception as error:
             raise Unavailable(f"the evaluation was ended: {first_line(error)}") from error
 

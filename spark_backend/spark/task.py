@@ -19,6 +19,7 @@ from spark_backend.spark.reception import Part, Way, send
 if TYPE_CHECKING:
     from spark_backend.evaluation.pool import EvaluatorKind
     from spark_backend.evaluation.process import ForkedEvaluator
+    from spark_backend.evaluation.step import MeasuredStatement
 
 DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 """One row: a registered query, the file of its prepared form, the instants it is due at, ascending."""
@@ -30,6 +31,10 @@ ANSWER_SCHEMA = (
 )
 """One row: the answer of one query at one instant (``Answer``)."""
 
+MEASURED_SCHEMA = "tables_seconds double, operators string, error string"
+"""One row: a ``MeasuredStatement``, or why there is none."""
+
+_MEASURED = ["tables_seconds", "operators", "error"]
 _COLUMNS = [
     "key",
     "instant",
@@ -53,6 +58,9 @@ class Evaluate(Protocol):
     def __call__(self, due: Sequence[Due], place: int = 0) -> Iterator[Answers]: ...
 
 
+Measure = Callable[[Due], "MeasuredStatement"]
+"""What a task runs to see how an evaluation is made. Raises EvaluationError."""
+
 AnswerPart = Callable[[Part, int, Sequence[Due]], Iterator[Any]]
 """What a task of the streaming query does with a part of a batch, by the evaluator at a place, and what it gives Spark:
 record batches, or none.
@@ -72,6 +80,36 @@ def in_arrow(evaluate: Evaluate, batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         due = [(row["key"], row["prepared"], row["instants"]) for row in batch.to_pylist()]
         yield from map(answer_batch, evaluate(due))
+
+
+def measurement(root: Path, sites: SiteChoice = BY_SIZE, *, budget: Budget, functions: str = "") -> Measure:
+    """What makes an evaluation in a task, in a lane of its own, to see how it is made."""
+    return partial(_measure, str(root), sites, budget, functions)
+
+
+def measured_in_arrow(measure: Measure, batches: Iterator[Any]) -> Iterator[Any]:
+    """For ``mapInArrow``: record batches of DUE_SCHEMA with a row each in, of MEASURED_SCHEMA out."""
+    import pyarrow as pa
+
+    from spark_backend.evaluation.step import EvaluationError
+
+    for batch in batches:
+        for row in batch.to_pylist():
+            try:
+                measured = measure((row["key"], row["prepared"], row["instants"]))
+                columns = [[measured.tables_seconds], [measured.operators], [None]]
+            except EvaluationError as error:
+                columns = [[0.0], [None], [str(error)]]
+            types = (pa.float64(), pa.string(), pa.string())
+            yield pa.RecordBatch.from_arrays(list(map(pa.array, columns, types)), names=_MEASURED)
+
+
+def _measure(root: str, sites: SiteChoice, budget: Budget, functions: str, due: Due) -> MeasuredStatement:
+    from spark_backend.evaluation.pool import EvaluatorKind, evaluator, pool
+
+    with evaluator(pool(start_evaluator), EvaluatorKind(root, sites, Lane.OWN, budget, functions), 0) as process:
+        process.refresh()
+        return process.operators(due)
 
 
 def collected(evaluate: Evaluate, part: Part, place: int, due: Sequence[Due]) -> Iterator[Any]:

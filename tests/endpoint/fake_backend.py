@@ -325,9 +325,9 @@ class FakeBackend:
             raise NotFound(f"there is no query {name!r}")
         return description
 
-    def plan(self, name: str) -> str:
+    def plan(self, name: str, *, measured: bool = False) -> str:
         self._enter("plan")
-        return f"plan of {self.query(name).name}"
+        return f"plan of {self.query(name).name}{', measured' * measured}"
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
         self._enter("replay")

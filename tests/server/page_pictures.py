@@ -71,6 +71,8 @@ def pictures(server: ServerProcess, page: Page, directory: Path) -> None:
     page.look(width=1180, height=1000)
     page.click("#queries .links button")
     page.wait_text("#plan", "Algebra")
+    page.click("#plan [data-do=measure]")
+    page.wait_text("#plan [data-title=Operators] .rows", "rows")
     page.screenshot(directory / "plan.png", whole=True)
     assert page.failures == []
 

@@ -16,7 +16,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.engine import SparkBackend
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.evaluation.step import Due, StepEvaluator, evaluate
+from spark_backend.evaluation.step import Due, MeasuredStatement, StepEvaluator, evaluate
 from spark_backend.layout import Layout
 from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.queries.statics import Quad
@@ -49,8 +49,8 @@ class SteppedPipeline:
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
         self._clock = EvaluationClock(layout.root)
-        evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation, budget=budget)
-        self._evaluators = evaluators or {Lane.COMMON: evaluator, Lane.OWN: evaluator}
+        self._evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation, budget=budget)
+        self._evaluators = evaluators or {Lane.COMMON: self._evaluator, Lane.OWN: self._evaluator}
         self._spark_sql = spark_sql or _NoSparkSql()
 
     def start(self) -> None:
@@ -62,6 +62,10 @@ class SteppedPipeline:
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         answers = self._evaluated([(key, prepared, instants)], Lane.OWN)
         return iter([answer for _, answer in complete(answers, self._spark_sql)])
+
+    def measured(self, key: str, prepared: str, instant: Instant, budget: Budget) -> MeasuredStatement:
+        self._evaluator.refresh()
+        return self._evaluator.operators((key, prepared, [instant]))
 
     def tried(self, due: Sequence[Due]) -> list[tuple[str, Answer]]:
         return self._evaluated(due, Lane.COMMON)

@@ -7,7 +7,7 @@ import { sectionsOf, treeOf } from "./outline.js";
 
 // Columns of figures and statements: their spaces and lines are to stay as they are.
 const AS_WRITTEN = /^(?:Rows|Evaluations|SQL)\b/;
-const OPEN = /^(?:Evaluations|Rows|Windows|Algebra|Facts|Site|Lane)\b/;
+const OPEN = /^(?:Evaluations|Rows|Windows|Algebra|Operators|Facts|Site|Lane)\b/;
 
 export class PlanView {
   #section;
@@ -22,13 +22,14 @@ export class PlanView {
     this.#title = section.querySelector("h2");
     this.#content = section.querySelector(".plan");
     section.querySelector("[data-do=refresh]").addEventListener("click", () => this.show(this.#name));
+    section.querySelector("[data-do=measure]").addEventListener("click", () => this.show(this.#name, true));
     section.querySelector("[data-do=close]").addEventListener("click", () => {
       section.hidden = true;
     });
   }
 
-  /** Asks for the plan of a standing query and shows it. */
-  async show(name) {
+  /** Asks for the plan of a standing query and shows it; `measured`: with rows and times of each operator. */
+  async show(name, measured = false) {
     const asked = (this.#asked += 1);
     const again = name === this.#name && !this.#section.hidden;
     this.#name = name;
@@ -36,7 +37,7 @@ export class PlanView {
     if (!again) this.#content.replaceChildren(element("p", { class: "note" }, "Asking for the plan…"));
     this.#section.hidden = false;
     if (!again) this.#title.focus();
-    const [text, problem] = await planOf(name);
+    const [text, problem] = await planOf(name, measured);
     if (asked !== this.#asked) return;
     if (problem !== "") return this.#content.replaceChildren(element("p", { class: "note" }, problem));
     const closed = new Map([...this.#content.querySelectorAll(":scope > details")].map((each) => [each.dataset.title, each.open]));
@@ -44,9 +45,9 @@ export class PlanView {
   }
 }
 
-async function planOf(name) {
+async function planOf(name, measured) {
   try {
-    const response = await request(at(`queries/${encodeURIComponent(name)}/plan`), { cache: "no-store" });
+    const response = await request(at(`queries/${encodeURIComponent(name)}/plan?measured=${measured}`), { cache: "no-store" });
     return response.ok ? [await response.text(), ""] : ["", (await problemOf(response)).message];
   } catch {
     return ["", "The server cannot be reached."];

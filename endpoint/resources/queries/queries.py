@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
@@ -17,7 +18,13 @@ from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.queries.query_document import query_document
 from endpoint.resources.queries.sink_document import sink_document
 from endpoint.resources.requests.accept import answer_response, answer_type
-from endpoint.resources.requests.parameters import limits_parameters, mounted_at, requested_span, since_parameter
+from endpoint.resources.requests.parameters import (
+    flag_parameter,
+    limits_parameters,
+    mounted_at,
+    requested_span,
+    since_parameter,
+)
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import Services, services_of
 from endpoint.store_queries.question import refuse_past, require_evaluable
@@ -114,10 +121,11 @@ async def results(request: Request) -> Response:
 
 
 async def show_plan(request: Request) -> Response:
-    """How the query is evaluated, for a person."""
+    """How the query is evaluated, for a person; ``?measured=true``: and how long each operator takes."""
     hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
+    plan = partial(hub.queries.plan, name, measured=flag_parameter(request, "measured"))
     await standing_query(hub, name)
-    return PlainTextResponse(await hub.threads.run(hub.queries.plan, name), headers=_UNCACHED)
+    return PlainTextResponse(await hub.threads.run(plan), headers=_UNCACHED)
 
 
 async def _described(request: Request, name: str, *, status: int = 200, warning: str | None = None) -> Response:

@@ -27,6 +27,12 @@ class InvalidTime(ProtocolError):
     title = "Not a time"
 
 
+class InvalidFlag(ProtocolError):
+    """A parameter that should be true or false, and is neither."""
+
+    title = "Neither true nor false"
+
+
 class InvalidIdempotencyKey(ProtocolError):
     """An ``Idempotency-Key`` that is none."""
 
@@ -122,6 +128,14 @@ def partition_parameter(request: Request) -> int | None:
     if len(given) > 1 or _PARTITION.fullmatch(given[0]) is None:
         raise InvalidPartition("partition: give the number of one of the stream's partitions, such as 0")
     return int(given[0])
+
+
+def flag_parameter(request: Request, name: str) -> bool:
+    """A parameter that is ``true`` or ``false``, or not there, which is ``false``. Raises InvalidFlag."""
+    given = request.query_params.getlist(name) or ["false"]
+    if len(given) > 1 or given[0] not in ("true", "false"):
+        raise InvalidFlag(f"{name}: give true or false")
+    return given == ["true"]
 
 
 def _instant_or_none(text: str, name: str, *, also: str) -> Instant | None:

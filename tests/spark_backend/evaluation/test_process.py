@@ -20,6 +20,7 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.process import EvaluatorProcess, ForkedEvaluator
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import OutOfMemory, Step, Stopped, evaluate
+from spark_backend.queries.operators import operator_lines
 from tests.spark_backend.evaluation.evaluated_log import Site
 
 WINDOW = TimeWindow(10, 10, 0)
@@ -89,6 +90,15 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
     assert answers["light"].error is None
     assert b'"4000"' in answers["light"].solutions[0]
     assert not any(site.layout.spark.glob("spill.*/*")), "what it spilt is gone"
+
+
+def test_to_measure_an_evaluation_takes_no_more_than_its_budget(site: Site, own: EvaluatorProcess) -> None:
+    light, heavy = site.prepare("light", LIGHT, WINDOW), site.prepare("heavy", REGEX, WINDOW)
+    with pytest.raises(Stopped, match="1 s"):
+        own.operators(("heavy", heavy, [10]))
+    measured = own.operators(("light", light, [10]))
+    assert measured.instant == 10
+    assert "4,000 rows" in "\n".join(operator_lines(measured))
 
 
 def test_in_the_common_lane_what_is_stopped_is_deferred_with_all_that_follows_of_that_query(

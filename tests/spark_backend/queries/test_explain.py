@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from protocol.errors import Unavailable
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
 from spark_backend.compiler.statistics import Occurrences, Statistics
+from spark_backend.evaluation.step import MeasuredStatement
 from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.measurements import Measurements
 from spark_backend.site import Site, SiteChoice
@@ -97,6 +100,58 @@ def test_after_evaluations_there_are_rows_times_and_instants(stepped: SteppedBac
     assert "?s ex:p ?v .   # about 20 triples of this predicate" in algebra
     assert "?v > 20" in algebra
     assert section(text, "SQL (DuckDB)")[0] == "SELECT"
+
+
+def test_measured_it_has_the_operators_of_an_evaluation_that_gives_nothing_out(stepped: SteppedBackend) -> None:
+    stepped.register("q", TEXT)
+    assert section(stepped.backend.plan("q", measured=True), "Operators (not measured)") == [
+        "there is nothing to evaluate yet"
+    ]
+    for second in range(1, 12):
+        stepped.post("s", f"<{EX}a> <{EX}p> {15 + second} .", second * 1000)
+    stepped.run()
+    told = len(stepped.notices)
+    text = stepped.backend.plan("q", measured=True)
+    assert "Operators (of an evaluation at 1970-01-01T00:00:10Z: tables of windows " in text
+    lines = section(text, "Operators")
+    assert lines[0].startswith("ORDER_BY ")
+    (static,) = (line for line in lines if "main.static_" in line)
+    assert "   # 1 row (" in static
+    assert any("main.window_" in line and "<http://ex/p>" in line and " rows (about " in line for line in lines)
+    assert " (about " in lines[0]
+    stepped.run()
+    assert len(stepped.notices) == told
+    assert section(text, "Evaluations") == section(stepped.backend.plan("q"), "Evaluations")
+    assert "Operators" not in stepped.backend.plan("q")
+
+
+def test_one_query_is_measured_at_a_time(stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    stepped.register("q", TEXT)
+    for second in (1, 12):
+        stepped.post("s", f"<{EX}a> <{EX}p> 30 .", second * 1000)
+    stepped.run()
+    measure = stepped.pipeline.measured
+
+    def with_another_one(*asked: Any) -> MeasuredStatement:
+        with pytest.raises(Unavailable, match="another query"):
+            stepped.backend.plan("q", measured=True)
+        return measure(*asked)
+
+    monkeypatch.setattr(stepped.pipeline, "measured", with_another_one)
+    assert "Operators (of" in stepped.backend.plan("q", measured=True)
+    monkeypatch.undo()
+    assert "Operators (of" in stepped.backend.plan("q", measured=True)
+
+
+def test_what_spark_sql_evaluates_is_not_measured_and_that_is_said(tmp_path: Path) -> None:
+    backend = SteppedBackend(tmp_path, sites=SiteChoice(Site.SPARK))
+    backend.event_stream("s", EX + "s")
+    backend.register("q", TEXT)
+    for second in (1, 12):
+        backend.post("s", f"<{EX}a> <{EX}p> 30 .", second * 1000)
+    text = backend.backend.plan("q", measured=True)
+    backend.backend.stop()
+    assert section(text, "Operators (not measured)") == ["it is evaluated by Spark SQL"]
 
 
 def test_a_pattern_without_a_match_is_said_to_be_left_out(stepped: SteppedBackend) -> None:

@@ -215,6 +215,10 @@ def test_the_plan_is_text(client: TestClient) -> None:
     assert (plan.status_code, plan.text) == (200, "plan of q")
     assert plan.headers["content-type"].startswith("text/plain")
     assert client.get("/queries/other/plan").status_code == 404
+    assert client.get("/queries/q/plan?measured=true").text == "plan of q, measured"
+    assert client.get("/queries/q/plan?measured=false").text == "plan of q"
+    for wrong in ("measured=yes", "measured=", "measured=true&measured=true"):
+        assert client.get(f"/queries/q/plan?{wrong}").status_code == 400
 
 
 def test_the_latest_answer_is_had_in_every_format(client: TestClient, backend: FakeBackend) -> None:
