@@ -87,8 +87,9 @@ class FolderRotation:
         self._there: dict[str, int] = {}
 
     def of(self, found: Sequence[Found], known: Mapping[int, FilePosition]) -> list[Found]:
-        """The files to be read, in the order of the names that they have had; those of one name the oldest first, and
-        the one that has it now last. Known ones that were rotated and read to their end are left out.
+        """The files to be read: first those that were rotated, since what was rotated after them between two looks
+        has only its new name, then the others; each in the order of the names that they have had, those of one name
+        the oldest first. Known ones that were rotated and read to their end are left out.
         """
         self._there = {one.path.name: one.number for one in found}
         names = {one.number: self.names.get(one.number, one.path.name) for one in found}
@@ -104,9 +105,9 @@ class FolderRotation:
         name = self.names.get(number)
         return name is not None and self._there.get(name, number) != number
 
-    def _place_of(self, one: Found) -> tuple[str, bool, tuple[int, int, str]]:
+    def _place_of(self, one: Found) -> tuple[bool, str, bool, tuple[int, int, str]]:
         name = self.names[one.number]
-        return name, one.path.name == name, _age(one, name)
+        return not self.is_rotated(one.number), name, one.path.name == name, _age(one, name)
 
 
 def _is_over(one: Found, position: FilePosition | None) -> bool:

@@ -348,6 +348,23 @@ def test_files_of_a_folder_that_are_rotated_are_read_before_those_that_take_thei
     assert read.take(9) == [], "what was read to its end is known on"
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_took_a_name_and_lost_it_between_two_looks_is_read_after_the_file_that_had_it_before(
+    tmp_path: Path, reader: Callable[..., Reader], restarted: bool
+) -> None:
+    path = tmp_path / "in.ndjson"
+    read = reader(tmp_path)
+    append(path, '{"n":0}\n')
+    assert read.take() == ['{"n":0}']
+    for number in range(1, 4):
+        append(path, f'{{"n":{number}}}\n')
+        path.rename(tmp_path / f"in-{number:05d}.ndjson")  # a name that comes before the file's own
+    append(path, '{"n":4}\n')
+    if restarted:
+        read.restart()
+    assert read.take(40) == [f'{{"n":{number}}}' for number in range(1, 5)]
+
+
 def test_files_of_a_folder_that_were_rotated_while_nobody_read_are_read_the_oldest_first(
     tmp_path: Path, reader: Callable[..., Reader]
 ) -> None:
