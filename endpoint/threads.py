@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
-from protocol.stack import start_with_stack
+from protocol.processes.stack import start_with_stack
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -27,11 +27,11 @@ from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, Wr
 from endpoint.processes.relayed_error import RelayedError
 from endpoint.processes.watchdog import FROZEN_SECONDS, Watchdog
 from protocol.errors import ProtocolError, StorageDamaged, StorageFull, Unavailable
+from protocol.processes.standstill import LOOK_SECONDS
 from protocol.sparql.dataset import with_using
 from protocol.sparql.guard import refuse_excess, refuse_services
 from protocol.sparql.load import loads, with_data
 from protocol.sparql.prologue import with_one_prologue
-from protocol.standstill import LOOK_SECONDS
 
 logger = logging.getLogger(__name__)
 

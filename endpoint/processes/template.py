@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from endpoint.processes.frames import FrameDecoder, Kind, frame
-from protocol.child_bounds import be_first_killed_for_memory
+from protocol.processes.bounds import be_first_killed_for_memory
 
 _MOST_DESCRIPTORS = 8
 _RECEIVED_BYTES = 64 * 1024

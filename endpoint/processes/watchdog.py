@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, Protocol, TypeVar
 
-from protocol.standstill import SAID_AFTER, Standstill, standstill_text
+from protocol.processes.standstill import SAID_AFTER, Standstill, standstill_text
 
 logger = logging.getLogger(__name__)
 

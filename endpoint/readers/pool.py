@@ -32,7 +32,7 @@ from endpoint.readers.limits import (
 from endpoint.readers.process import ReaderProcess
 from endpoint.readers.snapshot import Snapshot, Snapshots
 from protocol.errors import ProtocolError, Unavailable
-from protocol.standstill import LOOK_SECONDS
+from protocol.processes.standstill import LOOK_SECONDS
 
 logger = logging.getLogger(__name__)
 

@@ -24,14 +24,14 @@ from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, LinesQ
 from endpoint.readers.lines import write_lines
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
-from protocol.child_bounds import bound_memory, bound_processor_time
 from protocol.errors import NotFound, ProtocolError, StorageDamaged, UnsupportedFeature
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.xml.rdf_xml import write_rdf_xml
+from protocol.processes.bounds import bound_memory, bound_processor_time
+from protocol.processes.stack import start_with_stack
 from protocol.python_functions import callables
 from protocol.sparql.form import answers_with_a_graph
-from protocol.stack import start_with_stack
 
 if TYPE_CHECKING:
     from endpoint.readers.rdflib_functions import RdflibEvaluation

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import anyio.to_thread
 
-from endpoint.kafka_cluster import cluster_of
+from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.errors import ProtocolError
 from protocol.kafka import KafkaCluster, KafkaRecord, KafkaWriter

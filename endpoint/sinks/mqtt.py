@@ -13,8 +13,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from endpoint.mqtt_login import address_of, set_login
-from endpoint.password import LoginFailed
+from endpoint.logins.mqtt import address_of, set_login
+from endpoint.logins.password import LoginFailed
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.sinks.topic_settings import Topic
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from endpoint.password import login_warnings
+from endpoint.logins.password import login_warnings
 from endpoint.sinks.json_lines_file import JsonLinesFile
 from protocol.sinks.settings import SinkSettings
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from endpoint.password import password_of
+from endpoint.logins.password import password_of
 from endpoint.sources.connection import Surroundings
 from protocol.errors import size_text
 from protocol.sources import SourceFailed

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from protocol.stack import start_with_stack
+from protocol.processes.stack import start_with_stack
 from spark_backend.compiler.refusals import TooDeep
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import Protocol
 
-from protocol.child_bounds import end_with_the_parent, name_process
+from protocol.processes.bounds import end_with_the_parent, name_process
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.process import EvaluatorProcess, ForkedEvaluator
 from spark_backend.site import SiteChoice

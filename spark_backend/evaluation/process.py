@@ -17,7 +17,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
-from protocol.child_bounds import be_first_killed_for_memory, bound_memory, bound_processor_time, end_with_the_parent
+from protocol.processes.bounds import (
+    be_first_killed_for_memory,
+    bound_memory,
+    bound_processor_time,
+    end_with_the_parent,
+)
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation.evaluator import Evaluator

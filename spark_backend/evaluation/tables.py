@@ -32,7 +32,7 @@ from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents, rows_about
 from spark_backend.evaluation.interval_tables import IntervalTables
 from spark_backend.evaluation.statement import GivenNarrowing, statement
-from spark_backend.ingest.facets import facet_columns
+from spark_backend.ingest.terms.facets import facet_columns
 from spark_backend.log.reader import LogReader
 
 WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"

@@ -20,23 +20,23 @@ from protocol.time import (
     format_duration,
     format_instant,
 )
-from spark_backend.ingest.blank_nodes import scope_blank_nodes
 from spark_backend.ingest.bodies import read_statements
-from spark_backend.ingest.distinct import combine, repeated_rows
-from spark_backend.ingest.facets import facet_columns
-from spark_backend.ingest.message_names import name_blank_nodes
-from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
-from spark_backend.ingest.quads import Quads
-from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
-from spark_backend.ingest.statements import Statements
-from spark_backend.ingest.timestamped_graphs import (
+from spark_backend.ingest.messages.blank_nodes import scope_blank_nodes
+from spark_backend.ingest.messages.names import name_blank_nodes
+from spark_backend.ingest.messages.timestamped_graphs import (
     GraphTimes,
     GraphTimestamps,
     divide_by_graphs,
     find_graph_timestamps,
     graph_times,
 )
-from spark_backend.ingest.timestamps import Candidates, instants_of, no_time, not_a_time, path_times
+from spark_backend.ingest.messages.timestamps import Candidates, instants_of, no_time, not_a_time, path_times
+from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
+from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
+from spark_backend.ingest.statements import Statements
+from spark_backend.ingest.terms.distinct import combine, repeated_rows
+from spark_backend.ingest.terms.facets import facet_columns
+from spark_backend.ingest.terms.quads import Quads
 
 _DISTINCT = pa.dictionary(pa.int32(), pa.string())
 

@@ -20,10 +20,10 @@ import pyoxigraph
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.terms import XSD
-from spark_backend.ingest.lines import Lines, Mask
 from spark_backend.ingest.parsing.documents import Parser
-from spark_backend.ingest.quads import Quads, joined, quads_between
-from spark_backend.ingest.texts import characters_of, slices
+from spark_backend.ingest.terms.lines import Lines, Mask
+from spark_backend.ingest.terms.quads import Quads, joined, quads_between
+from spark_backend.ingest.terms.texts import characters_of, slices
 
 _HASH, _LESS, _LOW_LINE = b"#<_"
 SHORT = 32 * 1024

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from protocol.errors import InvalidMessage
 from protocol.formats.turtle_tokens import LINE_END
-from spark_backend.ingest.quads import Quads
+from spark_backend.ingest.terms.quads import Quads
 
 _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"

@@ -1,7 +1,7 @@
 """Equal messages told apart: how many messages that say the same at the same time a log has had.
 
 Two of them that have blank nodes are two messages with different blank nodes (docs/model.md, "Elements and streams"). A
-request names its nodes by content and time and counts equal messages from 0 (``ingest.message_names``); the log, which
+request names its nodes by content and time and counts equal messages from 0 (``ingest.messages.names``); the log, which
 alone takes requests one after the other, adds those it has already. So names depend on neither batching nor order, and
 are the same again after a restart.
 """

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
-from protocol.standstill import LOOK_SECONDS, SAID_AFTER, Standstill, standstill_text
+from protocol.processes.standstill import LOOK_SECONDS, SAID_AFTER, Standstill, standstill_text
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from protocol.messages.rejected import Rejected, reason_of
 from protocol.streams import REJECTED, AppendReceipt
 from protocol.time import Instant
 from spark_backend.ingest.columns import ELEMENT_SCHEMA
-from spark_backend.ingest.message_parts import MessageParts
+from spark_backend.ingest.messages.parts import MessageParts
 from spark_backend.log.request_keys import RequestKey
 from spark_backend.streams.known_logs import Log
 from spark_backend.streams.rejected import rejected_elements

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.live.hub import Hub
-from endpoint.password import login_warnings
+from endpoint.logins.password import login_warnings
 from endpoint.resources.queries.query_document import format_or_null
 from endpoint.resources.requests.accept import chosen_type
 from endpoint.resources.requests.parameters import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from endpoint.kafka_cluster import cluster_of
+from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sources.connection import Surroundings
 from protocol.kafka import KafkaReading
 from protocol.sources import SourceBatch

@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from endpoint.mqtt_login import address_of, set_login
+from endpoint.logins.mqtt import address_of, set_login
 from protocol.sources import SourceFailed, SourceSettings
 
 _PATIENCE = 10.0

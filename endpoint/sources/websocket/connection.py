@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
-from endpoint.password import password_of
+from endpoint.logins.password import password_of
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.web import MESSAGE_TYPE, USER_AGENT, message_type, require_permitted
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage

@@ -14,7 +14,7 @@ from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml.documents import check_xml
 from spark_backend.ingest.parsing.triple_terms import check_no_triple_terms
-from spark_backend.ingest.quads import Quads, quads_of
+from spark_backend.ingest.terms.quads import Quads, quads_of
 
 
 class Names(NamedTuple):

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.parsing.documents import Names
-from spark_backend.ingest.quads import Quads
+from spark_backend.ingest.terms.quads import Quads
 
 _TERMS = pa.dictionary(pa.int32(), pa.string())
 _COLUMNS = pa.schema([pa.field(name, _TERMS) for name in "gspo"])

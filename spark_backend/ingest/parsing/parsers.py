@@ -24,11 +24,11 @@ import psutil
 
 from protocol.errors import Unavailable
 from protocol.formats.media_types import RdfSyntax
-from protocol.standstill import LOOK_SECONDS, Standstill
+from protocol.processes.standstill import LOOK_SECONDS, Standstill
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parsed, WrongDocument
 from spark_backend.ingest.parsing.exchange import Answered, Asked, decode_quads
 from spark_backend.ingest.parsing.pieces import PIECE, cut
-from spark_backend.ingest.quads import Quads, joined
+from spark_backend.ingest.terms.quads import Quads, joined
 
 LONG = 64 * 1024
 """Documents of less bytes together are parsed in the thread that has them: that is done sooner than said."""

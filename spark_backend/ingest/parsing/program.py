@@ -9,7 +9,7 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
-from protocol.child_bounds import be_first_killed_for_memory
+from protocol.processes.bounds import be_first_killed_for_memory
 from spark_backend.ingest.parsing.documents import WrongDocument, parse_documents, parse_frames
 from spark_backend.ingest.parsing.exchange import Answered, Asked, divided, encode_quads
 

@@ -10,7 +10,7 @@ import time
 
 import pyoxigraph as ox
 
-from protocol.stack import start_with_stack
+from protocol.processes.stack import start_with_stack
 
 
 def main(connection: socket.socket, what: str, *arguments: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.kafka_cluster import cluster_of
+from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.kafka.connection import KafkaConnection
 from protocol.formats.allow_list import NOTHING

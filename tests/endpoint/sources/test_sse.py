@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from endpoint.password import LoginFailed
+from endpoint.logins.password import LoginFailed
 from endpoint.sources.sse import connection as sse
 from endpoint.sources.sse.connection import SseConnection
 from endpoint.sources.web import MESSAGE_TYPE

@@ -14,8 +14,8 @@ from protocol.formats.media_types import RdfSyntax
 from protocol.terms import XSD
 from spark_backend.ingest import statement_lines
 from spark_backend.ingest.parsing.documents import IN_PROCESS
-from spark_backend.ingest.quads import Quads
 from spark_backend.ingest.statement_lines import PLAIN_IRI, PLAIN_OBJECT, StatementLines, read_statement_lines
+from spark_backend.ingest.terms.quads import Quads
 
 Row = tuple[str | None, str, str, str]
 

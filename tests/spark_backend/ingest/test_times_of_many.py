@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from protocol.errors import InvalidMessage
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest.columns import read_elements
-from spark_backend.ingest.timestamps import FEW
+from spark_backend.ingest.messages.timestamps import FEW
 
 STREAM = StreamSettings(
     iri="http://ex/stream", time=TimeKind.EVENT, timestamp_path=("http://ex/first", "http://ex/second")

@@ -14,7 +14,7 @@ from protocol.errors import ProtocolError, Unavailable
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.parsing.documents import IN_PROCESS, WrongDocument
 from spark_backend.ingest.parsing.parsers import LONG, Parsers
-from spark_backend.ingest.quads import Quads
+from spark_backend.ingest.terms.quads import Quads
 
 BASE = "http://base/"
 PREFIXES = "@prefix : <http://first/> .\n"

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from paho.mqtt.client import Client
 
-from endpoint.password import LoginFailed, password_of, require_readable
+from endpoint.logins.password import LoginFailed, password_of, require_readable
 from protocol.login import Login, TlsFiles
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_backend.ingest.texts import Bounds, Positions, slices
+from spark_backend.ingest.terms.texts import Bounds, Positions, slices
 
 _TAB, _LINE_FEED, _RETURN, _SPACE, _QUOTE, _FULL_STOP, _LESS, _GREATER, _LOW_LINE = b'\t\n\r ".<>_'
 

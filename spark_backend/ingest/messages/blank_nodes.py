@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_backend.ingest.quads import Quads
-from spark_backend.ingest.texts import without_start
+from spark_backend.ingest.terms.quads import Quads
+from spark_backend.ingest.terms.texts import without_start
 
 _FALSE = pa.scalar(False, pa.bool_())
 

@@ -6,8 +6,8 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from endpoint.mqtt_login import set_login
-from endpoint.password import LoginFailed
+from endpoint.logins.mqtt import set_login
+from endpoint.logins.password import LoginFailed
 from protocol.login import Login, TlsFiles
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_backend.ingest.quads import Quads
+from spark_backend.ingest.terms.quads import Quads
 
 GENERATED_AT_TIME = "http://www.w3.org/ns/prov#generatedAtTime"
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from protocol.stack import start_with_stack
+from protocol.processes.stack import start_with_stack
 
 
 def test_a_thread_gets_its_stack_and_the_next_ones_what_is_usual() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from endpoint.password import LoginFailed, password_of
+from endpoint.logins.password import LoginFailed, password_of
 from protocol.kafka import KafkaCluster, KafkaTls
 from protocol.login import MECHANISMS, Login, TlsFiles
 

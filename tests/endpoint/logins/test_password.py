@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.password import LoginFailed, password_of
+from endpoint.logins.password import LoginFailed, password_of
 from protocol.login import Login
 
 

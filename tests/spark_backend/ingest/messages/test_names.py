@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.streams import StreamSettings, TimeKind
-from spark_backend.ingest import message_names
 from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.messages import names
 
 EVENT = StreamSettings("http://ex/stream", TimeKind.EVENT)
 NQ = "application/n-quads; messages=rdfm"
@@ -84,7 +84,7 @@ _messages = st.lists(st.lists(_quads, min_size=1, max_size=4), min_size=1, max_s
 def test_few_statements_and_many_are_named_alike_and_as_every_message_by_itself(messages: list[list[Quad]]) -> None:
     body = written(*messages)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(message_names, "_FEW", 0)
+        patch.setattr(names, "_FEW", 0)
         by_columns = quads(body)
     assert quads(body) == by_columns
     # By the definition: digest of the message by itself, equal ones counted, nodes numbered as they appear.

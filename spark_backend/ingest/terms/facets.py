@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.terms import INTEGER_DATATYPES, XSD, TermKind, facets, literal_facets
-from spark_backend.ingest.texts import Positions, characters_of, slices
+from spark_backend.ingest.terms.texts import Positions, characters_of, slices
 
 _SMALL = 48
 """Below so many terms, one by one is faster than by columns."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.terms import INTEGER_DATATYPES, XSD, facets
-from spark_backend.ingest.facets import facet_columns, vectorised_facets
+from spark_backend.ingest.terms.facets import facet_columns, vectorised_facets
 
 NAMES = sorted({*INTEGER_DATATYPES, *(XSD + name for name in ("decimal", "float", "double", "boolean"))})
 TIMES = [XSD + "dateTime", XSD + "dateTimeStamp"]

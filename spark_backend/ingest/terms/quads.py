@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.formats.media_types import RdfSyntax
-from spark_backend.ingest.lines import Lines
-from spark_backend.ingest.texts import Bounds, slices
+from spark_backend.ingest.terms.lines import Lines
+from spark_backend.ingest.terms.texts import Bounds, slices
 
 _NO_GRAPH = pa.scalar(None, pa.string())
 

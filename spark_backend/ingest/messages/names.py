@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_backend.ingest.quads import Quads
+from spark_backend.ingest.terms.quads import Quads
 from spark_backend.log.equal_messages import scope_name
 
 _EMPTY, _SPACE, _END, _BLANK, _NODE = (pa.scalar(text, pa.string()) for text in ("", " ", ".\n", "_:b", "b"))

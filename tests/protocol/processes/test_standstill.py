@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.standstill import Standstill
+from protocol.processes.standstill import Standstill
 
 
 class Clock:

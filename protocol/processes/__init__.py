@@ -1,0 +1,1 @@
+"""What processes and threads may take, and whether they go on."""

@@ -1,0 +1,1 @@
+"""Messages: their parts, times and blank nodes (docs/model.md, "Elements and streams")."""

@@ -1,0 +1,1 @@
+"""Columns of terms: texts and facets, lines and quads, and which rows are the same."""
