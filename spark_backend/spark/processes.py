@@ -21,6 +21,7 @@ DAEMON_MODULE = "spark_backend.spark.daemon"
 """The program that Spark's workers are forked from on this machine; those of a cluster have Spark's own."""
 POOL_NAME = "evaluator-pool"
 """How the kernel shows the process among them that keeps the evaluators."""
+_LOOK_SECONDS = 0.01
 _TRACE = "-Dderby.system.home="
 """An option of the JVM that names its scratch directory: that it is ours can be seen in its command line."""
 
@@ -31,10 +32,15 @@ def trace_option(scratch: Path) -> str:
 
 
 def find_jvm(scratch: Path, among: list[psutil.Process] | None = None) -> psutil.Process | None:
-    """The JVM that was started over a scratch directory; None if there is none ``among`` these, or on this machine."""
+    """The JVM that was started over a scratch directory; None if there is none ``among`` these, or on this machine.
+
+    It is found from its first moment on, when it is the script yet that Java is started by: there the option is a word
+    of another one.
+    """
+    option = trace_option(scratch)
     for process in psutil.process_iter() if among is None else among:
         with contextlib.suppress(psutil.Error):
-            if trace_option(scratch) in process.cmdline():
+            if any(option == part or option in part.split() for part in process.cmdline()):
                 return process
     return None
 
@@ -129,11 +135,24 @@ def _role(process: psutil.Process) -> str:
 
 
 def kill(processes: list[psutil.Process], *, within: float = 2.0) -> None:
-    """End processes at once, frozen ones too, and wait a little for that."""
+    """End processes at once, frozen ones too, and wait a little for that.
+
+    How a child has ended is left to be asked by who has started it: pyspark, that waits for the JVM while it starts,
+    waits for ever if somebody else has asked.
+    """
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(processes, timeout=within)
+    deadline = time.monotonic() + within
+    while not all(map(_has_ended, processes)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def end_left_over(scratch: Path) -> None:

@@ -47,6 +47,25 @@ def test_what_a_killed_server_left_behind_is_ended_though_it_is_frozen_and_no_ot
         assert other.is_running()
 
 
+def test_who_has_started_a_process_is_told_how_it_has_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "input()", trace_option(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as started:
+        leader = psutil.Process(started.pid)
+        leader.send_signal(signal.SIGSTOP)
+        SparkProcess(leader, leader).kill()
+        assert started.poll() == -signal.SIGKILL
+
+
+def test_the_script_that_starts_the_jvm_is_found(tmp_path: Path) -> None:
+    options = f"spark.driver.extraJavaOptions=-XX:+UseSerialGC {trace_option(tmp_path / 'scratch')} -Dx=y"
+    command = [sys.executable, "-c", "input()", "--conf", options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as started:
+        leader = psutil.Process(started.pid)
+        assert find_jvm(tmp_path / "scratch") == leader
+        assert find_jvm(tmp_path / "scr") is None
+        kill([leader])
+
+
 def test_a_session_s_processes_are_found_when_its_leader_has_ended(tmp_path: Path) -> None:
     with like_a_jvm(tmp_path) as (leader, child):
         assert set(in_session(leader)) == {leader, child}
@@ -113,7 +132,7 @@ def test_a_source_that_is_in_the_middle_of_one_answer_for_long_is_ended_and_one_
         assert source.is_running()
         for _ in range(40):
             look()
-        assert not source.is_running()
+        assert started.poll() == -signal.SIGKILL
         assert worker.is_running()
 
 
