@@ -11,6 +11,7 @@ from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
 
 LONGEST_TOKEN = 16 * 2**20
 """Bytes."""
+LONG_TOKEN = f"a literal, an IRI or a comment is longer than {LONGEST_TOKEN // 2**20} MiB, the most that is read"
 
 _JSON_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
@@ -36,10 +37,9 @@ def _too_long(document: bytes, syntax: RdfSyntax) -> SyntaxError:
     tokens = (match for match in pattern.finditer(document) if len(match[0]) > LONGEST_TOKEN // 2)
     # What ends nowhere is no token, and is told without its place.
     start = max(tokens, key=lambda match: len(match[0]), default=None)
-    message = f"a literal, an IRI or a comment is longer than {LONGEST_TOKEN // 2**20} MiB, the most that is read"
     if start is None:
-        return SyntaxError(message)
+        return SyntaxError(LONG_TOKEN)
     before = document[: start.start()]
     line_start = max(before.rfind(b"\n"), before.rfind(b"\r")) + 1
     column = len(before[line_start:].decode(errors="replace")) + 1
-    return SyntaxError(message, (None, len(LINE_END.findall(before)) + 1, column, None))
+    return SyntaxError(LONG_TOKEN, (None, len(LINE_END.findall(before)) + 1, column, None))

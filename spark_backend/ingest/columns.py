@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage, MessageAhead, MessageWithoutTime
+from protocol.formats.long_tokens import LONG_TOKEN, LONGEST_TOKEN
 from protocol.messages.body_type import parse_content_type
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import (
@@ -157,6 +158,8 @@ class _Rows:
             row, problem = unsupported
             raise statements.invalid(message[row].as_py(), problem)
         quads = statements.quads
+        if (row := _row_of_long_term(quads)) is not None:
+            raise statements.invalid(message[row].as_py(), LONG_TOKEN)
         if blank_scope is not None:
             quads = scope_blank_nodes(quads, message, blank_scope)
         k, n = (column.take(quads.o.indices) for column in facet_columns(quads.o.dictionary))
@@ -169,6 +172,15 @@ class _Rows:
 
     def object_of(self, row: int) -> str:
         return str(self.quads.o[row])
+
+
+def _row_of_long_term(quads: Quads) -> int | None:
+    """A statement with a term that is longer than what whoever reads the stream can read, as it is stored."""
+    for column in quads.columns:
+        long = pc.greater(pc.binary_length(column.dictionary), LONGEST_TOKEN)
+        if pc.any(long).as_py() and (row := pc.index(long.take(column.indices), True).as_py()) >= 0:
+            return int(row)
+    return None
 
 
 def _ordinals(counts: Sequence[int]) -> pa.Int32Array:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from protocol.errors import InvalidMessage
+from protocol.formats.long_tokens import LONGEST_TOKEN
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import parse_instant
@@ -637,6 +638,20 @@ def test_an_entity_for_a_namespace_is_fine() -> None:
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="&ex;">
 <rdf:Description rdf:about="&ex;a"><ex:p>x</ex:p></rdf:Description></rdf:RDF>"""
     assert names(elements(body, "application/rdf+xml")) == [["a"]]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "term"),
+    [
+        (NT, f'"{"x" * LONGEST_TOKEN}"'),
+        (NQ, f"<http://ex/{'x' * LONGEST_TOKEN}>"),
+        (TTL, f'"{"x" * LONGEST_TOKEN}"'),
+        (TTL, '"""' + "\n" * (LONGEST_TOKEN // 2) + '"""'),  # longer as it is stored
+    ],
+    ids=["a literal of N-Triples", "an IRI of N-Quads", "a literal of Turtle", "line ends in Turtle"],
+)
+def test_a_term_that_no_reader_of_the_stream_could_read_is_refused(content_type: str, term: str) -> None:
+    assert "longer than 16 MiB" in error(f"{triple('1')}\n<http://ex/s> <http://ex/p> {term} .\n", content_type).detail
 
 
 def test_a_very_long_literal_and_an_empty_one_are_kept() -> None:
