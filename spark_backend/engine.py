@@ -630,7 +630,7 @@ class SparkBackend:
             last_error=running.failed or running.last_error,
             lane=running.registered.lane,
             behind=0 if not due or watermark is None or place is None else max(watermark - place, 0),
-            overdue=running.behind(time.monotonic()) if running.evaluable else 0.0,
+            overdue=running.behind(time.monotonic()),
             last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
             limits=running.limits,
             lowered=self._budget.lowered(running.limits),

@@ -71,18 +71,21 @@ async def register_query(
 ) -> tuple[str, bool]:
     """REGISTER: the query's name, and whether it is new. One that has failed is started again.
 
-    Raises Conflict if the name is another query's.
+    Raises Conflict if the name is another query's, or this one's with other limits.
     """
     assert query.registration is not None, "only a query with a registration has a name"
     name = registered_name(query.registration)
     _refuse_reserved(name)
+    instead = f"replace it with PUT /queries/{name}, or delete it first"
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
             await _register(hub, name, query, since, limits, None)
             return name, True
         if not _same(existing, query):
-            raise Conflict(f"there is another query {name!r}: replace it with PUT /queries/{name}, or delete it first")
+            raise Conflict(f"there is another query {name!r}: {instead}")
+        if existing.limits != limits:
+            raise Conflict(f"the query {name!r} has other limits: {instead}")
         if existing.state == "failed":
             await _register(hub, name, query, since, limits, existing)
         return name, False

@@ -68,8 +68,8 @@ class RunningQuery:
         return not self.ended and self.failed is None
 
     def behind(self, now: float) -> float:
-        """For how many seconds the oldest evaluation that is not out has been due; 0 where none is."""
-        return now - self.reached[0][0] if self.reached else 0.0
+        """For how many seconds the oldest evaluation that is not out has been due; 0 where none is, or will be."""
+        return now - self.reached[0][0] if self.reached and self.evaluable else 0.0
 
     @property
     def logs(self) -> set[str]:

@@ -175,6 +175,8 @@ def test_after_three_evaluations_over_budget_in_a_row_a_query_has_failed_alone_a
     description = lanes.stepped.backend.query("heavy")
     assert (description.state, description.evaluated) == ("failed", 6)
     assert "stopped after 30 s" in (description.last_error or "")
+    assert description.overdue == 0
+    assert "has been due" not in lanes.stepped.backend.plan("heavy")
     assert lanes.told("light") == list(range(1, 9))
     for heavy in lanes.heavy.values():
         heavy.clear()

@@ -56,6 +56,9 @@ def test_a_registration_says_what_one_evaluation_may_take(client: TestClient, ba
     assert client.put(f"/queries/q?{LIMITS}", content=QUERY, headers=SPARQL).status_code == 201
     register = QUERY.replace("SELECT", "REGISTER QUERY r AS SELECT")
     assert client.post(f"/sparql?{LIMITS}", content=register, headers=SPARQL).status_code == 201
+    assert client.post(f"/sparql?{LIMITS}", content=register, headers=SPARQL).status_code == 200
+    other = client.post("/sparql?timeout=1", content=register, headers=SPARQL)
+    assert (other.status_code, "other limits" in other.json()["detail"]) == (409, True)
     assert backend.limits == {"q": EvaluationLimits(2.5, 2**27), "r": EvaluationLimits(2.5, 2**27)}
 
 
