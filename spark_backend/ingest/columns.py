@@ -158,8 +158,9 @@ class _Rows:
             row, problem = unsupported
             raise statements.invalid(message[row].as_py(), problem)
         quads = statements.quads
-        if (row := _row_of_long_term(quads)) is not None:
-            raise statements.invalid(message[row].as_py(), LONG_TOKEN)
+        long = _row_of_long_term(quads)
+        if long is not None:
+            raise statements.invalid(message[long].as_py(), LONG_TOKEN)
         if blank_scope is not None:
             quads = scope_blank_nodes(quads, message, blank_scope)
         k, n = (column.take(quads.o.indices) for column in facet_columns(quads.o.dictionary))
