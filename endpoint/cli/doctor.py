@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -122,8 +123,11 @@ def restore(source: Path, data: Path) -> None:
             if lacking:
                 names = " and ".join(sorted(f"{name}/" for (name,) in lacking))
                 raise click.ClickException(f"{source} is no backup: it has no {names}, which a backup always has")
+            for member in archive:
+                _require_within(data, member)
             data.mkdir(parents=True, exist_ok=True)
-            archive.extractall(data, filter="data")
+            with _emptied_on_failure(data):
+                archive.extractall(data, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise click.ClickException(f"{source} cannot be restored: {error}") from None
     from spark_backend.doctor import look
@@ -132,6 +136,27 @@ def restore(source: Path, data: Path) -> None:
     if findings:
         console().print(_table(findings))
         raise click.ClickException(f"{source} was restored, but is not whole")
+
+
+def _require_within(data: Path, member: tarfile.TarInfo) -> None:
+    """Raises TarError for what a backup never has: links, devices, and what would lie outside of the directory."""
+    if PurePosixPath(member.name).is_absolute():
+        raise tarfile.AbsolutePathError(member)
+    tarfile.data_filter(member, str(data))
+
+
+@contextmanager
+def _emptied_on_failure(data: Path) -> Iterator[None]:
+    """Half a data directory would be taken for a whole one."""
+    try:
+        yield
+    except BaseException:
+        for path in data.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        raise
 
 
 @contextmanager

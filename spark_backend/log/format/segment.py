@@ -6,6 +6,7 @@ blocks), so that a reader's memory map of it stays good while it grows. The rest
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator, Sequence
@@ -96,6 +97,7 @@ class ActiveSegment:
 
     def append(self, parts: Sequence[bytes | pa.Buffer]) -> None:
         """Write the parts one behind the other and make them durable. On OSError none of them is in the log."""
+        self._require_there()
         if not self._clean:
             self._cut()
         size = sum(len(part) for part in parts)
@@ -112,6 +114,18 @@ class ActiveSegment:
                 self._clean = False
             raise
         self.committed += size
+
+    def _require_there(self) -> None:
+        """What is written to a file that was deleted or moved away is durable, and found by nobody. Raises OSError."""
+        path = segment_path(self._directory, self.number)
+        try:
+            there = os.path.samestat(os.stat(path), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise FileNotFoundError(
+                errno.ENOENT, f"{path} is not there any more: bring it back, or start the server anew"
+            )
 
     @property
     def empty(self) -> bool:

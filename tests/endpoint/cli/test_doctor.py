@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -280,14 +283,41 @@ def test_an_archive_that_lacks_what_a_backup_always_has_is_refused_and_leaves_no
         assert not (tmp_path / "restored").exists()
 
 
-def test_what_climbs_out_of_the_directory_is_not_restored(tmp_path: Path) -> None:
-    (tmp_path / "evil.txt").write_text("evil")
+@pytest.mark.parametrize("name", ["../climbed.txt", "/climbed.txt", "store/link"])
+def test_what_climbs_out_of_the_directory_is_not_restored(tmp_path: Path, name: str) -> None:
+    if name == "store/link":
+        (tmp_path / "evil.txt").symlink_to("/etc/hostname")
+    else:
+        (tmp_path / "evil.txt").write_text("evil")
     with tarfile.open(tmp_path / "evil.tar", "w") as tar:
-        for name in ("store", "streams"):
-            (tmp_path / name).mkdir()
-            tar.add(tmp_path / name, name)
-        tar.add(tmp_path / "evil.txt", "../climbed.txt")
+        for there in ("store", "streams"):
+            (tmp_path / there).mkdir()
+            tar.add(tmp_path / there, there)
+        evil = tar.gettarinfo(tmp_path / "evil.txt")
+        evil.name = name
+        with (tmp_path / "evil.txt").open("rb") as content:
+            tar.addfile(evil, None if evil.issym() else content)
     refused = run("restore", tmp_path / "evil.tar", "--data", tmp_path / "deep" / "data")
     assert refused.exit_code == 1
     assert "cannot be restored" in refused.output
-    assert not (tmp_path / "deep" / "climbed.txt").exists()
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_restore_that_fails_half_way_leaves_nothing(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(tmp_path / "packed.tar", "w") as tar:
+        tar.add(data, ".")
+    extract = tarfile.TarFile.extractall
+
+    def on_a_full_disk(archive: tarfile.TarFile, path: Path, **options: Any) -> None:
+        extract(archive, path, **options)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tarfile.TarFile, "extractall", on_a_full_disk)
+    restored = tmp_path / "restored"
+    refused = run("restore", tmp_path / "packed.tar", "--data", restored)
+    assert (refused.exit_code, "No space left" in refused.output) == (1, True)
+    assert list(restored.iterdir()) == []
+    monkeypatch.undo()
+    assert run("restore", tmp_path / "packed.tar", "--data", restored).exit_code == 0

@@ -38,6 +38,21 @@ def test_an_append_is_acknowledged_with_its_counts_and_the_watermark(tmp_path: P
     log.close()
 
 
+def test_nothing_is_acknowledged_into_files_that_were_taken_away(tmp_path: Path) -> None:
+    log = open_event(tmp_path)
+    assert log.append(request((1, [triple("a")]))) == AppendReceipt(1, 1, 0)
+    (tmp_path / "log").rename(tmp_path / "away")
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="not there any more"):
+            log.append(request((2, [triple("b")])))
+    (tmp_path / "away").rename(tmp_path / "log")
+    assert log.append(request((3, [triple("c")]))) == AppendReceipt(1, 1, 2)
+    log.close()
+    reopened = open_event(tmp_path)
+    assert reopened.describe().elements == 2
+    reopened.close()
+
+
 def test_a_new_log_has_no_times(tmp_path: Path) -> None:
     log = open_event(tmp_path)
     counts = log.describe()
