@@ -141,7 +141,8 @@ NO_FUNCTIONS = PythonFunctions()
 def callables(text: str) -> dict[ox.NamedNode, Callable[..., Any]]:
     """The functions of ``PythonFunctions.to_json``, and all others there are, as Oxigraph takes them.
 
-    Imports their modules, and has rdflib keep literals as they are written. Raises FunctionsNotLoaded.
+    Only for processes of the endpoint's own: imports their modules, and has rdflib keep literals that they make as they
+    are written. Raises FunctionsNotLoaded.
     """
     if not text:
         return CUSTOM_FUNCTIONS
@@ -164,12 +165,14 @@ def callables(text: str) -> dict[ox.NamedNode, Callable[..., Any]]:
 
 
 def rdflib_term(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Any:
-    """One of Oxigraph's terms as rdflib's: a string without a datatype, as rdflib has it."""
+    """One of Oxigraph's terms as rdflib's: a literal stays as written, a string has no datatype, as in rdflib."""
     from oxrdflib._converter import from_ox
-    from rdflib import Literal
+    from rdflib import Literal, URIRef
 
-    if isinstance(term, ox.Literal) and not term.language and term.datatype.value == f"{XSD}string":
-        return Literal(term.value)
+    if isinstance(term, ox.Literal):
+        plain = term.language or term.datatype.value == f"{XSD}string"
+        datatype = None if plain else URIRef(term.datatype.value)
+        return Literal(term.value, lang=term.language, datatype=datatype, normalize=False)
     return from_ox(term)
 
 

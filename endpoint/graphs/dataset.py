@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import pyoxigraph as ox
 import rdflib
 from oxrdflib import OxigraphStore
-from rdflib.plugins import sparql
 
 from endpoint.graphs import processor as oxigraph_processor
 from endpoint.graphs.processor import Functions, OxigraphResult
@@ -52,15 +51,10 @@ def store_over(current: Callable[[], ox.Store]) -> OxigraphStore:
 
 
 def dataset_over(current: Callable[[], ox.Store]) -> EndpointDataset:
-    """The dataset that reads the store that this gives. Sets rdflib's switches for the whole process.
+    """The dataset that reads the store that this gives; its default graph is no union.
 
-    Literals stay as written and compare as the SPARQL test suites expect, the default graph is no
-    union, and evaluation in Python reads no address a query names (rdflib would by default).
+    rdflib's switches stay as they are: where the endpoint is embedded, they are the application's.
     """
-    rdflib.NORMALIZE_LITERALS = False
-    rdflib.DAWG_LITERAL_COLLATION = True
-    sparql.SPARQL_DEFAULT_GRAPH_UNION = False
-    sparql.SPARQL_LOAD_GRAPHS = False
     return EndpointDataset(store_over(current))
 
 

@@ -17,8 +17,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
+import rdflib
 from oxrdflib import OxigraphStore
 from rdflib import Graph, Namespace, URIRef
+from rdflib.plugins import sparql
 from rdflib.plugins.sparql import CUSTOM_EVALS, prepareQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.store import Store
@@ -102,9 +104,17 @@ class RdflibFunctions:
 
 
 class RdflibEvaluation:
-    """Evaluates, in a reader, the queries that name one of the functions."""
+    """Evaluates, in a reader, the queries that name one of the functions. Sets rdflib's switches for the process.
+
+    Literals stay as written and compare as the SPARQL test suites expect, and no address that a query names is read
+    (rdflib would by default).
+    """
 
     def __init__(self, functions: RdflibFunctions) -> None:
+        rdflib.NORMALIZE_LITERALS = False
+        rdflib.DAWG_LITERAL_COLLATION = True
+        sparql.SPARQL_LOAD_GRAPHS = False
+        sparql.SPARQL_DEFAULT_GRAPH_UNION = False
         extend_path(functions.path)
         self._functions = functions
         self._iris = functions.iris

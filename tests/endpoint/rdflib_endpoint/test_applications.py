@@ -13,6 +13,8 @@ import rdflib
 import rdflib_endpoint
 from fastapi import FastAPI
 from rdflib import RDFS, Dataset, Graph, Literal, URIRef
+from rdflib.plugins import sparql
+from rdflib.plugins.sparql import CUSTOM_EVALS
 
 from endpoint import Settings
 from endpoint.rdflib_endpoint import SparqlEndpoint, SparqlRouter
@@ -23,6 +25,13 @@ from tests.endpoint.rdflib_endpoint.application import EX, both_ways, dataset, t
 
 FUNC = "PREFIX func: <urn:sparql-function:> PREFIX ex: <http://example.org/functions/>"
 SUBJECT = URIRef("http://example.org/subject")
+SWITCHES: list[tuple[Any, str, bool]] = [
+    (rdflib, "NORMALIZE_LITERALS", True),
+    (rdflib, "DAWG_LITERAL_COLLATION", False),
+    (sparql, "SPARQL_DEFAULT_GRAPH_UNION", True),
+    (sparql, "SPARQL_LOAD_GRAPHS", True),
+]
+"""All that rdflib has, with its own defaults."""
 UPDATE = "DELETE { ?s ?p 'foo' } INSERT { ?s ?p 'bar' } WHERE { ?s ?p 'foo' }"
 
 
@@ -172,6 +181,29 @@ def test_an_update_is_in_the_graph_and_streams_are_there() -> None:
         assert rows(client, "SELECT * { ?s ?p ?o }") == []
         refused = client.post("/", data={"update": UPDATE, "query": SELECT})
         assert refused.status_code == 400
+
+
+@pytest.mark.filterwarnings("ignore:Dataset:DeprecationWarning")  # rdflib's own evaluation
+def test_rdflib_stays_as_the_application_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, default in SWITCHES:
+        monkeypatch.setattr(module, name, default)
+    graph = dataset()
+    graph.graph(URIRef("http://example.org/g")).add((SUBJECT, RDFS.label, Literal("foo")))
+    with served(graph=graph, enable_update=True) as client:
+        evaluated = dict(CUSTOM_EVALS)
+        assert rows(client, "SELECT * { ?s ?p ?o }")
+        assert rows(client, "SELECT * { BIND(func:letters('a') AS ?l) }")
+        assert client.post("/", data={"update": "INSERT DATA { <urn:s> <urn:p> 1.5e0 }"}).status_code == 204
+        turtle = {"Content-Type": "text/turtle"}
+        assert client.put("/graphs?graph=urn:g", content="<urn:s> <urn:p> 01 .", headers=turtle).status_code == 201
+        live = client.put(
+            "/queries/q", content="SELECT * { ?s ?p ?o }", headers={"Content-Type": "application/sparql-query"}
+        )
+        assert live.status_code == 201
+        assert client.get("/queries/q/results", headers={"Accept": "application/json"}).json()["results"]["bindings"]
+        assert [getattr(module, name) for module, name, _ in SWITCHES] == [default for _, _, default in SWITCHES]
+        assert evaluated == CUSTOM_EVALS
+    assert len(graph.query("SELECT * { ?s ?p ?o }")) == 3
 
 
 def test_routes_of_the_application_go_first_and_pages_of_others_may_read() -> None:
