@@ -114,7 +114,8 @@ class RdflibEvaluation:
         rdflib.NORMALIZE_LITERALS = False
         rdflib.DAWG_LITERAL_COLLATION = True
         sparql.SPARQL_LOAD_GRAPHS = False
-        sparql.SPARQL_DEFAULT_GRAPH_UNION = False
+        # The dataset then says itself whether its default graph is the union.
+        sparql.SPARQL_DEFAULT_GRAPH_UNION = True
         extend_path(functions.path)
         self._functions = functions
         self._iris = functions.iris
@@ -213,6 +214,14 @@ def _answer(result: Any) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriple
     return triples
 
 
+def _distinct(triples: Iterable[Any]) -> Iterator[Any]:
+    known = set()
+    for triple in triples:
+        if triple not in known:
+            known.add(triple)
+            yield triple
+
+
 class _Scratch(Store):
     """rdflib's store over a snapshot, with what a query adds for itself (graphs that functions make) beside it."""
 
@@ -228,7 +237,11 @@ class _Scratch(Store):
         return chain(read(self._snapshot), read(self._own))
 
     def triples(self, triple_pattern: Any, context: Graph | None = None) -> Iterator[Any]:
-        return self._both(lambda store: store.triples(triple_pattern, context))
+        """Each triple once, with its graphs; ``context`` None is the union of all."""
+        found = self._both(lambda store: store.triples(triple_pattern, context))
+        if context is not None:
+            return found
+        return ((triple, self.contexts(triple)) for triple in _distinct(triple for triple, _ in found))
 
     def contexts(self, triple: Any = None) -> Generator[Graph, None, None]:
         yield from self._both(lambda store: store.contexts(triple))

@@ -44,7 +44,8 @@ def served(**options: Any) -> Iterator[TestClient]:
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     graph = dataset()
-    graph.graph(URIRef("http://example.org/g")).add((SUBJECT, RDFS.label, Literal("foo")))
+    for name in ("http://example.org/g", "http://example.org/h"):
+        graph.graph(URIRef(name)).add((SUBJECT, RDFS.label, Literal("foo")))
     with served(graph=graph, functions={"urn:sparql-function:bothWays": both_ways}) as client:
         yield client
 
@@ -74,6 +75,11 @@ def rows(client: TestClient, query: str) -> list[tuple[str | None, ...]]:
         ("SELECT ?l { <urn:x/y> a func:PartsOf ; func:letter ?l }", [("urn:x",), ("y",)]),
         ("SELECT ?o { <urn:xy> ex:shorter ?o }", [("urn:x",)]),
         ("SELECT ?o { BIND(func:alphabet('a') AS ?g) GRAPH ?g { ?s ex:has ?o } }", [("a",)]),
+        ("SELECT ?o ?l { ?s rdfs:label ?o BIND(ex:eachLetter(?o) AS ?l) }", [("foo", one) for one in "foo"]),
+        (
+            "SELECT ?g ?l { GRAPH ?g { ?s rdfs:label 'foo' } BIND(ex:eachLetter('a') AS ?l) } ORDER BY ?g",
+            [("http://example.org/g", "a"), ("http://example.org/h", "a")],
+        ),
         ("SELECT ?r ?rLength { BIND(func:bothWays('a', 'bc') AS ?r) }", [("abc", "3"), ("bca", "3")]),
     ],
 )
