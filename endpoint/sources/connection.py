@@ -39,7 +39,9 @@ class Connection(Protocol):
         """Let go of everything. Again: does nothing."""
 
     def forget(self) -> None:
-        """The stream is deleted: whoever keeps something for this client need not, as far as can be said to it."""
+        """The stream is deleted or has ended: whoever keeps something for this client need not, as far as can be said
+        to it. Raises OSError, ProtocolError.
+        """
 
 
 ReadKafka = Callable[[KafkaReading], KafkaFeed]

@@ -93,20 +93,28 @@ class SourceRun:
             raise Conflict(_ENDED)
         connection = self._connect(replace(self._surroundings, positions=self._receiver.positions(name)))
         try:
-            began = self._clock()
-            while not self._stopping.is_set():
-                batch = connection.take(_TAKE_SECONDS)
-                if batch is not None:
-                    self._store(connection, batch)
-                elif self._has_ended():
-                    raise Conflict(_ENDED)
-                if batch is not None or self._clock() - began > LONGEST_SECONDS:
-                    self._back_off.succeeded()
-                self._note(state=SourceState.RUNNING, notice=connection.notice)
+            self._read(connection)
             if self._deleted:
                 connection.forget()
+        except (Conflict, NotFound):
+            # The stream takes no more, whether or not somebody has said so to this source.
+            connection.forget()
+            raise
         finally:
             connection.close()
+
+    def _read(self, connection: Connection) -> None:
+        """Store what comes, until the source is stopped. Raises Conflict or NotFound where the stream is over."""
+        began = self._clock()
+        while not self._stopping.is_set():
+            batch = connection.take(_TAKE_SECONDS)
+            if batch is not None:
+                self._store(connection, batch)
+            elif not self._stopping.is_set() and self._has_ended():
+                raise Conflict(_ENDED)
+            if batch is not None or self._clock() - began > LONGEST_SECONDS:
+                self._back_off.succeeded()
+            self._note(state=SourceState.RUNNING, notice=connection.notice)
 
     def _store(self, connection: Connection, batch: SourceBatch) -> None:
         receipt = self._receiver.receive(self._surroundings.stream, batch)

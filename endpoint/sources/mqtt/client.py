@@ -8,7 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage, error_string
+from paho.mqtt.client import (
+    MQTT_CLEAN_START_FIRST_ONLY,
+    Client,
+    ConnectFlags,
+    DisconnectFlags,
+    MQTTMessage,
+    error_string,
+)
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -29,10 +36,11 @@ _SESSION_SECONDS = 30 * 24 * 60 * 60
 class SessionClient:
     """One connection to a persistent session. Messages are in ``arrived`` until somebody takes them out."""
 
-    def __init__(self, settings: SourceSettings, identity: str, largest: int, most: int) -> None:
+    def __init__(self, settings: SourceSettings, identity: str, largest: int, most: int, *, anew: bool = False) -> None:
         """Connect, and wait for the broker's word. Raises OSError, SourceFailed, LoginFailed.
 
-        ``most`` messages at once are sent before one is acknowledged, where the broker can be told (MQTT 5).
+        ``most`` messages at once are sent before one is acknowledged, where the broker can be told (MQTT 5). ``anew``:
+        a session that the broker has is dropped, with what it kept.
         """
         self.arrived: deque[MQTTMessage] = deque()
         self.arrived_bytes = 0
@@ -43,19 +51,16 @@ class SessionClient:
         self._refused: str | None = None
         self._connected = False
         self._granted: list[ReasonCode] | None = None
-        self._last_question: int | None = None
-        self._client = self._made(identity)
-        host, port = address_of(settings.url)
-        try:
-            if self._is_5:
-                properties = self._properties(largest, most)
-                self._client.connect(host, port, _KEEP_ALIVE, clean_start=False, properties=properties)
-            else:
-                self._client.connect(host, port, _KEEP_ALIVE)
-            self._await(lambda: self._connected, "did not take the connection")
-        except BaseException:
+        self._answered: int | None = None
+        if anew:
+            # A connection of its own: before MQTT 5 none can drop what was and keep what comes, and mosquitto 2.0 does
+            # not write down a session that was begun so.
+            self._client = self._made(identity, clean=True)
+            self._connect(clean=True, properties=None)
             self.close()
-            raise
+            self._connected = False
+        self._client = self._made(identity, clean=False)
+        self._connect(clean=False, properties=self._properties(largest, most) if self._is_5 else None)
 
     def subscribe(self) -> None:
         """Subscribe to all topics, so that no message has to be acknowledged before it is durable (QoS 1 at most)."""
@@ -99,8 +104,13 @@ class SessionClient:
         return question
 
     def leave(self) -> None:
-        """Have the broker forget the session, as far as the protocol can say so."""
-        self._client.unsubscribe(list(self._settings.topics))
+        """Have the broker forget the session; before MQTT 5, its subscriptions. Raises SourceFailed."""
+        # What still comes is for nobody. The answer is waited for: a connection that is closed while there is
+        # something to be read may take along what was written.
+        self._client.on_message = None
+        code, question = self._client.unsubscribe(list(self._settings.topics))
+        self._check(code)
+        self._await(lambda: self._answered == question, "did not answer that nothing is subscribed to any more")
         if self._is_5:
             properties = Properties(PacketTypes.DISCONNECT)  # type: ignore[no-untyped-call]
             properties.SessionExpiryInterval = 0
@@ -113,11 +123,11 @@ class SessionClient:
         if socket is not None:
             socket.close()
 
-    def _made(self, identity: str) -> Client:
+    def _made(self, identity: str, *, clean: bool) -> Client:
         client = Client(
             CallbackAPIVersion.VERSION2,
             client_id=f"sps-{identity}",
-            clean_session=None if self._is_5 else False,
+            clean_session=None if self._is_5 else clean,
             protocol=MQTTProtocolVersion.MQTTv5 if self._is_5 else MQTTProtocolVersion.MQTTv311,
             reconnect_on_failure=False,
             manual_ack=True,
@@ -130,6 +140,16 @@ class SessionClient:
         client.on_unsubscribe = self._on_unsubscribe
         client.on_message = self._on_message
         return client
+
+    def _connect(self, *, clean: bool, properties: Properties | None) -> None:
+        host, port = address_of(self._settings.url)
+        try:
+            clean_start = clean if self._is_5 else MQTT_CLEAN_START_FIRST_ONLY
+            self._client.connect(host, port, _KEEP_ALIVE, clean_start=clean_start, properties=properties)
+            self._await(lambda: self._connected, "did not take the connection")
+        except BaseException:
+            self.close()
+            raise
 
     def _properties(self, largest: int, most: int) -> Properties:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
@@ -172,6 +192,7 @@ class SessionClient:
     def _on_unsubscribe(
         self, client: Client, userdata: Any, packet: int, codes: list[ReasonCode], properties: Properties | None
     ) -> None:
+        self._answered = packet
         self.on_answer(packet)
 
     def _on_message(self, client: Client, userdata: Any, message: MQTTMessage) -> None:

@@ -29,7 +29,9 @@ class MqttConnection:
         self._surroundings = surroundings
         self._redelivery = Redelivery(surroundings.positions)
         self._taken: list[Delivery] = []
-        self._client = SessionClient(settings, surroundings.identity, surroundings.largest, MOST_MESSAGES)
+        # Without a position this stream has read nothing: the session is of one that had its name before.
+        anew = _SUBSCRIBED not in surroundings.positions
+        self._client = SessionClient(settings, surroundings.identity, surroundings.largest, MOST_MESSAGES, anew=anew)
         self._client.on_answer = self._answered
         topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
         subscribed = surroundings.positions.get(_SUBSCRIBED) == topics
@@ -69,7 +71,7 @@ class MqttConnection:
         self._client.close()
 
     def forget(self) -> None:
-        """Have the broker keep nothing more for this stream."""
+        """Have the broker keep nothing more for this stream. Raises SourceFailed."""
         self._client.leave()
 
     def _drain(self) -> None:

@@ -15,15 +15,19 @@ from paho.mqtt.properties import Properties
 
 from endpoint.back_off import BackOff
 from endpoint.sources.connection import Surroundings
+from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.connection import MqttConnection
 from endpoint.sources.run import SourceRun
-from protocol.errors import Unavailable
+from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.login import Login
 from protocol.sources import SourceBatch, SourceReceipt, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.broker import Broker, needs_mosquitto
 
 pytestmark = [needs_mosquitto, pytest.mark.server]
+
+
+IDENTITY = "0123456789abcdef"
 
 
 @dataclass
@@ -71,16 +75,24 @@ class Side:
     settings: SourceSettings
     log: Log
     running: SourceRun | None = None
+    over: ProtocolError | bool = False
+    """Whether the stream has ended, or that there is none."""
 
     def start(self) -> None:
         self.running = SourceRun(
-            lambda wait: Surroundings("s", self.settings, AllowList(), "0123456789abcdef", 10**6, wait),
+            lambda wait: Surroundings("s", self.settings, AllowList(), IDENTITY, 10**6, wait),
             MqttConnection,
             self.log,
             back_off=Impatient(),
+            has_ended=self.has_ended,
         )
         self.running.start()
         until(lambda: self.state is SourceState.RUNNING)
+
+    def has_ended(self) -> bool:
+        if isinstance(self.over, ProtocolError):
+            raise self.over
+        return self.over
 
     @property
     def state(self) -> SourceState:
@@ -194,15 +206,43 @@ def test_what_is_retained_comes_once(side: Side, publish: Callable[..., None]) -
     assert side.log.bodies == ["retained", "0", "1", "2"]
 
 
-def test_the_broker_keeps_nothing_for_a_deleted_stream(side: Side, publish: Callable[..., None]) -> None:
+@pytest.mark.parametrize("over", [NotFound("there is no stream s"), True], ids=["deleted", "ended"])
+def test_the_broker_keeps_nothing_for_a_stream_that_is_over(
+    side: Side, over: ProtocolError | bool, publish: Callable[..., None]
+) -> None:
     side.start()
-    side.stop(deleted=True)
+    side.over = over
+    until(lambda: side.state is SourceState.STOPPED)
+    publish("a/1", "to nobody")
+    # Whoever takes up the session has what it kept; an answer to a question says that all of it has come.
+    session = SessionClient(side.settings, IDENTITY, 10**6, 1000)
+    answers: list[int] = []
+    session.on_answer = answers.append
+    session.ask("x")
+    while not answers:
+        session.look(1)
+    session.close()
+    assert not session.arrived
+    assert session.resumed is (side.settings.version == "3.1.1")
+
+
+def test_a_stream_that_is_made_again_begins_anew(side: Side, broker: Broker, publish: Callable[..., None]) -> None:
+    """Though the broker could not be told that the one before it is gone; and what it begins outlives the broker."""
+    side.start()
+    side.stop()
+    publish("a/1", "retained", retain=True)
     publish("a/1", "to nobody")
     side.log.at = {}
     side.start()
     publish("a/1", "to the next")
-    until(lambda: bool(side.log.bodies))
-    assert side.log.bodies == ["to the next"]
+    until(lambda: "to the next" in side.log.bodies)
+    side.stop()
+    publish("a/1", "meanwhile")
+    broker.stop()
+    broker.start()
+    side.start()
+    until(lambda: "meanwhile" in side.log.bodies)
+    assert side.log.bodies == ["retained", "to the next", "meanwhile"]
 
 
 def test_who_may_not_come_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

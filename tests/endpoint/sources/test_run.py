@@ -145,7 +145,9 @@ def test_it_waits_longer_after_each_failure_in_a_row_and_says_the_last() -> None
 
 def test_it_ends_with_its_stream() -> None:
     for error in (Conflict("the stream has ended"), NotFound("there is no stream s")):
-        running, _, back_off = run(Feed(10**6, {5: error}))
+        feed = Feed(10**6, {5: error})
+        running, _, back_off = run(feed)
+        assert (feed.forgotten, feed.closed) == (1, 1)
         assert running.describe().state is SourceState.STOPPED
         assert running.describe().error == error.detail
         assert back_off.asked == []
@@ -171,7 +173,30 @@ def test_it_ends_with_its_stream_though_nothing_comes() -> None:
         assert described.error == "the stream has ended: nothing can be appended to it"
         assert described.failures == (2 if faults else 0)
     assert log.bodies == [b"1", b"2"]
-    assert feed.closed == 1
+    assert (feed.forgotten, feed.closed) == (1, 1)
+
+
+def test_the_other_side_forgets_the_client_of_a_stream_that_is_gone_before_the_source_is_told() -> None:
+    gone = NotFound("there is no stream s")
+
+    def has_ended() -> bool:
+        if feed.calls:
+            raise gone
+        return False
+
+    for told in (True, False):
+        feed = Feed(0)
+        running = SourceRun(
+            lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+            feed.connect,
+            Log(feed),
+            has_ended=has_ended,
+        )
+        if told:
+            feed.stop = lambda running=running: running.stop(deleted=True)  # type: ignore[misc]
+        running.run()
+        assert (feed.forgotten, feed.closed) == (1, 1)
+        assert running.describe().state is SourceState.STOPPED
 
 
 def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
