@@ -15,6 +15,7 @@ from paho.mqtt.client import (
     DisconnectFlags,
     MQTTMessage,
     error_string,
+    topic_matches_sub,
 )
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
@@ -50,7 +51,8 @@ class SessionClient:
         self._is_5 = settings.version != "3.1.1"
         self._refused: str | None = None
         self._connected = False
-        self._granted: list[ReasonCode] | None = None
+        self._names_subscriptions = True
+        self._granted: dict[int, ReasonCode] = {}
         self._answered: int | None = None
         if anew:
             # A connection of its own: before MQTT 5 none can drop what was and keep what comes, and mosquitto 2.0 does
@@ -64,16 +66,22 @@ class SessionClient:
 
     def subscribe(self) -> None:
         """Subscribe to all topics, so that no message has to be acknowledged before it is durable (QoS 1 at most)."""
-        if self._is_5:
-            # What is retained comes when a subscription is new, not at every start.
-            options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
-            self._client.subscribe([(topic, options) for topic in self._settings.topics])
-        else:
-            self._client.subscribe([(topic, 1) for topic in self._settings.topics])
-        self._await(lambda: self._granted is not None, "did not answer the subscription")
-        for topic, granted in zip(self._settings.topics, self._granted or (), strict=False):
+        asked = [self._subscribe(topic, number) for number, topic in enumerate(self._settings.topics, 1)]
+        self._await(lambda: len(self._granted) == len(asked), "did not answer the subscription")
+        for topic, packet in zip(self._settings.topics, asked, strict=True):
+            granted = self._granted[packet]
             if granted.is_failure:
                 raise SourceFailed(f"{self._settings.url} refuses the topic {topic}: {granted}")
+
+    def is_copy(self, message: MQTTMessage) -> bool:
+        """Whether the message comes for another topic filter, too, from a broker that sends it once for each (MQTT 5).
+
+        It is taken for the first filter that it matches. Brokers that name no subscriptions send no copies that can be
+        told from messages.
+        """
+        identifiers = getattr(message.properties, "SubscriptionIdentifier", ())
+        before = self._settings.topics[: min(identifiers, default=1) - 1]
+        return any(topic_matches_sub(topic, message.topic) for topic in before)
 
     def look(self, seconds: float) -> None:
         """Read and write what can be read and written, waiting for the first at most so long. Raises SourceFailed."""
@@ -141,6 +149,21 @@ class SessionClient:
         client.on_message = self._on_message
         return client
 
+    def _subscribe(self, topic: str, number: int) -> int:
+        """Ask for a topic; the number of the packet. ``number``: the filter's, by which ``is_copy`` knows it."""
+        if self._is_5:
+            # What is retained comes when a subscription is new, not at every start.
+            options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+            properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]
+            if self._names_subscriptions:
+                properties.SubscriptionIdentifier = number
+            code, packet = self._client.subscribe(topic, options=options, properties=properties)
+        else:
+            code, packet = self._client.subscribe(topic, 1)
+        self._check(code)
+        assert packet is not None
+        return packet
+
     def _connect(self, *, clean: bool, properties: Properties | None) -> None:
         host, port = address_of(self._settings.url)
         try:
@@ -177,6 +200,7 @@ class SessionClient:
             self._refused = f"{self._settings.url} refuses the connection: {code}"
             return
         self._connected, self.resumed = True, flags.session_present
+        self._names_subscriptions = bool(getattr(properties, "SubscriptionIdentifierAvailable", True))
 
     def _on_disconnect(
         self, client: Client, userdata: Any, flags: DisconnectFlags, code: ReasonCode, properties: Properties | None
@@ -187,7 +211,7 @@ class SessionClient:
     def _on_subscribe(
         self, client: Client, userdata: Any, packet: int, codes: list[ReasonCode], properties: Properties | None
     ) -> None:
-        self._granted = codes
+        (self._granted[packet],) = codes
 
     def _on_unsubscribe(
         self, client: Client, userdata: Any, packet: int, codes: list[ReasonCode], properties: Properties | None

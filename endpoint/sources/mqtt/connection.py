@@ -89,6 +89,10 @@ class MqttConnection:
             size += len(message.payload)
             self._client.arrived_bytes -= len(message.payload)
             delivery = Delivery.of(message.mid, message.topic, bytes(message.payload))
+            if self._client.is_copy(message):
+                if message.qos:
+                    self._client.acknowledge(message.mid)
+                continue
             if message.qos and self._redelivery.is_known(delivery, again=message.dup):
                 self._client.acknowledge(message.mid)
                 self._redelivery.acknowledged(delivery)

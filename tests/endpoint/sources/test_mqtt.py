@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +204,30 @@ def test_what_is_retained_comes_once(side: Side, publish: Callable[..., None]) -
         publish("a/2", str(number))
         until(lambda number=number: str(number) in side.log.bodies)  # type: ignore[misc]
     assert side.log.bodies == ["retained", "0", "1", "2"]
+
+
+def test_a_message_that_several_filters_match_is_stored_once(
+    side: Side, broker: Broker, publish: Callable[..., None]
+) -> None:
+    side.settings = replace(side.settings, topics=("a/+/c", "a/#", "a/b/+", "b"))
+    retained = ["retained"] if side.settings.version == "5" else []
+    for payload in retained:
+        publish("a/b/r", payload, retain=True)
+    side.start()
+    publish("a/b/c", *numbers(5, "all"))
+    publish("a/b/d", *numbers(5, "two"), qos=0)
+    publish("a/x", "one")
+    publish("b", "last")
+    until(lambda: "last" in side.log.bodies)
+    side.stop()
+    publish("a/b/c", *numbers(5, "away"))
+    broker.stop()
+    broker.start()
+    side.start()
+    until(lambda: "away4" in side.log.bodies)
+    side.stop()
+    side.start()
+    assert side.log.bodies == [*retained, *numbers(5, "all"), *numbers(5, "two"), "one", "last", *numbers(5, "away")]
 
 
 @pytest.mark.parametrize("over", [NotFound("there is no stream s"), True], ids=["deleted", "ended"])
