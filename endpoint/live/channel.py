@@ -194,6 +194,11 @@ class Channel:
         index = bisect_right(self._entries, cursor, key=lambda entry: entry.sequence)
         return self._entries[index] if index < len(self._entries) else None
 
+    def after(self, instant: Instant) -> list[Evaluation]:
+        """The evaluations held that are later than an instant, oldest first."""
+        notices = (entry.notice for entry in self._entries)
+        return [one for one in notices if isinstance(one, Evaluation) and one.instant > instant]
+
     def held(self, instant: Instant) -> Entry | None:
         """The evaluation of an instant, if it is held."""
         found = (one for one in self._entries if isinstance(one.notice, Evaluation) and one.notice.instant == instant)

@@ -99,6 +99,11 @@ class Subscription:
         elif description.state == "failed":
             self._last_words = description.last_error
 
+    @property
+    def floor(self) -> Instant | None:
+        """Evaluations up to here are in the log alone, or nowhere any more; None: there are none."""
+        return self.channel.floor if self.channel.floor is not None else self._evaluated
+
     async def items(self) -> AsyncGenerator[SubscriptionItem, None]:
         """What the listener gets, one after the other; see ``batches``."""
         async with aclosing(self.batches()) as batches:
@@ -193,11 +198,7 @@ class Subscription:
 
     def _behind(self) -> bool:
         """Whether evaluations after the position are in the log and not (or no longer) in the channel."""
-        if self.position is None:
-            return False
-        if self.channel.floor is not None:
-            return self.position < self.channel.floor
-        return self._evaluated is not None and self.position < self._evaluated
+        return self.position is not None and self.floor is not None and self.position < self.floor
 
     def _wanted(self, entry: Entry) -> bool:
         match entry.notice:
@@ -221,7 +222,7 @@ class Subscription:
                 yield Reset(retained)
         self._exact = True
         async with channel.replaying:
-            after, upto = self.position, channel.floor if channel.floor is not None else self._evaluated
+            after, upto = self.position, self.floor
             if not self._behind() or after is None or upto is None:
                 return
             replay = self._history.replay(after, upto)

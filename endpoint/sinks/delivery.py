@@ -17,8 +17,8 @@ import anyio
 from endpoint.back_off import BackOff
 from endpoint.backend import Ended, Evaluation, QueryDescription
 from endpoint.live.channel import Channel, Entry
-from endpoint.live.hub import Hub
-from endpoint.live.subscription import Reset, StartingPoint, SubscriptionItem
+from endpoint.live.hub import AnySubscription, Hub
+from endpoint.live.subscription import Reset, StartingPoint, Subscription, SubscriptionItem
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed, Target
 from protocol.errors import NotFound, ProtocolError
@@ -43,7 +43,7 @@ class SinkState:
     """How a sink is; counts are since the server started, times in milliseconds since the epoch by the server's clock.
 
     ``failing_since`` is None while it is running. ``error``: what failed last, also after it is over, and ``error_at``
-    when. ``reset``: evaluations up to this instant were no longer within retention, where that was so.
+    when. ``reset``: evaluations up to this instant were no longer held, where that was so.
     """
 
     position: Instant | None = None
@@ -91,6 +91,7 @@ class Delivery:
         self._sleep = sleep
         self._new_back_off = partial(BackOff, LONGEST_SECONDS, chance)
         self._position: Position | None = None
+        self._subscription: AnySubscription | None = None
         self._template = sink.settings.lines
 
     async def run(self) -> None:
@@ -154,12 +155,21 @@ class Delivery:
                 "it is not known how far this sink was, for its position on the disk is damaged: "
                 "PUT it again with ?since= (beginning, a time, or now)"
             )
-        subscription = await self._hub.subscribe(self.sink.query, StartingPoint(position.instant))
-        if await self._is_another_query(position):
+        # While a query is being replaced, it is neither.
+        async with self._hub.lock(self.sink.query):
+            description = await self._hub.threads.run(self._hub.queries.query, self.sink.query)
+            subscription = None
+            if digest_of(description) == self.sink.digest:
+                subscription = await self._hub.subscribe(self.sink.query, StartingPoint(position.instant))
+                self._subscription = subscription
+        if subscription is None:
+            await self._change_over(position, description)
             return
         rest: Sequence[Evaluation] = ()
         async with aclosing(subscription.batches()) as batches:
             async for batch in batches:
+                if isinstance(subscription, Subscription) and subscription.channel.gone:
+                    return  # Between what was delivered and this may be a gap: the change-over tells of it.
                 ended = self._told(batch)
                 rest = await self._deliver_all(position, batch)
                 if rest:
@@ -170,35 +180,60 @@ class Delivery:
         # The subscription is over: for as long as these are not taken, nothing else is held for the sink.
         await self._deliver(position, rest, patience=None)
 
-    async def _is_another_query(self, position: Position) -> bool:
-        """Whether the query was replaced by another one: what that has to say begins with its own start."""
-        description = await self._hub.threads.run(self._hub.queries.query, self.sink.query)
-        digest = digest_of(description)
-        if digest == self.sink.digest:
-            return False
+    async def _change_over(self, position: Position, description: QueryDescription) -> None:
+        """The query was replaced: deliver what it had answered, then begin with what the new one says from its start.
+
+        Its answers cannot be computed again, but its channel has the last of them. Those it has not are a reset.
+        """
         assert position.instant is not None, "it was looked at before"
-        begin = BEFORE_ALL
-        if description.query.one_shot is None:
-            begin = max(position.instant, description.start if description.start is not None else BEFORE_ALL)
-        self.sink = KeptSink(self.sink.query, self.sink.name, self.sink.settings, digest)
+        live = description.query.one_shot is not None
+        start = None if live else description.start
+        await self._deliver_held(position, self._subscription, start)
+        begin = BEFORE_ALL if live else max(position.instant, BEFORE_ALL if start is None else start)
+        self.sink = KeptSink(self.sink.query, self.sink.name, self.sink.settings, digest_of(description))
         await self._hub.threads.run(position.begin, begin)
         await self._hub.threads.run(self._files.write, self.sink, None)
         self.state.position = begin
-        return True
+        self._subscription = None
+
+    async def _deliver_held(self, position: Position, former: AnySubscription | None, start: Instant | None) -> None:
+        """Deliver what the query that ``former`` listened to had answered up to the ``start`` of the one in its place.
+
+        Without a ``former`` (the server was started anew) it is not known what that was. Of a live query nothing is
+        owed but the newest answer, which is the new one's.
+        """
+        assert position.instant is not None, "it was looked at before"
+        gap, held = start, list[Evaluation]()
+        if former is not None:
+            if not isinstance(former, Subscription):
+                return
+            gap = former.floor
+            if gap is not None and start is not None:
+                gap = min(gap, start)
+            held = [one for one in former.channel.after(position.instant) if start is None or one.instant <= start]
+        if gap is not None and position.instant < gap:
+            self._reset(gap, "its query was replaced before they were delivered")
+            position.move(gap)
+        for part in _parts(held, self._target.at_once):
+            await self._deliver(position, part, patience=None)
 
     def _told(self, batch: Sequence[SubscriptionItem]) -> bool:
         """Note what a batch says besides answers; whether the query has nothing more."""
         for item in batch:
             if isinstance(item, Reset):
-                self.state.resets += 1
-                self.state.reset = item.time
-                logger.warning(
-                    "the sink %s of %s lacks evaluations up to %s: its position is no longer within retention",
-                    self.sink.name,
-                    self.sink.query,
-                    show_instant(item.time),
-                )
+                self._reset(item.time, "its position is no longer within retention")
         return any(isinstance(item, Ended) for item in batch)
+
+    def _reset(self, instant: Instant, why: str) -> None:
+        self.state.resets += 1
+        self.state.reset = instant
+        logger.warning(
+            "the sink %s of %s lacks evaluations up to %s: %s",
+            self.sink.name,
+            self.sink.query,
+            show_instant(instant),
+            why,
+        )
 
     async def _deliver_all(self, position: Position, batch: Sequence[SubscriptionItem]) -> Sequence[Evaluation]:
         """Deliver a batch's answers; those that are left when the receiver has failed for too long."""

@@ -12,6 +12,7 @@ from endpoint.backend import Failed
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query, remove_query
+from endpoint.sinks import delivery
 from endpoint.sinks import sinks as sinks_module
 from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from endpoint.sinks.sinks import Sinks, TooManySinks
@@ -211,6 +212,73 @@ def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_com
         world.evaluate(7000)
         async with world.at_work():
             await until(lambda: target.instants == [1000, 6000, 7000])
+
+    run(check())
+
+
+@pytest.mark.parametrize("hold_seconds", [0, 5])
+def test_a_query_that_is_replaced_while_its_sink_fails_has_its_answers_delivered(
+    world: World, monkeypatch: pytest.MonkeyPatch, hold_seconds: float
+) -> None:
+    monkeypatch.setattr(delivery, "_HOLD_SECONDS", hold_seconds)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target, state = world.targets[WEBHOOK.url], sinks.sink("q", "a").state
+            await until(lambda: target.instants == [1000])
+            target.failing = "it is away"
+            world.evaluate(2000, 3000, 4000)
+            await until(lambda: target.attempts > 3)
+            await put_query(world.hub, "q", continuous("SELECT another"), 4000)
+            world.evaluate(5000)
+            target.failing = ""
+            await until(lambda: target.instants[-1] == 5000)
+            assert target.instants == [1000, 2000, 3000, 4000, 5000]
+            assert (state.resets, state.position) == (0, 5000)
+
+    run(check())
+
+
+def test_what_is_no_longer_held_of_a_query_that_was_replaced_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(delivery, "_HOLD_SECONDS", 0)
+    world = World(tmp_path, Bounds(entries=4))
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            target, state = world.targets[WEBHOOK.url], sinks.sink("q", "a").state
+            target.failing = "it is away"
+            world.evaluate(1000)
+            await until(lambda: target.attempts > 3)
+            every = list(range(2000, 21_000, 1000))
+            world.evaluate(*every)
+            await put_query(world.hub, "q", continuous("SELECT another"), 20_000)
+            world.evaluate(21_000)
+            target.failing = ""
+            await until(lambda: target.instants[-1:] == [21_000])
+            assert state.resets == 1
+            assert state.reset is not None
+            assert target.instants == [1000, *(one for one in every if one > state.reset), 21_000]
+            assert "lacks evaluations up to" in caplog.text
+
+    run(check())
+
+
+def test_a_query_that_was_replaced_before_a_restart_and_what_its_sink_lacks_is_told(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, 1000)
+        world.evaluate(2000)
+        world.backend.register("q", continuous("SELECT another"), standing=True, since=5000)
+        world.evaluate(6000)
+        async with world.at_work() as sinks:
+            await until(lambda: world.targets[WEBHOOK.url].instants == [6000])
+            state = sinks.sink("q", "a").state
+            assert (state.resets, state.reset) == (1, 5000)
 
     run(check())
 
