@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from protocol.errors import ProtocolError
@@ -27,7 +29,9 @@ ROWS = "rows"
 TEXT = "text"
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_FRACTIONS = frozenset(f"{_XSD}{name}" for name in ("decimal", "double", "float"))
+_FLOATS = frozenset(f"{_XSD}{name}" for name in ("double", "float"))
+_DECIMAL = f"{_XSD}decimal"
+_DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
 _INTEGERS = frozenset(
     f"{_XSD}{name}"
     for name in (
@@ -37,8 +41,9 @@ _INTEGERS = frozenset(
 )  # fmt: skip
 _BOOLEAN = f"{_XSD}boolean"
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_LONGEST_INTEGER = 300
+_LONGEST_NUMBER = 300
 """Characters: what is longer is a number to nobody who reads JSON."""
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class NotSendable(ProtocolError):
@@ -94,8 +99,8 @@ def body_of(data: bytes, format_name: str, template: Template | None = None) -> 
     if format_name == JSON:
         return Body(data, "application/json")
     if format_name == ROWS:
-        rows = [_row(variables, solution) for variables, solution in _solutions(data)]
-        return Body(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(), "application/json")
+        rows = ",".join(_row(variables, solution) for variables, solution in _solutions(data))
+        return Body(f"[{rows}]".encode(), "application/json")
     if format_name == TEXT:
         assert template is not None, "settings have a template with this format"
         lines = [template.line(_texts(solution)) for _, solution in _solutions(data)]
@@ -113,26 +118,29 @@ def _solutions(data: bytes) -> list[tuple[list[str], Mapping[str, Any]]]:
     return [(variables, solution) for solution in document["results"]["bindings"]]
 
 
-def _row(variables: list[str], solution: Mapping[str, Any]) -> dict[str, Any]:
-    """Every variable with its value; null for one that is not bound."""
-    return {name: _plain(solution[name]) if name in solution else None for name in variables}
+def _row(variables: list[str], solution: Mapping[str, Any]) -> str:
+    """A JSON object: every variable with its value; null for one that is not bound."""
+    members = (f"{_json(name)}:{_plain(solution[name]) if name in solution else 'null'}" for name in variables)
+    return f"{{{','.join(members)}}}"
 
 
-def _plain(term: Mapping[str, Any]) -> Any:
-    """A term as JSON has it: numbers and truth values as such, where JSON can write them; anything else its text."""
+def _plain(term: Mapping[str, Any]) -> str:
+    """A term as JSON: numbers and truth values as such, where JSON can write them; anything else its text."""
     text, datatype = _text(term), term.get("datatype")
     lexical = text.strip()
     if datatype == _BOOLEAN:
-        return _BOOLEANS.get(lexical, text)
+        return _json(_BOOLEANS.get(lexical, text))
+    if datatype == _DECIMAL and len(lexical) <= _LONGEST_NUMBER and _DECIMAL_FORM.match(lexical):
+        # All its digits, which a float has not; JSON has no sign + and no point without digits around it.
+        return format(Decimal(lexical), "f")
     try:
-        if datatype in _INTEGERS and len(lexical) <= _LONGEST_INTEGER:
-            return int(lexical)
-        if datatype in _FRACTIONS:
-            number = float(lexical)
-            return number if math.isfinite(number) else text
+        if datatype in _INTEGERS and len(lexical) <= _LONGEST_NUMBER:
+            return _json(int(lexical))
+        if datatype in _FLOATS and math.isfinite(number := float(lexical)):
+            return _json(number)
     except ValueError:
-        return text  # ill-typed: it stands for no number
-    return text
+        return _json(text)  # ill-typed: it stands for no number
+    return _json(text)
 
 
 def _texts(solution: Mapping[str, Any]) -> dict[str, str]:

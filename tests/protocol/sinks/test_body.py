@@ -39,6 +39,7 @@ def test_json_is_the_document_itself() -> None:
     ("term", "plain"),
     [
         (literal("22.50", "decimal"), 22.5),
+        (literal("1e3", "decimal"), "1e3"),
         (literal("1e3", "double"), 1000.0),
         (literal("INF", "double"), "INF"),
         (literal("007", "unsignedByte"), 7),
@@ -55,6 +56,25 @@ def test_json_is_the_document_itself() -> None:
 )
 def test_rows_have_plain_values(term: dict[str, str], plain: object) -> None:
     assert rows({"value": term}) == [{"room": None, "value": plain}]
+
+
+@pytest.mark.parametrize(
+    ("lexical", "written"),
+    [
+        ("0.1234567890123456789", "0.1234567890123456789"),
+        ("0.00000000001", "0.00000000001"),
+        ("-22.50", "-22.50"),
+        ("+1.5", "1.5"),
+        (".5", "0.5"),
+        ("7.", "7"),
+        ("007.0", "7.0"),
+        ("1." + "0" * 300, '"1.' + "0" * 300 + '"'),
+    ],
+)
+def test_decimals_have_all_their_digits(lexical: str, written: str) -> None:
+    body = body_of(document({"value": literal(lexical, "decimal")}), "rows")
+    assert body is not None
+    assert body.content == f'[{{"room":null,"value":{written}}}]'.encode()
 
 
 def test_rows_are_sent_where_there_are_none() -> None:
