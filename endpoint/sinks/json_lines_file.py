@@ -24,7 +24,7 @@ _BEGIN = b'{"id":"'
 
 
 class JsonLinesFile:
-    """Appends to one file, which nobody else appends to; a batch is one write and one sync.
+    """Appends to one file, which nobody else appends to; what of a batch one file takes is one write and one sync.
 
     What a crash has left of a line at the end is cut off: that answer is written again.
     """
@@ -38,8 +38,10 @@ class JsonLinesFile:
         self._descriptor: int | None = None
 
     async def deliver(self, answers: Sequence[Answer]) -> None:
-        """Write their lines. Raises DeliveryFailed, with none of them in the file."""
-        lines = b"".join(line_of(answer, self._format) for answer in answers)
+        """Write their lines. Raises DeliveryFailed, with none of them in the file; those of them that had filled one
+        before are written again.
+        """
+        lines = [line_of(answer, self._format) for answer in answers]
         try:
             await anyio.to_thread.run_sync(self._append, lines)
         except OSError as error:
@@ -52,14 +54,26 @@ class JsonLinesFile:
         if descriptor is not None:
             await anyio.to_thread.run_sync(os.close, descriptor)
 
-    def _append(self, lines: bytes) -> None:
+    def _append(self, lines: Sequence[bytes]) -> None:
+        size = os.fstat(self._opened()).st_size
+        fitting: list[bytes] = []
+        for line in lines:
+            if size and size + len(line) > self._rotation.max_bytes:
+                self._write(fitting)
+                self._rotate()
+                fitting, size = [], 0
+            fitting.append(line)
+            size += len(line)
+        self._write(fitting)
+
+    def _write(self, lines: Sequence[bytes]) -> None:
+        """All of these at the end of the file, or (OSError) none."""
+        if not lines:
+            return
         descriptor = self._opened()
         size = os.fstat(descriptor).st_size
-        if size and size + len(lines) > self._rotation.max_bytes:
-            self._rotate()
-            descriptor, size = self._opened(), 0
         try:
-            rest = memoryview(lines)
+            rest = memoryview(b"".join(lines))
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)

@@ -128,6 +128,15 @@ def test_a_long_file_makes_room_and_the_last_are_kept(path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_batch_that_is_longer_than_a_file_may_be_is_several_files(path: Path) -> None:
+    size = len(b'{"id":"0000000000000000",') + len(answer(1))
+    rotation = Rotation(max_bytes=2 * size + 1, keep=2)
+    write(path, [answered(1)], [answered(number) for number in range(2, 6)], rotation=rotation)
+    kept = [path.with_name(f"{path.name}.2"), path.with_name(f"{path.name}.1"), path]
+    assert [ids(one) for one in kept] == [[resume_token(n * 1000) for n in some] for some in ((1, 2), (3, 4), (5,))]
+    assert all(one.stat().st_size <= rotation.max_bytes for one in kept)
+
+
 def test_a_file_that_was_moved_away_is_begun_anew(path: Path) -> None:
     async def deliver() -> None:
         file = JsonLinesFile(f"file://{path}", "json", Rotation())
