@@ -161,10 +161,17 @@ class Delivery:
             subscription = None
             if digest_of(description) == self.sink.digest:
                 subscription = await self._hub.subscribe(self.sink.query, StartingPoint(position.instant))
-                self._subscription = subscription
         if subscription is None:
             await self._change_over(position, description)
             return
+        try:
+            self.sink.settings.require_answers_of(description.query)
+        except ProtocolError as error:
+            # Its query was replaced: trying again would help nothing before it, or the sink, is another.
+            self._failed(error)
+            await _replaced(subscription.channel)
+            return
+        self._subscription = subscription
         rest: Sequence[Evaluation] = ()
         async with aclosing(subscription.batches()) as batches:
             async for batch in batches:

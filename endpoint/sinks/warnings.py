@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from endpoint.logins.password import login_warnings
 from endpoint.sinks.json_lines_file import JsonLinesFile
+from endpoint.sinks.sink_files import KeptSink
+from protocol.errors import ProtocolError
+from protocol.language.model import ContinuousQuery
 from protocol.sinks.settings import SinkSettings
 
 
@@ -18,3 +23,14 @@ def sink_warnings(settings: SinkSettings) -> list[str]:
         if path.exists() and not path.is_file():
             return [f"{path} is there and is no file: the sink will be failing as long as it is"]
     return []
+
+
+def unsuited(sinks: Iterable[KeptSink], query: ContinuousQuery) -> list[str]:
+    """Which of a query's sinks cannot send its answers, since it replaced the one that they were made for."""
+    sentences: list[str] = []
+    for sink in sinks:
+        try:
+            sink.settings.require_answers_of(query)
+        except ProtocolError as error:
+            sentences.append(f"the sink {sink.name} is failing until it or the query is replaced: {error.detail}")
+    return sentences

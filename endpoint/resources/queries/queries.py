@@ -27,6 +27,7 @@ from endpoint.resources.requests.parameters import (
 )
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import Services, services_of
+from endpoint.sinks.warnings import unsuited
 from endpoint.store_queries.question import refuse_past, require_evaluable
 from protocol.errors import NotFound, QuerySyntaxError
 from protocol.formats.media_types import EVENT_STREAM, SPARQL_QUERY
@@ -52,11 +53,7 @@ async def list_queries(request: Request) -> Response:
     services, root = services_of(request.app), mounted_at(request)
     hub = services.hub
     descriptions = [one for one in await hub.threads.run(hub.queries.queries) if one.standing]
-    listeners = hub.listeners()
-    documents = [
-        query_document(one, root, listeners=listeners.get(one.name, 0), sinks=_sinks(services, one, root))
-        for one in sorted(descriptions, key=lambda one: one.name)
-    ]
+    documents = [_document(services, one, root) for one in sorted(descriptions, key=lambda one: one.name)]
     return JSONResponse({"queries": documents}, headers=_UNCACHED)
 
 
@@ -130,19 +127,20 @@ async def show_plan(request: Request) -> Response:
 
 async def _described(request: Request, name: str, *, status: int = 200, warning: str | None = None) -> Response:
     services, root = services_of(request.app), mounted_at(request)
-    description = await standing_query(services.hub, name)
-    document = query_document(
-        description,
-        root,
-        listeners=services.hub.listeners().get(name, 0),
-        sinks=_sinks(services, description, root),
-        warning=warning,
-    )
+    document = _document(services, await standing_query(services.hub, name), root, warning)
     return JSONResponse(document, status_code=status, headers=_UNCACHED)
 
 
-def _sinks(services: Services, description: QueryDescription, root: str) -> list[dict[str, Any]]:
-    return [sink_document(one, description, root) for one in services.sinks.of(description.name)]
+def _document(services: Services, query: QueryDescription, root: str, warning: str | None = None) -> dict[str, Any]:
+    deliveries = services.sinks.of(query.name)
+    return query_document(
+        query,
+        root,
+        listeners=services.hub.listeners().get(query.name, 0),
+        sinks=[sink_document(one, query, root) for one in deliveries],
+        warnings=unsuited((one.sink for one in deliveries), query.query),
+        warning=warning,
+    )
 
 
 def _text(declared: str, body: bytes) -> str:

@@ -16,11 +16,13 @@ def query_document(
     *,
     listeners: int = 0,
     sinks: Sequence[dict[str, Any]] = (),
+    warnings: Sequence[str] = (),
     warning: str | None = None,
 ) -> dict[str, Any]:
     """The description, with links below ``root``, the path the application is mounted at.
 
-    ``sinks``: the documents of its sinks. ``warning``: what whoever has just registered it is to know.
+    ``sinks``: the documents of its sinks. ``warnings``: beside those of its text.
+    ``warning``: what whoever has just registered it is to know.
     """
     query = description.query
     url = f"{root}/queries/{description.name}"
@@ -45,7 +47,7 @@ def query_document(
         "listeners": listeners,
         "sinks": list(sinks),
         "lastError": description.last_error,
-        "warnings": list(query.warnings),
+        "warnings": [*query.warnings, *warnings],
         "links": {"self": url, "results": f"{url}/results", "plan": f"{url}/plan", "sinks": f"{url}/sinks"},
     }
     if query.registration is not None:

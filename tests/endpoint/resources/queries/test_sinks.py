@@ -170,6 +170,39 @@ def test_a_sink_outlives_the_server(
     client.__enter__()
 
 
+@pytest.mark.parametrize(
+    ("settings", "other", "said"),
+    [
+        ({"format": "text", "template": "{n} rooms"}, QUERY.replace("?n", "?m"), 'no variable "n"'),
+        ({"format": "rows"}, QUERY.replace("SELECT ?n", "CONSTRUCT { ?s ?p ?n }"), "choose one of"),
+    ],
+)
+def test_a_sink_that_does_not_suit_its_new_query_says_so_and_sends_nothing(
+    client: TestClient,
+    receiver: HttpReceiver,
+    backend: FakeBackend,
+    settings: dict[str, Any],
+    other: str,
+    said: str,
+) -> None:
+    client.put(SINK, json=webhook(receiver, **settings))
+    backend.evaluate("q", 1000, answer(1))
+    came(lambda: len(receiver.posts) == 1)
+    replaced = client.put("/queries/q", content=other, headers=SPARQL)
+    assert replaced.status_code == 200
+    (warning,) = replaced.json()["warnings"]
+    assert "the sink a " in warning
+    assert said in warning
+    came(lambda: client.get(SINK).json()["state"] == "failing")
+    backend.evaluate("q", 2000, answer(2))
+    assert said in client.get(SINK).json()["lastError"]
+    assert client.put("/queries/q", content=QUERY, headers=SPARQL).json()["warnings"] == []
+    backend.evaluate("q", 3000, answer(3))
+    came(lambda: len(receiver.posts) == 2)
+    assert "3" in receiver.posts[1].body.decode()
+    came(lambda: client.get(SINK).json()["state"] == "running")
+
+
 def test_what_is_known_to_fail_is_a_warning(client: TestClient, tmp_path: Path) -> None:
     folder, password = tmp_path / "out", tmp_path / "password"
     file = {"type": "file", "url": f"file://{folder}/a.jsonl"}
