@@ -23,7 +23,7 @@ from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed, Target
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.sse import resume_token, show_instant
-from protocol.sinks.body import body_of
+from protocol.sinks.body import NotSendable, body_of
 from protocol.time import BEFORE_ALL, Instant
 
 logger = logging.getLogger(__name__)
@@ -280,10 +280,18 @@ class Delivery:
 
     async def _answer(self, evaluation: Evaluation) -> Answer | None:
         settings, data = self.sink.settings, evaluation.data
-        if len(data) > _LARGE:
-            body = await self._hub.threads.run(body_of, data, settings.format, self._template)
-        else:
-            body = body_of(data, settings.format, self._template)
+        try:
+            if len(data) > _LARGE:
+                body = await self._hub.threads.run(body_of, data, settings.format, self._template)
+            else:
+                body = body_of(data, settings.format, self._template)
+        except ProtocolError as error:
+            if not isinstance(self._subscription, Subscription):
+                raise  # Of a live query the next answer is the newest one, and none waits.
+            raise NotSendable(
+                f"{error.detail}. All later answers wait for this one: PUT the sink with another format, "
+                f"or with ?since={show_instant(evaluation.instant)} to leave this one out"
+            ) from error
         if body is None:
             return None
         return Answer(self.sink.query, evaluation.instant, resume_token(evaluation.instant), body)

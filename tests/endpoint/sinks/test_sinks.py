@@ -186,6 +186,25 @@ def test_evaluations_that_failed_are_passed_over(world: World) -> None:
     run(check())
 
 
+def test_what_a_format_cannot_say_holds_up_the_rest_until_it_is_left_out_as_the_error_says(world: World) -> None:
+    xml = SinkSettings(SinkType.WEBHOOK, WEBHOOK.url, "application/sparql-results+xml")
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", xml, None)
+            world.backend.evaluate("q", 1000, answer(1).replace(b'"1"', b'"\\u0000"'))
+            world.evaluate(2000)
+            await until(lambda: sinks.sink("q", "a").state.error)
+            error = sinks.sink("q", "a").state.error or ""
+            assert "U+0000" in error
+            assert "All later answers wait" in error
+            assert "?since=1970-01-01T00:00:01Z" in error
+            await sinks.put("q", "a", xml, 1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+
+    run(check())
+
+
 def test_many_answers_are_sent_together_where_the_target_takes_them(world: World) -> None:
     async def check() -> None:
         world.targets[WEBHOOK.url] = FakeTarget(at_once=10)
