@@ -197,7 +197,10 @@ class Sinks:
                 await self._end(key)
                 try:
                     await self._hub.threads.run(self._files.write, sink, begin)
-                    self._deliveries[key] = self._delivery(sink)
+                    new = self._delivery(sink)
+                    # Whoever made the sink may look before it is at work.
+                    new.state.position = begin if there is None or begin is not None else there.state.position
+                    self._deliveries[key] = new
                 finally:
                     if key in self._deliveries:
                         self._start(key)

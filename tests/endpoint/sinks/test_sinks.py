@@ -107,6 +107,20 @@ def test_a_sink_begins_where_it_was_asked_to(world: World) -> None:
     run(check())
 
 
+def test_a_sink_has_its_position_as_soon_as_it_is_made(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            world.evaluate(1000, 2000)
+            await sinks.put("q", "a", WEBHOOK, None)
+            assert sinks.sink("q", "a").state.position == 2000
+            await sinks.put("q", "a", OTHER, None)
+            assert sinks.sink("q", "a").state.position == 2000
+            await sinks.put("q", "a", OTHER, 1000)
+            assert sinks.sink("q", "a").state.position == 1000
+
+    run(check())
+
+
 def test_a_sink_resumes_where_it_was_when_the_server_starts_again(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
