@@ -200,7 +200,7 @@ class OxigraphProcessor(Processor):
             store = self._store
             if len(default) > 1 and self._overlap(default):
                 # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
-                store, default = self._merged(default, named), [ox.DefaultGraph()]
+                store, default = merged(store, default, named), [ox.DefaultGraph()]
             answer = store.query(
                 text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=functions
             )
@@ -232,16 +232,18 @@ class OxigraphProcessor(Processor):
                 return True
         return False
 
-    def _merged(self, default: Sequence[DefaultName], named: Sequence[NamedName]) -> ox.Store:
-        merged = ox.Store()
-        for graph in default:
-            merged.extend(
-                ox.Quad(quad.subject, quad.predicate, quad.object)
-                for quad in self._store.quads_for_pattern(None, None, None, graph)
-            )
-        for graph in named:
-            merged.extend(self._store.quads_for_pattern(None, None, None, graph))
-        return merged
+
+def merged(store: ox.Store, default: Iterable[DefaultName], named: Iterable[NamedName]) -> ox.Store:
+    """A store with the RDF merge of some graphs as its default graph, and its named graphs; each is copied."""
+    made = ox.Store()
+    for graph in default:
+        made.extend(
+            ox.Quad(quad.subject, quad.predicate, quad.object)
+            for quad in store.quads_for_pattern(None, None, None, graph)
+        )
+    for graph in named:
+        made.extend(store.quads_for_pattern(None, None, None, graph))
+    return made
 
 
 def _has_dataset(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -23,12 +23,13 @@ from rdflib import Graph, Namespace, URIRef
 from rdflib.plugins import sparql
 from rdflib.plugins.sparql import CUSTOM_EVALS, prepareQuery
 from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import Query
 from rdflib.store import Store
 
 from endpoint.graphs.dataset import store_over
-from endpoint.graphs.processor import OxigraphResult
+from endpoint.graphs.processor import OxigraphResult, merged
 from endpoint.readers.exchange import QueryQuestion
-from protocol.errors import ProtocolError, QuerySemanticError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import AllowList
 from protocol.python_functions import FunctionsNotLoaded, Named, extend_path
 from protocol.sparql.guard import permitted_query, refuse_excess
@@ -134,27 +135,28 @@ class RdflibEvaluation:
 
         A function of rows that raises ends the query, as it does in rdflib-endpoint.
         """
-        if question.default_graphs or question.named_graphs:
-            raise UnsupportedFeature(
-                "default-graph-uri and named-graph-uri are not supported with functions of rows: write GRAPH instead"
-            )
         base = question.base
         refuse_excess(question.text)
         text = permitted_query(question.text, allow_fetch, base=base)
-        dataset = self._dataset(store)
         try:
-            result = dataset.query(prepareQuery(text, base=base), processor="sparql", use_store_provided=False)
+            query = prepareQuery(text, base=base)
+            dataset = self._dataset(store, *_graphs(question, query))
+            result = dataset.query(query, processor="sparql", use_store_provided=False)
             return OxigraphResult({"answer": _answer(result)})
         except ProtocolError:
             raise
         except Exception as error:
             raise QuerySemanticError(f"rdflib, which evaluates queries with these functions, says: {error}") from error
 
-    def _dataset(self, store: ox.Store) -> DatasetExt:
+    def _dataset(self, store: ox.Store, default: Sequence[str], named: Sequence[str]) -> DatasetExt:
+        """Over the graphs named, where there are any; else over the store."""
         # It brings FastAPI along, which readers that are never asked for such a function need not load.
         from rdflib_endpoint import DatasetExt
 
-        dataset = DatasetExt(store=_Scratch(store), default_union=self._functions.union)
+        union = self._functions.union
+        if default or named:
+            store, union = merged(store, map(ox.NamedNode, default), map(ox.NamedNode, named)), False
+        dataset = DatasetExt(store=_Scratch(store), default_union=union)
         try:
             for decorated in self._functions.decorated:
                 decorated.register(dataset)
@@ -166,6 +168,18 @@ class RdflibEvaluation:
         if older:
             CUSTOM_EVALS[_OLDER] = _older_functions(older)
         return dataset
+
+
+def _graphs(question: QueryQuestion, query: Query) -> tuple[Sequence[str], Sequence[str]]:
+    """IRIs of the default and the named graphs that the request names, or else FROM, which is taken out of the query.
+
+    Over graphs of FROM rdflib makes a dataset of its own, of which the functions know nothing.
+    """
+    clauses = query.algebra.datasetClause or ()
+    query.algebra.datasetClause = None
+    if question.default_graphs or question.named_graphs:
+        return question.default_graphs, question.named_graphs
+    return [str(one.default) for one in clauses if one.default], [str(one.named) for one in clauses if one.named]
 
 
 def _older_functions(functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:

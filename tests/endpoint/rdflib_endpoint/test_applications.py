@@ -87,6 +87,46 @@ def test_functions(client: TestClient, query: str, expected: list[tuple[str | No
     assert rows(client, f"PREFIX rdfs: <{RDFS}> {query}") == expected
 
 
+@pytest.fixture(scope="module")
+def three_graphs() -> Iterator[TestClient]:
+    graph = dataset()
+    graph.default_graph.add((SUBJECT, RDFS.label, Literal("baz")))
+    for name, label in (("g", "foo"), ("h", "bar"), ("h", "foo")):
+        graph.graph(URIRef(f"urn:x:{name}")).add((SUBJECT, RDFS.label, Literal(label)))
+    with served(graph=graph) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("", ["bar", "bar h", "baz", "foo", "foo g", "foo h"]),
+        ("FROM <urn:x:g>", ["foo"]),
+        ("FROM <urn:x:g> FROM x:h", ["bar", "foo"]),
+        ("FROM NAMED x:g", ["foo g"]),
+        ("FROM <urn:x:g> FROM NAMED <urn:x:h>", ["bar h", "foo", "foo h"]),
+        ("FROM <http://127.0.0.1:9/>", []),
+    ],
+)
+def test_from_is_the_dataset_of_functions_of_rows_too(
+    three_graphs: TestClient, clauses: str, expected: list[str]
+) -> None:
+    query = (
+        f"PREFIX x: <urn:x:> SELECT ?o ?g ?l {clauses}"
+        "{ { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } BIND(ex:eachLetter('a') AS ?l) }"
+    )
+    found = rows(three_graphs, query)
+    assert {letter for _, _, letter in found} <= {"a"}
+    assert sorted(f"{o} {(g or '').removeprefix('urn:x:')}".strip() for o, g, _ in found) == expected
+
+
+def test_graphs_of_the_request_are_the_dataset_of_functions_of_rows_too(three_graphs: TestClient) -> None:
+    query = f"{FUNC} SELECT ?o ?l FROM <urn:x:h> {{ ?s ?p ?o BIND(ex:eachLetter('a') AS ?l) }}"
+    asked = {"query": query, "default-graph-uri": "urn:x:g"}
+    answer = three_graphs.get("/", params=asked, headers={"Accept": "text/csv"})
+    assert answer.text.split() == ["o,l", "foo,a"]
+
+
 def test_what_a_function_adds_for_its_query_is_gone_afterwards(client: TestClient) -> None:
     rows(client, "SELECT * { BIND(func:alphabet('a') AS ?g) GRAPH ?g { ?s ?p ?o } }")
     assert rows(client, "SELECT ?s { ?s ex:has ?o }") == []
