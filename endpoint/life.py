@@ -146,6 +146,7 @@ class Life:
                 update_memory=self._settings.update_memory,
                 frozen_after=self._settings.frozen_after,
                 functions=functions.to_json(),
+                refuse_update=None if rdflib is None else rdflib.refuse_update,
             )
             start_reader = partial(
                 ReaderProcess,

@@ -79,6 +79,7 @@ class GraphStore:
         update_memory: int | None = None,
         frozen_after: float = FROZEN_SECONDS,
         functions: str = "",
+        refuse_update: Callable[[str, str | None], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -87,7 +88,9 @@ class GraphStore:
         ``fetching`` says what LOAD may fetch (by default nothing), ``update_seconds`` how long an update is evaluated,
         and ``update_memory`` how many bytes that may take (None: any number). Where ``watch`` or ``look`` sees to it, a
         process that is stopped (SIGSTOP) is ended after ``frozen_after`` seconds of ``clock``. ``now`` is the time, in
-        seconds since the epoch. ``functions`` are the application's own (``PythonFunctions.to_json``).
+        seconds since the epoch. ``functions`` are the application's own (``PythonFunctions.to_json``);
+        ``refuse_update`` is called with text and base of each update, and raises for one that asks for what only
+        queries call.
         ValueError names a file that is no RDF; OSError, with the directory, a store that cannot be opened; StorageFull
         says how much room there is and has to be.
         """
@@ -104,6 +107,7 @@ class GraphStore:
         self._update_seconds = update_seconds
         self._update_memory = update_memory
         self._functions = functions
+        self._refuse_update = refuse_update
         self._now = now
         self._listeners: list[Callable[[], None]] = []
         # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
@@ -201,6 +205,8 @@ class GraphStore:
         loaded = documents(text, self.fetching, base)
         refuse_excess(text)
         refuse_services(text)
+        if self._refuse_update is not None:
+            self._refuse_update(text, base)
         return Change(with_data(text, loads(text, self.fetching.allowed, base=base), loaded), base, seconds=seconds)
 
     def change(self, change: Change) -> bool:

@@ -32,13 +32,14 @@ from endpoint.readers.exchange import QueryQuestion
 from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import AllowList
 from protocol.python_functions import FunctionsNotLoaded, Named, extend_path
-from protocol.sparql.guard import permitted_query, refuse_excess
+from protocol.sparql.guard import permitted_query, refuse_excess, refuse_in_patterns
 
 if TYPE_CHECKING:
     from rdflib_endpoint import DatasetExt
 
 _CUSTOM_EVAL, _OLDER = "sparql-streams:custom_eval", "sparql-streams:functions"
 _PARSED = 256
+_INSTEAD = "ask for its answer in a query, then send INSERT DATA"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,17 @@ class RdflibFunctions:
     def __bool__(self) -> bool:
         """Whether any query is rdflib's."""
         return bool(self.iris) or self.custom_eval is not None
+
+    def refuse_update(self, text: str, base: str | None) -> None:
+        """Raise UnsupportedFeature, with the place, for an update, of one prologue, in whose WHERE these take part."""
+        if self.custom_eval is not None:
+            refuse_in_patterns(
+                text, None, f"custom_eval evaluates queries only, no WHERE of an update: {_INSTEAD}", base
+            )
+        elif self.iris:
+            refuse_in_patterns(
+                text, self.iris, f"functions of rows and patterns are called in queries only: {_INSTEAD}", base
+            )
 
     def to_json(self) -> str:
         """What readers are told."""

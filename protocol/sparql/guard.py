@@ -9,11 +9,13 @@ allowed is written into the text as an absolute IRI: the engine then fetches the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.iris import named_iris
+from protocol.sparql.prologue import after_prologue
 from protocol.sparql.source import error_at, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
@@ -91,6 +93,30 @@ def refuse_services(update: str) -> None:
             raise _refused(
                 update, token, "SERVICE is refused in updates: ask for the data in a query, then send INSERT DATA"
             )
+
+
+def refuse_in_patterns(update: str, refused: Collection[str] | None, detail: str, base: str | None) -> None:
+    """Raise UnsupportedFeature, with the place, for one of these IRIs in a WHERE of an update that has one prologue.
+
+    ``refused`` None: for any WHERE. DELETE WHERE has no patterns but its triples, and is left alone.
+    """
+    if "where" not in update.casefold():
+        return
+    names: dict[str, Token] = {}
+    in_patterns = False
+    for before, token in pairwise(tokens(update)):
+        if token.word and not token.depth:
+            in_patterns = token.word == "WHERE" and before.word != "DELETE"
+            if in_patterns and refused is None:
+                raise error_at(UnsupportedFeature, detail, update, token.start)
+        elif in_patterns and token.depth and token.kind in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
+            names.setdefault(token.text, token)
+    prologue = update[: after_prologue(update)]
+    if refused is None or set(named_iris(prologue, list(names), base) or ()).isdisjoint(refused):
+        return
+    for name, token in names.items():
+        if resolved(prologue, name, base) in refused:
+            raise error_at(UnsupportedFeature, f"{token.shown}: {detail}", update, token.start)
 
 
 def resolved(prologue: str, name: str, base: str | None) -> str | None:

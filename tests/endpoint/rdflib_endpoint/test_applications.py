@@ -291,6 +291,52 @@ def test_a_custom_evaluation_has_every_query() -> None:
         assert rows(client, "SELECT ?s ?o { ?s ?p ?o }") == [(str(EX.o), str(SUBJECT))]
 
 
+@pytest.mark.parametrize(
+    ("update", "name"),
+    [
+        ("INSERT { <urn:s> rdfs:comment ?o } WHERE { <urn:xy> ex:shorter ?o }", "ex:shorter"),
+        (
+            "INSERT DATA { <urn:a> <urn:b> 1 } ; DELETE { ?s ?p ?l } WHERE { ?s ?p ?o BIND(func:letters(?o) AS ?l) }",
+            "func:letters",
+        ),
+        (
+            "INSERT { ?l rdfs:comment 1 } WHERE { { [] a <urn:sparql-function:Spelling> ; func:letter ?l } }",
+            "<urn:sparql-function:Spelling>",
+        ),
+    ],
+)
+def test_an_update_in_which_functions_of_rows_would_take_part_is_refused(update: str, name: str) -> None:
+    graph = dataset()
+    with served(graph=graph, enable_update=True) as client:
+        refused = client.post("/", data={"update": f"PREFIX rdfs: <{RDFS}>\n{FUNC}\n{update}"})
+        assert refused.status_code == 501
+        problem = refused.json()
+        assert "are called in queries only" in problem["detail"]
+        assert (problem["line"], problem["column"]) == (3, update.index(name) + 1)
+    assert not len(graph)
+
+
+def test_updates_may_name_functions_where_they_take_no_part() -> None:
+    graph = dataset()
+    with served(graph=graph, enable_update=True) as client:
+        for update in (
+            "INSERT DATA { <urn:s> ex:shorter 'ab' }",
+            "INSERT { ?s ex:longer ?o } WHERE { ?s ?p ?o FILTER(func:shout('a') = 'A!') }",
+            "DELETE WHERE { ?s ex:shorter ?o }",
+        ):
+            answered = client.post("/", data={"update": f"{FUNC} {update}"})
+            assert answered.status_code == 204, answered.text
+    assert set(graph.default_graph) == {(URIRef("urn:s"), EX.longer, Literal("ab"))}
+
+
+def test_updates_with_patterns_are_refused_beside_a_custom_evaluation() -> None:
+    with served(graph=Dataset(), custom_eval=turned, enable_update=True) as client:
+        assert client.post("/", data={"update": "INSERT DATA { <urn:s> <urn:p> 1 }"}).status_code == 204
+        refused = client.post("/", data={"update": "INSERT { ?o ?p ?s } WHERE { ?s ?p ?o }"})
+        assert refused.status_code == 501
+        assert "custom_eval evaluates queries only" in refused.json()["detail"]
+
+
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     theirs = rdflib_endpoint.DatasetExt()
     theirs.extension_function()(both_ways)
