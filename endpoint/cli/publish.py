@@ -74,7 +74,8 @@ def publish(
     A file holds one message, or several with MESSAGE between them (N-Triples, N-Quads, Turtle, TriG that
     begin with VERSION "1.2-messages"; in others, "# @message" lines), or one JSON-LD document a line
     (.ndjson), or a frame each (.jelly). Messages go out in requests of up to 1000; a request is taken as a
-    whole or not at all, and once: after a broken connection it is sent again.
+    whole or not at all, and once: after a broken connection it is sent again. An empty message goes with
+    the one before it, whose time it takes.
     """
     if rate is not None and speedup is not None:
         raise click.UsageError("--rate and --speedup: only one of them can set the pace")
@@ -141,18 +142,23 @@ class _Sender:
     def _batches(
         self, messages: Iterator[Message], file: Path, media_type: str, rate: float | None, speedup: float | None
     ) -> Iterator[list[Message]]:
+        def is_empty(message: Message) -> bool:
+            return m.is_empty(message, media_type)
+
         if speedup is not None:
             path = self._timestamp_path()
-            scheduled = pace.replayed(messages, speedup, lambda message: m.timestamp(message, media_type, path))
+            scheduled = pace.replayed(
+                messages, speedup, lambda message: m.timestamp(message, media_type, path), is_empty
+            )
         elif rate is not None:
             scheduled = pace.steadily(messages, rate)
         elif str(file) == "-":
-            return pace.live_batches(messages)
+            return pace.live_batches(messages, is_empty)
         else:
             scheduled = pace.at_once(messages)
         if not m.divisible(media_type):
             return ([message] for message in messages)
-        return pace.batches(scheduled, time.monotonic, time.sleep)
+        return pace.batches(scheduled, time.monotonic, time.sleep, is_empty)
 
     def _timestamp_path(self) -> list[str]:
         described = self._client.json("GET", self._url, headers={"Accept": "application/json"})

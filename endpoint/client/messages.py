@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from pyoxigraph import Literal, parse
+from pyoxigraph import Literal, Quad, parse
 
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import JELLY, JSON_LINES, RDF_EXTENSIONS, RdfSyntax
@@ -25,6 +26,8 @@ CONTENT_TYPES: dict[str, str] = {
     ".jelly": JELLY,
 }
 """Content types by the end of a file's name."""
+
+_NOTHING_IN_JSON = re.compile(rb"\{\s*\}|\[\s*\]")
 
 
 def divisible(content_type: str) -> bool:
@@ -72,11 +75,35 @@ def join(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
     return division.join(messages), f"{syntax}; version={division.VERSION}"
 
 
+def is_empty(message: Message, content_type: str) -> bool:
+    """Whether the message has no triples, and so no time of its own. What is not RDF is not empty."""
+    if parse_content_type(content_type).grouping is Grouping.LINES:
+        # What a line of plain JSON says is known by the stream's context alone.
+        return _NOTHING_IN_JSON.fullmatch(message.body) is not None
+    try:
+        return next(_quads(message, content_type), None) is None
+    except SyntaxError:
+        return False
+
+
 def timestamp(message: Message, content_type: str, path: Sequence[str]) -> Instant | None:
     """The time in a message by the stream's ``timestampPath``: the first property found with a time. None: none.
 
     Raises ValueError for what is not RDF.
     """
+    found: dict[str, Instant] = {}
+    try:
+        for quad in _quads(message, content_type):
+            predicate = quad.predicate.value
+            if predicate in path and predicate not in found and isinstance(quad.object, Literal):
+                found[predicate] = parse_instant(quad.object.value)
+    except (SyntaxError, ProtocolError) as error:
+        raise ValueError(str(error)) from None
+    return next((found[predicate] for predicate in path if predicate in found), None)
+
+
+def _quads(message: Message, content_type: str) -> Iterator[Quad]:
+    """What the message says, as it is parsed. Raises SyntaxError."""
     body_type = parse_content_type(content_type)
     if body_type.grouping is Grouping.LINES:
         (line,) = json_lines.read_lines(message.alone.split(b"\n"))
@@ -85,12 +112,4 @@ def timestamp(message: Message, content_type: str, path: Sequence[str]) -> Insta
         document, syntax = message.alone, body_type.format
         if syntax.has_a_statement_a_line:
             document = without_version_lines(document)
-    found: dict[str, Instant] = {}
-    try:
-        for quad in parse(document, syntax.oxigraph, base_iri="http://localhost/"):
-            predicate = quad.predicate.value
-            if predicate in path and predicate not in found and isinstance(quad.object, Literal):
-                found[predicate] = parse_instant(quad.object.value)
-    except (SyntaxError, ProtocolError) as error:
-        raise ValueError(str(error)) from None
-    return next((found[predicate] for predicate in path if predicate in found), None)
+    return parse(document, syntax.oxigraph, base_iri="http://localhost/")

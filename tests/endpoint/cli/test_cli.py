@@ -124,7 +124,7 @@ def test_a_replay_goes_by_the_times_in_the_messages(server: Running, tmp_path: P
         "PREFIX sosa: <http://www.w3.org/ns/sosa/>\n"
         + "# @message\n".join(f"<a:{n}> sosa:resultTime '1970-01-01T00:00:0{n}Z' .\n" for n in range(3))
     )
-    lines(run("publish", "s", file, "--speedup", "40"))
+    lines(run("publish", "s", file, "--speedup", "4"))
     assert len(server.backend.appended) == 3
     assert all(b"PREFIX sosa:" in one.body for one in server.backend.appended)
 

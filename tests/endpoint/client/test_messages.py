@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from endpoint.client.messages import divide, divisible, join, timestamp
+from endpoint.client.messages import divide, divisible, is_empty, join, timestamp
 from protocol.formats.media_types import JELLY, JSON_LINES
 from protocol.messages.jelly_frames import write_frames
 from protocol.messages.message import Message
@@ -48,6 +48,21 @@ def test_the_time_in_the_message_behind_the_version(content_type: str) -> None:
     log = f'VERSION "1.2-messages"\n<a:s> <{RESULT_TIME}> "1970-01-01T00:00:02Z" .\nMESSAGE\n'
     (message,) = divide(log.encode().splitlines(keepends=True), content_type)
     assert timestamp(message, content_type, [RESULT_TIME]) == 2000
+
+
+@pytest.mark.parametrize(
+    ("content_type", "log"),
+    [
+        (NT, 'VERSION "1.2-messages"\n# nothing\nMESSAGE\n<a:s> <a:p> <a:o> .\n'),
+        (TTL, 'VERSION "1.2-messages"\nPREFIX a: <a:>\nMESSAGE\na:s a:p 1 .\n'),
+        (TRIG, 'VERSION "1.2-messages"\nGRAPH <a:g> {}\nMESSAGE\n<a:g> { <a:s> <a:p> 1 }\n'),
+        (JSON_LINES, '{ }\n{"temperature": 1}\n'),
+        (NT, "# @message\n# @message\nnot RDF\n"),
+    ],
+)
+def test_what_an_empty_message_is(content_type: str, log: str) -> None:
+    found = list(divide(log.encode().splitlines(keepends=True), content_type))
+    assert [is_empty(message, content_type) for message in found] == [True, False]
 
 
 def test_frames_of_jelly_are_sent_in_n_quads() -> None:

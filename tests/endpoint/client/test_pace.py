@@ -26,9 +26,13 @@ def numbered(count: int) -> list[Message]:
     return [Message(str(number).encode()) for number in range(count)]
 
 
+def is_empty(message: Message) -> bool:
+    return not message.body
+
+
 def sent(scheduled: Iterator[pace.Scheduled], clock: Clock, took: float = 0.0) -> list[tuple[float, list[bytes]]]:
     requests = []
-    for batch in pace.batches(scheduled, clock, clock.sleep):
+    for batch in pace.batches(scheduled, clock, clock.sleep, is_empty):
         requests.append((round(clock.now - 100, 6), [message.body for message in batch]))
         clock.now += took
     return requests
@@ -61,13 +65,38 @@ def test_what_became_due_while_a_request_ran_goes_together() -> None:
 
 def test_a_replay_keeps_the_distances_of_the_messages_times_divided_by_the_speedup() -> None:
     times = {b"0": 5000, b"1": 15000, b"2": 15000, b"3": 9000, b"4": 25000}
-    scheduled = pace.replayed(numbered(5), 10.0, lambda message: times[message.body])
+    scheduled = pace.replayed(numbered(5), 10.0, lambda message: times[message.body], is_empty)
     assert sent(scheduled, Clock()) == [(0.0, [b"0"]), (1.0, [b"1", b"2", b"3"]), (2.0, [b"4"])]
 
 
 def test_a_message_without_a_time_cannot_be_replayed() -> None:
     with pytest.raises(ValueError, match="message 2 has no time"):
-        list(pace.replayed(numbered(2), 1.0, lambda message: 1 if message.body == b"0" else None))
+        list(pace.replayed(numbered(2), 1.0, lambda message: 1 if message.body == b"0" else None, is_empty))
+
+
+def messages(*bodies: bytes) -> list[Message]:
+    return [Message(body) for body in bodies]
+
+
+def test_an_empty_message_goes_with_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "BATCH_MESSAGES", 2)
+    log = messages(b"", b"0", b"1", b"", b"", b"2")
+    together = [[b"", b"0"], [b"1", b"", b""], [b"2"]]
+    assert [batch for _, batch in sent(pace.at_once(log), Clock())] == together
+    # All of the pipe has been read before the first request.
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
+    assert [[message.body for message in batch] for batch in pace.live_batches(log, is_empty)] == together
+    assert sent(pace.steadily(log, 2.0), Clock()) == [
+        (0.0, [b""]),
+        (0.5, [b"0"]),
+        (1.0, [b"1", b"", b""]),
+        (2.5, [b"2"]),
+    ]
+    times = {b"0": 5000, b"1": 15000, b"2": 25000}
+    replay = pace.replayed(log[1:], 10.0, lambda message: times.get(message.body), is_empty)
+    assert sent(replay, Clock()) == [(0.0, [b"0"]), (1.0, [b"1", b"", b""]), (2.0, [b"2"])]
+    with pytest.raises(ValueError, match="message 1 has no time"):
+        next(pace.replayed(log, 10.0, lambda message: times.get(message.body), is_empty))
 
 
 def test_a_pipe_sends_a_message_as_soon_as_it_is_whole() -> None:
@@ -78,7 +107,7 @@ def test_a_pipe_sends_a_message_as_soon_as_it_is_whole() -> None:
         assert taken.wait(10)
         yield from numbered(3)
 
-    batches = pace.live_batches(pipe())
+    batches = pace.live_batches(pipe(), is_empty)
     assert [message.body for message in next(batches)] == [b"first"]
     taken.set()
     assert [message.body for batch in batches for message in batch] == [b"0", b"1", b"2"]
@@ -91,5 +120,5 @@ def test_what_goes_wrong_in_a_pipe_is_raised_after_what_came_before_it() -> None
 
     seen: list[Message] = []
     with pytest.raises(OSError, match="the pipe broke"):
-        seen.extend(message for batch in pace.live_batches(pipe()) for message in batch)
+        seen.extend(message for batch in pace.live_batches(pipe(), is_empty) for message in batch)
     assert [message.body for message in seen] == [b"first"]
