@@ -105,7 +105,8 @@ class Backend(Protocol):
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         """Nothing at or before ``watermark`` is coming, of that partition or (None) at all.
 
-        A watermark never steps back: a lower one changes nothing. InvalidPartition as for ``append``.
+        A watermark never steps back: a lower one changes nothing. InvalidPartition as for ``append``; ProtocolError
+        for a stream of arrival time, and further ahead of the clock than ``max_ahead``.
         """
 
     def end_stream(self, name: str) -> StreamDescription:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.errors import InvalidMessage, MessageAhead, MessageWithoutTime
+from protocol.errors import InvalidMessage, MessageAhead, MessageWithoutTime, ProtocolError
 from protocol.formats.long_tokens import LONG_TOKEN, LONGEST_TOKEN
 from protocol.messages.body_type import parse_content_type
 from protocol.streams import StreamSettings, TimeKind
@@ -139,6 +139,22 @@ def check_at(at: Instant, settings: StreamSettings) -> None:
         )
     if not FIRST_INSTANT <= at <= LAST_INSTANT:
         raise InvalidMessage(not_a_time(f"at={at}"))
+
+
+def check_watermark(watermark: Instant, settings: StreamSettings, now: Instant) -> None:
+    """Raises ProtocolError for a time that nobody can say of this stream: that of arrival is the server's affair, and
+    beyond ``max_ahead`` of the clock all that comes would be late.
+    """
+    if settings.time is TimeKind.ARRIVAL:
+        raise ProtocolError(
+            "a watermark is for event streams; this stream takes its time from the server's clock: of it only the end "
+            "can be said"
+        )
+    if settings.max_ahead is not None and watermark > now + settings.max_ahead:
+        raise ProtocolError(
+            f"{format_instant(watermark)} is more than {format_duration(settings.max_ahead)} (the stream's maxAhead) "
+            f"ahead of the server's clock, which says {format_instant(now)}"
+        )
 
 
 @dataclass(frozen=True)

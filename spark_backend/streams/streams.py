@@ -25,7 +25,7 @@ from protocol.streams import (
 )
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
-from spark_backend.ingest.columns import check_at, read_elements
+from spark_backend.ingest.columns import check_at, check_watermark, read_elements
 from spark_backend.ingest.parsed_file import Parsed, ParsedFile
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.source_messages import read_messages, rejected_message
@@ -229,7 +229,9 @@ class Streams:
 
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         with self._lock:
-            of = partition_name(self._own(name).settings, partition)
+            settings = self._own(name).settings
+        of = partition_name(settings, partition)
+        check_watermark(watermark, settings, self._clock())
         self._log(name).advance(watermark if of is None else {of: watermark})
         return self.describe(name)
 
