@@ -23,7 +23,7 @@ from tests.endpoint.sources.kafka_broker import KafkaBroker, write_scripts
 from tests.server.server_process import ServerProcess
 
 PATIENCE = 250.0
-_SERVE = re.compile(r"sparql-streams serve( --allow-fetch (\S+))? &\n")
+_SERVE = re.compile(r"sparql-streams serve(?: --data \S+)?( --allow-fetch (\S+))? &\n")
 
 
 def example_of(name: str, server: ServerProcess, given: Mapping[str, str] | None = None) -> Example:
