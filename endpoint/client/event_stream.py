@@ -12,6 +12,7 @@ from httpx_sse import EventSource, ServerSentEvent
 
 from endpoint.client.http import broken, check, unreachable
 from protocol.formats.media_types import EVENT_STREAM
+from protocol.formats.sse import RESUME
 
 SILENCE_SECONDS = 45.0
 """Heartbeats are at most 15 s apart: a connection silent for three of them is dead."""
@@ -23,7 +24,7 @@ class Dispatched:
 
     Once it has seen an id, it gives one for every blank line, also for that after a heartbeat: without data, and with
     the id of the event before. What the endpoint sends without data, the answer of a CONSTRUCT that has no triples, has
-    an id of its own.
+    an id of its own. An id alone, which is no event, has a name that says so (``protocol.formats.sse.resume_point``).
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,7 @@ class Dispatched:
     def __call__(self, event: ServerSentEvent) -> bool:
         """Whether it is one; to be asked of all in turn."""
         known, self._last_id = event.id == self._last_id, event.id
-        return bool(event.data) or not known
+        return bool(event.data) or (not known and event.event != RESUME)
 
 
 def events(response: httpx.Response) -> Iterator[ServerSentEvent]:
@@ -88,8 +89,12 @@ def follow(
                         "only a continuous query has one"
                     )
                 connected, wait = True, 1.0
-                for event in events(response):
+                dispatched = Dispatched()
+                for event in EventSource(response).iter_sse():
+                    # Also where it is none: an id may come alone.
                     last_id = event.id or last_id
+                    if not dispatched(event):
+                        continue
                     yield event
                     if event.event == "end":
                         return

@@ -11,7 +11,7 @@ from endpoint.live.channel import Entry
 from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.listeners import Listeners
-from endpoint.live.subscription import CutOff, RequestedSpan, Reset, SubscriptionItem
+from endpoint.live.subscription import CutOff, RequestedSpan, Reset, ResumePoint, SubscriptionItem
 from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.time import FIRST_INSTANT, LAST_INSTANT
@@ -60,6 +60,8 @@ def _encoded(item: SubscriptionItem) -> bytes:
             return item.event
         case Reset(time=time):
             return sse.reset_event(time)
+        case ResumePoint(instant=instant):
+            return sse.resume_point(instant)
         case Ended(reason=reason):
             return sse.end_event(reason)
         case CutOff(position=position):

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Channel, Entry
-from endpoint.live.subscription import Reset, StartingPoint, SubscriptionItem
+from endpoint.live.subscription import Reset, ResumePoint, StartingPoint, SubscriptionItem
 from endpoint.store_queries.answers import StoreAnswer
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.store_queries.store_query import StoreQuery
@@ -123,7 +123,8 @@ class StoreSubscription:
         lost = had is not None and not query.holds(had)
         given = query.since(None if lost else had)
         found: list[SubscriptionItem] = [Reset(newest.instant - 1)] if lost else []
-        return found if given is None else [*found, self._entry(given)]
+        # Without a word the client would resume from an older answer, or from none, and miss what has gone since.
+        return [*found, ResumePoint(newest.instant) if given is None else self._entry(given)]
 
     def _entry(self, notice: Evaluation | Failed | None) -> Entry:
         assert notice is not None, "all of an answer is always something"

@@ -53,13 +53,20 @@ class Reset:
 
 
 @dataclass(frozen=True)
+class ResumePoint:
+    """The listener has everything up to ``instant``, and of that instant itself there is nothing to tell it."""
+
+    instant: Instant
+
+
+@dataclass(frozen=True)
 class CutOff:
     """The listener was too slow; it has had everything up to ``position``."""
 
     position: Instant
 
 
-SubscriptionItem = Entry | Reset | CutOff | Ended
+SubscriptionItem = Entry | Reset | ResumePoint | CutOff | Ended
 
 
 class Subscription:

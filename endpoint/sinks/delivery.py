@@ -18,7 +18,7 @@ from endpoint.back_off import BackOff
 from endpoint.backend import Ended, Evaluation, QueryDescription
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.hub import AnySubscription, Hub
-from endpoint.live.subscription import Reset, StartingPoint, Subscription, SubscriptionItem
+from endpoint.live.subscription import Reset, ResumePoint, StartingPoint, Subscription, SubscriptionItem
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed, Target
 from protocol.errors import NotFound, ProtocolError
@@ -243,12 +243,16 @@ class Delivery:
         )
 
     async def _deliver_all(self, position: Position, batch: Sequence[SubscriptionItem]) -> Sequence[Evaluation]:
-        """Deliver a batch's answers; those that are left when the receiver has failed for too long."""
+        """Deliver a batch's answers, and note where to resume; those left when the receiver has failed for too long."""
         answers = [item.notice for item in batch if isinstance(item, Entry) and isinstance(item.notice, Evaluation)]
         for part in _parts(answers, self._target.at_once):
             rest = await self._deliver(position, part, patience=_HOLD_SECONDS)
             if rest:
                 return rest
+        for item in batch:
+            if isinstance(item, ResumePoint):
+                position.move(item.instant)
+                self.state.position = position.instant
         return ()
 
     async def _deliver(

@@ -15,6 +15,9 @@ from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant, format_instant
 HEARTBEAT = b": heartbeat\n\n"
 """A comment: clients skip it, proxies see that the connection lives."""
 
+RESUME = "resume"
+"""The name of an event that is none: see ``resume_point``."""
+
 _TOKEN_SHIFT = 2**52
 _DIGITS = 16
 _TOKEN = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
@@ -109,6 +112,14 @@ def error_event(problem: dict[str, Any]) -> bytes:
 def reset_event(time: Instant) -> bytes:
     """The resume point is no longer held: what follows starts after ``time``."""
     return _json_event("reset", {"time": show_instant(time)})
+
+
+def resume_point(instant: Instant) -> bytes:
+    """The id from which a client is to resume, and no event: without data none is dispatched.
+
+    It has a name for those clients that dispatch one all the same: they pass over a name that they do not know.
+    """
+    return f"id: {resume_token(instant)}\nevent: {RESUME}\n\n".encode()
 
 
 def end_event(reason: str) -> bytes:

@@ -24,6 +24,7 @@ async function* events(path) {
       try {
         for await (const event of parsed(response.body)) {
           seen = event.id ?? seen;
+          if (event.data === undefined) continue;
           yield event;
           if (event.event === "end") return;
         }
@@ -36,12 +37,12 @@ async function* events(path) {
   }
 }
 
-/** Server-Sent Events, each an object of its fields. An event is whole when an empty line follows it. */
+/** Server-Sent Events, each an object of its fields. What has no data is no event, but its id counts. */
 async function* parsed(body) {
   let event = {};
   for await (const line of lines(body)) {
     if (line === "") {
-      if (event.data !== undefined) yield event;
+      yield event;
       event = {};
     } else if (!line.startsWith(":")) {
       const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line);

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endpoint.client.event_stream import events, events_awaited, follow
-from protocol.formats.sse import HEARTBEAT
+from protocol.formats.sse import HEARTBEAT, resume_point, resume_token
 from protocol.formats.sse import event as written
 
 EVENT_STREAM = {"content-type": "text/event-stream; charset=utf-8"}
@@ -43,6 +43,7 @@ async def awaited(pieces: Iterable[str]) -> list[Read]:
         (": heartbeat\n\nid: 7\nevent: end\ndata: {}\n\n: heartbeat\n\n", [("end", "{}", "7")]),
         ("id: 1\ndata: a\n\n: heartbeat\n\ndata: b\n\n", [("message", "a", "1"), ("message", "b", "1")]),
         ("id: 1\ndata:\n\n: heartbeat\n\nid: 2\ndata:\n\n", [("message", "", "1"), ("message", "", "2")]),
+        ("id: 1\ndata: a\n\nid: 2\nevent: resume\n\ndata: b\n\n", [("message", "a", "1"), ("message", "b", "2")]),
         ("id: 1\ndata: a\n\nretry: 5\n\nretry: soon\n\n", [("message", "a", "1")]),
         ("id: a\0b\nunknown: x\ndata: a\n\n", [("message", "a", "")]),
         ("event: only\n\ndata: not dispatched", []),
@@ -104,6 +105,12 @@ def test_a_stream_that_breaks_is_resumed_after_its_last_event() -> None:
     assert [request.headers.get("last-event-id") for request in server.requests] == [None, "2", "2"]
     assert [request.url.query for request in server.requests] == [b"since=beginning", b"", b""]
     assert server.pauses == [1.0, 2.0]
+
+
+def test_an_id_alone_is_no_event_and_is_resumed_from() -> None:
+    server = Answers(stream(resume_point(7).decode()), stream("data: a\n\n" + END))
+    assert [event.data for event in server.follow(params={"since": "beginning"})] == ["a", "{}"]
+    assert [request.headers.get("last-event-id") for request in server.requests] == [None, resume_token(7)]
 
 
 def test_a_server_that_restarts_is_waited_for() -> None:

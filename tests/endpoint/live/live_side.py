@@ -150,7 +150,7 @@ class Exchange:
 
     @property
     def events(self) -> list[dict[str, str]]:
-        """The fields of each event so far; comments and heartbeats left out."""
+        """The fields of each event so far; comments, heartbeats and ids alone, which are no events, left out."""
         blocks = [
             {
                 line.partition(":")[0]: line.partition(":")[2].removeprefix(" ")
@@ -159,7 +159,7 @@ class Exchange:
             }
             for block in self.body.decode().split("\n\n")
         ]
-        return [block for block in blocks if block]
+        return [block for block in blocks if "data" in block]
 
     @property
     def instants(self) -> list[int]:

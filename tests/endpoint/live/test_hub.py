@@ -12,7 +12,7 @@ from sse_starlette.sse import AppStatus
 from endpoint.backend import Ended, Evaluation, Failed, Progress
 from endpoint.live.channel import Bounds, Entry
 from endpoint.live.hub import Hub
-from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, StartingPoint, SubscriptionItem
+from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, ResumePoint, StartingPoint, SubscriptionItem
 from protocol.errors import NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
@@ -75,7 +75,10 @@ def test_a_thousand_listeners_get_the_same_bytes_object() -> None:
         backend.evaluate("q", 1000, answer(1))
         await until(lambda: all(listener.instants == [1000] for listener in listeners))
         entries = [listener.got[0] for listener in listeners]
-        assert len({id(entry.event) for entry in entries if not isinstance(entry, Reset | CutOff | Ended)}) == 1
+        assert (
+            len({id(entry.event) for entry in entries if not isinstance(entry, Reset | ResumePoint | CutOff | Ended)})
+            == 1
+        )
         for listener in listeners:
             await listener.leave()
         assert hub.listeners() == {}

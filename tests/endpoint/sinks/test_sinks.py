@@ -27,7 +27,7 @@ from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
-from tests.endpoint.store_queries.store_side import no_store_queries
+from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live, no_store_queries
 
 WEBHOOK = SinkSettings(SinkType.WEBHOOK, "http://receiver.example/in", "json")
 OTHER = SinkSettings(SinkType.WEBHOOK, "http://receiver.example/other", "json")
@@ -169,6 +169,28 @@ def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
             assert state.failing_since is None
             assert state.error == "it is away"
             assert state.failures == failing.attempts - len(every)
+
+    run(check())
+
+
+def test_a_sink_that_had_nothing_of_a_live_query_yet_gets_what_was_removed_meanwhile(tmp_path: Path) -> None:
+    async def check() -> None:
+        side = await LiveSide(MemoryStore(), tmp_path).start()
+        side.store.update("INSERT DATA { <http://e/s> <http://e/p> 1 }")
+        await put_query(side.hub, "gone", live("SELECT DSTREAM ?o { ?s ?p ?o }"), None)
+        target = FakeTarget()
+        sinks = Sinks(side.hub, tmp_path, ALLOWED, connect=lambda settings: target)
+        await sinks.put("gone", "a", WEBHOOK, None)
+        await until(lambda: sinks.sink("gone", "a").state.position not in (None, BEFORE_ALL))
+        await sinks.stop()
+        side.store.update("DELETE DATA { <http://e/s> <http://e/p> 1 }")
+        sinks = Sinks(side.hub, tmp_path, ALLOWED, connect=lambda settings: target)
+        sinks.bind()
+        while not target.taken:
+            await side.quiet()
+        assert b'"value":"1"' in target.taken[0].body.content
+        await sinks.stop()
+        await side.stop()
 
     run(check())
 

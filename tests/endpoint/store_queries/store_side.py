@@ -17,7 +17,7 @@ import pyoxigraph as ox
 from endpoint.graphs.dataset import dataset_over
 from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
-from endpoint.live.subscription import RequestedSpan, SubscriptionItem
+from endpoint.live.subscription import RequestedSpan, ResumePoint, SubscriptionItem
 from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.exchange import LinesQuestion
 from endpoint.readers.limits import QueryLimits
@@ -141,10 +141,13 @@ class Listener:
         return self._task.done()
 
     def taken(self) -> list[tuple[str, Any]]:
-        """Name and data of the events since it was asked last; ``token`` is then the id of the last."""
+        """Name and data of the events since it was asked last; ``token`` is then the last id that came."""
         items, self.items = self.items, []
         found: list[tuple[str, Any]] = []
         for item in items:
+            if isinstance(item, ResumePoint):
+                self.token = item.instant
+                continue
             if not isinstance(item, Entry):
                 found.append((type(item).__name__, item))
                 continue

@@ -100,6 +100,10 @@ def test_progress_has_no_id_so_that_resuming_is_by_evaluations_alone() -> None:
     assert b"id:" not in sse.progress_event(1, 2)
 
 
+def test_a_resume_point_is_an_id_and_no_event() -> None:
+    assert dispatched(sse.resume_point(8000) + sse.event(b"a")) == [("message", "a", sse.resume_token(8000))]
+
+
 def test_the_watermark_of_an_ended_stream_is_shown_as_the_last_instant() -> None:
     [(_, data, _)] = dispatched(sse.progress_event(1, 2**63 - 1))
     assert json.loads(data)["watermark"] == "9999-12-31T23:59:59.999Z"
