@@ -204,6 +204,7 @@ class Life:
                     requests=self.requests,
                     refusals=self.refusals,
                     extension_functions=(*functions.functions, *(sorted(rdflib.called) if rdflib else ())),
+                    rdflib=rdflib,
                     about=self._extensions.about(),
                     answer_timeout=self._answer_timeout,
                 )

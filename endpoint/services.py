@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
@@ -22,6 +23,9 @@ from endpoint.sources.sources import Sources
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
 
+if TYPE_CHECKING:
+    from endpoint.readers.rdflib_functions import RdflibFunctions
+
 BACKUP_PREFIX = "backup-"
 """How directories of the data directory begin in which a backup is made; they go with it, or at the next start."""
 
@@ -34,8 +38,8 @@ class Services:
     begun by method and status, ``refusals`` what was refused by a rule or a limit.
     ``live`` are the queries of the store that somebody listens to, and ``live_readers`` evaluate them.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
-    ``extension_functions`` are IRIs of the application's own functions, and ``about`` what its service description says
-    besides (N-Triples).
+    ``extension_functions`` are IRIs of the application's own functions, ``rdflib`` those that only rdflib calls, and
+    ``about`` is what its service description says besides (N-Triples).
     ``answer_timeout`` is for how many seconds a client that knows nothing of streams is kept waiting for an evaluation.
     """
 
@@ -58,6 +62,7 @@ class Services:
     refusals: Counter[str]
     answer_timeout: float
     extension_functions: tuple[str, ...] = ()
+    rdflib: RdflibFunctions | None = None
     about: bytes = b""
 
     @property

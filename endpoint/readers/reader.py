@@ -127,7 +127,11 @@ class Reader:
 
     def _answer_lines(self, snapshot: OpenSnapshot, question: LinesQuestion, writer: AnswerWriter) -> None:
         if self._rdflib is not None and self._rdflib.takes(question.text, question.base):
-            raise UnsupportedFeature("functions of rows are called in queries that are answered once, not in live ones")
+            # Registered before the application had it: a new one is refused at once.
+            raise UnsupportedFeature(
+                "functions of rows, and with custom_eval all queries, are evaluated by rdflib, and answered once: "
+                "there are no live queries of them"
+            )
         write_lines(snapshot.on_disk, question, writer, functions=callables(self._functions), union=self._union)
 
     @property

@@ -55,7 +55,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     limits = EvaluationLimits(sent.timeout, sent.memory)
     if query.one_shot is not None:
-        await services.threads.run(require_evaluable, query)
+        await services.threads.run(require_evaluable, query, services.rdflib)
     if query.registration is not None:
         return await _register(request, hub, query, read_since(sent.since), limits)
     media_type = answer_type(request, query.form)

@@ -78,7 +78,7 @@ class QueryResource(HTTPEndpoint):
         # The same base as at /sparql: the same text is the same query.
         query = await services.threads.run(parse_live, text, base=f"{settings.base_url}/sparql")
         if query.one_shot is not None:
-            await services.threads.run(require_evaluable, query)
+            await services.threads.run(require_evaluable, query, services.rdflib)
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
         new = await put_query(hub, name, query, since, limits, condition)
         response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))

@@ -337,6 +337,34 @@ def test_updates_with_patterns_are_refused_beside_a_custom_evaluation() -> None:
         assert "custom_eval evaluates queries only" in refused.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("SELECT ?l { BIND(func:letters('ab') AS ?l) }", 18),
+        ("SELECT ?l { [] a func:Spelling ; func:word 'ab' ; func:letter ?l }", 18),
+        ("SELECT ?r { BIND(func:bothWays('a', 'bc') AS ?r) }", 18),
+    ],
+)
+def test_a_live_query_with_functions_of_rows_is_refused_at_its_place(
+    client: TestClient, query: str, column: int
+) -> None:
+    refused = client.get("/", params={"query": f"{FUNC} {query}"}, headers={"Accept": "text/event-stream"})
+    assert refused.status_code == 501, refused.text
+    problem = refused.json()
+    assert "is a function of rows" in problem["detail"]
+    assert (problem["line"], problem["column"]) == (1, len(FUNC) + 1 + column)
+
+
+@pytest.mark.parametrize(("custom_eval", "told"), [(None, "func:letters"), (turned, "custom_eval")])
+def test_a_live_query_that_rdflib_would_evaluate_is_not_registered(custom_eval: Any, told: str) -> None:
+    query = f"{FUNC} SELECT ?l {{ BIND(func:letters('ab') AS ?l) }}"
+    with served(graph=dataset(), custom_eval=custom_eval, enable_update=True) as client:
+        refused = client.put("/queries/q", content=query, headers={"Content-Type": "application/sparql-query"})
+        assert refused.status_code == 501, refused.text
+        assert told.replace("func:", "urn:sparql-function:") in refused.json()["detail"]
+        assert client.get("/queries/q").status_code == 404
+
+
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     theirs = rdflib_endpoint.DatasetExt()
     theirs.extension_function()(both_ways)
