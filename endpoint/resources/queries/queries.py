@@ -23,6 +23,7 @@ from endpoint.resources.requests.parameters import (
     limits_parameters,
     mounted_at,
     requested_span,
+    require_own_graphs,
     since_parameter,
 )
 from endpoint.resources.requests.request_body import read_body
@@ -72,6 +73,7 @@ class QueryResource(HTTPEndpoint):
         services, name = services_of(request.app), checked_name(request.path_params["name"])
         hub, settings = services.hub, services.settings
         condition = Precondition.of(request.headers)
+        require_own_graphs(request)
         since, limits = since_parameter(request), limits_parameters(request)
         body = await read_body(request, min(MAXIMUM_TEXT, settings.max_request_bytes))
         text = _text(request.headers.get("content-type", ""), body)
@@ -97,6 +99,7 @@ async def results(request: Request) -> Response:
     """The query's result stream, or its latest answer."""
     services, name = services_of(request.app), checked_name(request.path_params["name"])
     hub = services.hub
+    require_own_graphs(request)
     description = await standing_query(hub, name)
     form = description.query.form
     media_type = answer_type(request, form)

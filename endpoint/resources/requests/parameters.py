@@ -7,7 +7,7 @@ import re
 from starlette.requests import Request
 
 from endpoint.live.subscription import RequestedSpan
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats import sse
 from protocol.sparql.request import read_limits, require_no_entailment
@@ -110,6 +110,14 @@ def limits_parameters(request: Request) -> EvaluationLimits:
     """``?timeout=`` and ``?memory=`` of the URL. Raises MalformedRequest, or UnsupportedFeature (``?entailment=``)."""
     require_no_entailment(request.query_params.getlist("entailment"))
     return read_limits(*(request.query_params.getlist(name) for name in ("timeout", "memory")))
+
+
+def require_own_graphs(request: Request) -> None:
+    """Raise UnsupportedFeature for ``?default-graph-uri=`` and ``?named-graph-uri=``, for a standing query."""
+    if not {"default-graph-uri", "named-graph-uri"}.isdisjoint(request.query_params):
+        raise UnsupportedFeature(
+            "default-graph-uri and named-graph-uri are not supported with a standing query: write FROM in its text"
+        )
 
 
 def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:

@@ -210,6 +210,12 @@ def test_what_cannot_be_followed_is_refused_before_the_stream_begins() -> None:
             assert refused.status == status, refused.body
             assert told in refused.json["detail"]
         assert (await asked(app, "/queries/q", "PUT", "SELECT * { ?s ?p }", content_type=QUERY)).status == 400
+        for parameter in ("default-graph-uri", "named-graph-uri"):
+            for path, method in (("/queries/q", "PUT"), ("/queries/q/results", "GET")):
+                refused = await asked(app, f"{path}?{parameter}=http://e/g", method, ALL, content_type=QUERY)
+                assert refused.status == 501, refused.body
+                assert "write FROM" in refused.json["detail"]
+        assert (await asked(app, "/queries/q", "GET")).status == 404
 
     serve(check)
 
