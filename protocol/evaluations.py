@@ -44,11 +44,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Failed:
-    """An evaluation failed; the query goes on if it can."""
+    """An evaluation failed; the query goes on if it can. ``status``: the HTTP status that such a failure has."""
 
     query: str
     instant: Instant | None
     detail: str
+    status: int = 500
 
 
 Notice = Evaluation | Progress | Ended | Failed

@@ -57,7 +57,8 @@ def encode(notice: Evaluation | Progress | Failed, watermark: Instant) -> bytes:
         case Progress():
             return sse.progress_event(notice.time, notice.watermark)
         case Failed():
-            problem = {"type": "about:blank", "title": "An evaluation failed", "status": 500, "detail": notice.detail}
+            problem: dict[str, object] = {"type": "about:blank", "title": "An evaluation failed"}
+            problem |= {"status": notice.status, "detail": notice.detail}
             if notice.instant is not None:
                 problem["time"] = sse.show_instant(notice.instant)
             return sse.error_event(problem)

@@ -103,7 +103,7 @@ class StoreSubscription:
         if query.failure is not None and not self._told_of_failure:
             # It has failed before this listener came, and is not tried again before the store changes.
             self._told_of_failure = True
-            found.append(self._entry(Failed(query.name, query.tried, query.failure.detail)))
+            found.append(self._entry(Failed(query.name, query.tried, query.failure.detail, query.failure.status)))
         if query.failure is None and newest is not None and newest.instant != self.position:
             if self.until is None or newest.instant <= self.until:
                 found += self._answer(newest, shared)

@@ -113,7 +113,7 @@ class StoreQuery:
         self.tried = state
         self.failure = error
         self._last_error = error.detail
-        return Failed(self.name, state, error.detail)
+        return Failed(self.name, state, error.detail, error.status)
 
     def _hold(self, answer: StoreAnswer) -> None:
         if self.query.operator is R2S.RSTREAM:

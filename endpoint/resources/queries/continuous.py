@@ -44,8 +44,11 @@ class NoAnswerInTime(ProtocolError):
 class NextEvaluationFailed(ProtocolError):
     """The evaluation the client waited for failed."""
 
-    status = 500
     title = "An evaluation failed"
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.detail)
+        self.status = failed.status
 
 
 async def answer(request: Request, services: Services, query: ContinuousQuery, sent: QueryRequest) -> Response:
@@ -121,7 +124,7 @@ async def _first(subscription: AnySubscription) -> Evaluation:
                 if isinstance(item.notice, Evaluation):
                     return item.notice
                 if isinstance(item.notice, Failed):
-                    raise NextEvaluationFailed(item.notice.detail)
+                    raise NextEvaluationFailed(item.notice)
             elif isinstance(item, Ended):
                 raise Conflict(
                     f"there is no next evaluation: {item.reason}. What was can be had with ?since=beginning, "
