@@ -15,7 +15,7 @@ from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
 from protocol.preconditions import Precondition
-from protocol.time import FIRST_INSTANT, Instant
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant
 from protocol.windows.spec import ONLY_STREAM, FactsWindow
 
 OVERDUE_SECONDS = 10.0
@@ -54,6 +54,7 @@ async def put_query(
     Raises what registering it raises, and PreconditionFailed, with nothing changed.
     """
     _refuse_reserved(name)
+    since = _asked_start(query, since)
     async with hub.lock(name):
         existing = await _standing(hub, name)
         condition.require(existing is not None, f"the query {name}")
@@ -76,6 +77,7 @@ async def register_query(
     assert query.registration is not None, "only a query with a registration has a name"
     name = registered_name(query.registration)
     _refuse_reserved(name)
+    since = _asked_start(query, since)
     instead = f"replace it with PUT /queries/{name}, or delete it first"
     async with hub.lock(name):
         existing = await _standing(hub, name)
@@ -156,8 +158,14 @@ async def _register(
     limits: EvaluationLimits,
     previous: QueryDescription | None,
 ) -> None:
-    start = None if since is None else max(since, FIRST_INSTANT)
-    await hub.register(name, query, standing=True, since=start, previous=previous, limits=limits)
+    await hub.register(name, query, standing=True, since=since, previous=previous, limits=limits)
+
+
+def _asked_start(query: ContinuousQuery, since: Instant | None) -> Instant | None:
+    """Where the query is to start; None: where it does by itself, as a live query from its beginning."""
+    if since is None or (query.one_shot is not None and since == BEFORE_ALL):
+        return None
+    return max(since, FIRST_INSTANT)
 
 
 def query_identity(query: ContinuousQuery) -> tuple[object, ...]:

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from endpoint.live.registration import put_query, remove_query
+from endpoint.live.registration import put_query, register_query, remove_query
 from endpoint.readers.errors import QueryTimeout
 from endpoint.store_queries.question import question
 from protocol.errors import UnsupportedFeature
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.language.model import R2S, ContinuousQuery
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.live.live_side import run, until
 from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
 
@@ -326,6 +326,23 @@ def test_the_past_of_the_store_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UnsupportedFeature, match="the past of the store is not kept"):
             await put_query(side.hub, "q", ALL, 5)
         assert side.hub.queries.queries() == []
+
+    on_a_side(check, tmp_path)
+
+
+def test_the_beginning_of_a_live_query_is_the_answer_now(tmp_path: Path) -> None:
+    async def check(side: LiveSide) -> None:
+        side.store.update(added(1))
+        assert await put_query(side.hub, "q", ALL, BEFORE_ALL)
+        listener = side.listen("q")
+        await side.quiet()
+        assert [rows(document) for _, document in listener.taken()] == [["1"]]
+        # The same again is the same query, whose listeners stay.
+        assert not await put_query(side.hub, "q", ALL, BEFORE_ALL)
+        await side.quiet()
+        assert listener.taken() == []
+        named = live(P + "REGISTER QUERY r AS SELECT ?o { ?s :p ?o }")
+        assert await register_query(side.hub, named, BEFORE_ALL) == ("r", True)
 
     on_a_side(check, tmp_path)
 
