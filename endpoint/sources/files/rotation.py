@@ -87,7 +87,7 @@ class FolderRotation:
         self._there: dict[str, int] = {}
 
     def of(self, found: Sequence[Found], known: Mapping[int, FilePosition]) -> list[Found]:
-        """The files to be read: first those that were rotated, since what was rotated after them between two looks
+        """The files to be read: first those that were renamed, since what was renamed after them between two looks
         has only its new name, then the others; each in the order of the names that they have had, those of one name
         the oldest first. Known ones that were rotated and read to their end are left out.
         """
@@ -105,9 +105,10 @@ class FolderRotation:
         name = self.names.get(number)
         return name is not None and self._there.get(name, number) != number
 
-    def _place_of(self, one: Found) -> tuple[bool, str, bool, tuple[int, int, str]]:
+    def _place_of(self, one: Found) -> tuple[bool, str, tuple[int, int, str]]:
+        # Not by whether another file has the name: while it is rotated, none may have it for a moment.
         name = self.names[one.number]
-        return not self.is_rotated(one.number), name, one.path.name == name, _age(one, name)
+        return one.path.name == name, name, _age(one, name)
 
 
 def _is_over(one: Found, position: FilePosition | None) -> bool:
