@@ -17,7 +17,12 @@ class Receiver(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        notes.append(self.headers["Idempotency-Key"], self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # the sender was killed in the middle: this is no request (RFC 9110, 6.1)
+            self.close_connection = True
+            return
+        notes.append(self.headers["Idempotency-Key"], body)
         self.send_response(204)
         self.end_headers()
 
