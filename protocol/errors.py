@@ -70,6 +70,10 @@ class QuerySyntaxError(ProtocolError):
     title = "Syntax error in the query"
 
 
+class ExcludedByGrammar(QuerySyntaxError):
+    """The grammar has no place for it, though Oxigraph reads it."""
+
+
 class UpdateSyntaxError(ProtocolError):
     """The text is not a SPARQL 1.1 update."""
 
@@ -155,6 +159,13 @@ class StorageDamaged(ProtocolError):
         if str(error).startswith("Corruption: "):
             return cls(f"the files of the graphs are damaged, restore them from a backup: {error}")
         return None
+
+
+class ServiceFailed(ProtocolError):
+    """An endpoint named by SERVICE did not answer as it should (SPARQL 1.1 Federated Query section 4)."""
+
+    status = 502
+    title = "A service failed"
 
 
 class Unavailable(ProtocolError):

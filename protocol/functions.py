@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
+from protocol.aggregates import PAIR, pair
 from protocol.terms import Term, TermKind, facets
 
 MATH = "http://www.w3.org/2005/xpath-functions/math#"
@@ -75,7 +76,7 @@ def _of_numbers(function: Callable[..., float]) -> Callable[..., Term]:
 
 def _double(term: Term) -> float:
     kind, number = facets(str(term))
-    if kind > TermKind.DOUBLE:
+    if kind > TermKind.DOUBLE or not isinstance(term, Literal):
         raise TypeError(f"{term} is not a number")
     return float(term.value) if number is None else number
 
@@ -86,6 +87,7 @@ FUNCTIONS: Mapping[str, Function] = {
 """By IRI."""
 
 CUSTOM_FUNCTIONS: dict[NamedNode, Callable[..., NamedNode | BlankNode | Literal | Triple | None]] = {
-    NamedNode(iri): function.call for iri, function in FUNCTIONS.items()
+    **{NamedNode(iri): function.call for iri, function in FUNCTIONS.items()},
+    NamedNode(PAIR): pair,
 }
-"""The table as Oxigraph takes it (``custom_functions``)."""
+"""The table as Oxigraph takes it (``custom_functions``), and what aggregates of two arguments are made of."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,8 @@ DEFAULT_TIMESTAMP_PATH = (
 )
 DEFAULT_RETENTION: Milliseconds = 7 * 24 * 60 * 60 * 1000
 
+
+_NOT_IN_IRIS = re.compile(r'[\s<>"{}|\\^`]')
 
 REJECTED = "rejected"
 LATE = "late"
@@ -77,6 +80,7 @@ class StreamSettings:
     ever. ``max_ahead``: how far ahead of the server's clock an element's time may be; None: as far as it likes. Both
     say nothing in an arrival stream, whose elements and watermark go with the clock at all times. ``source``: what
     fills the stream from elsewhere. ``partitions``: how many the watermark of an event stream is the least of.
+    ``shape``: the shapes graph that messages have to conform to, in Turtle, or the IRI of a graph of the store.
     """
 
     iri: str
@@ -90,6 +94,12 @@ class StreamSettings:
     on_invalid: OnInvalid = OnInvalid.REJECT
     max_ahead: Milliseconds | None = None
     partitions: int = 1
+    shape: str | None = None
+
+    @property
+    def shapes_graph(self) -> str | None:
+        """The IRI of the store's graph that ``shape`` names; None where it is Turtle, or there is none."""
+        return None if self.shape is None or _NOT_IN_IRIS.search(self.shape) else self.shape
 
 
 class InvalidPartition(ProtocolError):

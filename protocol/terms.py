@@ -1,9 +1,9 @@
 """RDF terms as canonical N-Triples strings, and the value facets stored beside an object.
 
-A term is written the one way RDF 1.1 N-Triples section 4 ("A Canonical form of N-Triples") writes it:
-``<iri>``, ``_:label``, ``"x"``, ``"x"@en``, ``"x"^^<datatype>``; ``xsd:string`` without its datatype.
-These are exactly the strings pyoxigraph's ``str(term)`` gives, so two terms are the same RDF term if
-and only if their strings are equal.
+A term is written the one way RDF 1.2 N-Triples section 3 ("A Canonical form of N-Triples") writes it:
+``<iri>``, ``_:label``, ``"x"``, ``"x"@en``, ``"x"@en--ltr``, ``"x"^^<datatype>``, ``<<( s p o )>>``; ``xsd:string``
+without its datatype. These are the strings that ``term_text`` gives of pyoxigraph's terms, so two terms are the same
+RDF term if and only if their strings are equal.
 
 Facets are what comparison and arithmetic read instead of the string: ``k``, the kind (``TermKind``),
 and ``n``, a float64 that compares within the kind's comparison class exactly as the literal's value
@@ -14,22 +14,31 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from typing import Any
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF_TYPE = f"<{RDF}type>"
+"""The term, not the IRI."""
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
-Term = NamedNode | BlankNode | Literal
+Term = NamedNode | BlankNode | Literal | Triple
+
+TRIPLE_BEGIN, TRIPLE_END = "<<( ", " )>>"
+"""Around the subject, predicate and object of a triple term, between which is one space: neither of the first two has
+one in it.
+"""
 
 
 class TermKind(IntEnum):
     """The facet ``k``: what a term is, and for a literal with a recognised datatype, which value space it is in.
 
-    A literal whose lexical form is outside its datatype's lexical space is OTHER_LITERAL.
+    A literal whose lexical form is outside its datatype's lexical space is OTHER_LITERAL. A LANGUAGE_STRING may have a
+    base direction.
     """
 
     INTEGER = 1
@@ -44,6 +53,7 @@ class TermKind(IntEnum):
     OTHER_LITERAL = 10
     IRI = 11
     BLANK_NODE = 12
+    TRIPLE = 13
 
 
 INTEGER_DATATYPES = frozenset(
@@ -203,7 +213,7 @@ def facets(term: str) -> Facets:
     """
     first = term[0]
     if first == "<":
-        return TermKind.IRI, None
+        return TermKind.TRIPLE if is_triple(term) else TermKind.IRI, None
     if first == "_":
         return TermKind.BLANK_NODE, None
     end = term.rindex('"')
@@ -248,8 +258,59 @@ def _character(match: re.Match[str]) -> str:
         raise ValueError(f"{match[0]} is not an escape sequence of N-Triples") from None
 
 
+def is_triple(term: str) -> bool:
+    """Whether a canonical term is a triple term."""
+    return term.startswith(TRIPLE_BEGIN)
+
+
+DEEPEST_TRIPLE_TERM = 50
+"""Triple terms within each other, in what streams take and give: whoever reads them has a stack, too."""
+NESTED_TOO_DEEPLY = f"triple terms within each other are read to a depth of {DEEPEST_TRIPLE_TERM}"
+
+# Only the last of the three parts may be a triple term.
+TOO_DEEP = re.compile(rf"^(?:<<\( [^ ]+ [^ ]+ ){{{DEEPEST_TRIPLE_TERM + 1}}}")
+"""What canonical terms match that nest more deeply (its pattern is also one of RE2's)."""
+
+
+def triple_parts(term: str) -> tuple[str, str, str]:
+    """Subject, predicate and object of a canonical triple term. ValueError if it is none."""
+    parts = term.removeprefix(TRIPLE_BEGIN).removesuffix(TRIPLE_END).split(" ", 2)
+    if len(parts) != 3 or len(term) != sum(map(len, (TRIPLE_BEGIN, *parts, TRIPLE_END))) + 2 or parts[0][:1] == '"':
+        raise ValueError(f"{term!r} is not an RDF term in N-Triples")
+    return parts[0], parts[1], parts[2]
+
+
+def triple_text(subject: str, predicate: str, object: str) -> str:
+    """The triple term of three canonical terms."""
+    return f"{TRIPLE_BEGIN}{subject} {predicate} {object}{TRIPLE_END}"
+
+
+_BLANK_NODES = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>\s]*>|(_:\S+)')
+
+
+def blank_nodes(term: str) -> Iterator[str]:
+    """The blank nodes that a canonical term is or, of a triple term, has within it: in order, one perhaps again."""
+    return (match[1] for match in _BLANK_NODES.finditer(term) if match[1] is not None)
+
+
+def rename_blank_nodes(term: str, rename: Callable[[str], str]) -> str:
+    """A canonical term with another for each of its ``blank_nodes``."""
+    return _BLANK_NODES.sub(lambda match: match[0] if match[1] is None else rename(match[1]), term)
+
+
+def term_text(term: Term) -> str:
+    """The canonical string of a term."""
+    # pyoxigraph writes a triple without what makes it a term.
+    return f"{TRIPLE_BEGIN}{term}{TRIPLE_END}" if isinstance(term, Triple) else str(term)
+
+
 def parse_term(term: str) -> Term:
     """The pyoxigraph term a canonical string stands for. ValueError if it is not one."""
+    if is_triple(term):
+        subject, predicate, object_ = map(parse_term, triple_parts(term))
+        if not isinstance(subject, NamedNode | BlankNode) or not isinstance(predicate, NamedNode):
+            raise ValueError(f"{term!r} is not an RDF term in N-Triples")
+        return Triple(subject, predicate, object_)
     if term.startswith("<") and term.endswith(">") and not term.startswith("<<"):
         return NamedNode(unescape(term[1:-1]))
     if term.startswith("_:"):
@@ -258,12 +319,21 @@ def parse_term(term: str) -> Term:
     if not suffix:
         return Literal(lexical)
     if suffix[0] == "@":
-        return Literal(lexical, language=suffix[1:])
+        language, _, direction = suffix[1:].partition("--")
+        return Literal(lexical, language=language, direction=_DIRECTIONS[direction] if direction else None)
     return Literal(lexical, datatype=NamedNode(suffix[3:-1]))
 
 
-def term_to_json(term: str) -> dict[str, str]:
-    """The term as a binding of SPARQL 1.1 Query Results JSON (section 3.2.2). ValueError if it is not a term."""
+_LANGUAGE = re.compile(r"@(?:(?!--).)*(?:--(?:ltr|rtl))?\Z")
+_DIRECTIONS = {"ltr": BaseDirection.LTR, "rtl": BaseDirection.RTL}
+
+
+def term_to_json(term: str) -> dict[str, Any]:
+    """The term as a binding of SPARQL 1.2 Query Results JSON (section 3.2.2). ValueError if it is not a term."""
+    if is_triple(term):
+        names = ("subject", "predicate", "object")
+        parts = map(term_to_json, triple_parts(term))
+        return {"type": "triple", "value": dict(zip(names, parts, strict=True))}
     if term.startswith("<") and term.endswith(">") and not term.startswith("<<"):
         return {"type": "uri", "value": term[1:-1]}
     if term.startswith("_:"):
@@ -272,7 +342,9 @@ def term_to_json(term: str) -> dict[str, str]:
     if not suffix:
         return {"type": "literal", "value": lexical}
     if suffix[0] == "@":
-        return {"type": "literal", "value": lexical, "xml:lang": suffix[1:]}
+        language, _, direction = suffix[1:].partition("--")
+        told = {"type": "literal", "value": lexical, "xml:lang": language}
+        return told | {"its:dir": direction} if direction else told
     return {"type": "literal", "value": lexical, "datatype": suffix[3:-1]}
 
 
@@ -281,6 +353,6 @@ def _split_literal(term: str) -> tuple[str, str]:
     end = term.rfind('"')
     suffix = term[end + 1 :]
     typed = suffix.startswith("^^<") and suffix.endswith(">")
-    if end < 1 or term[0] != '"' or (suffix and not typed and not suffix.startswith("@")):
+    if end < 1 or term[0] != '"' or (suffix and not typed and not _LANGUAGE.match(suffix)):
         raise ValueError(f"{term!r} is not an RDF term in N-Triples")
     return unescape(term[1:end]), suffix

@@ -12,6 +12,7 @@ from typing import IO, Any, cast
 from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, parse_query_results, serialize
 
 from protocol.formats.csv_solutions import write_csv
+from protocol.formats.json_ld import json_ld_lacks
 from protocol.formats.long_tokens import LONGEST_TOKEN, is_long_token
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.rdf_xml import write_rdf_xml
@@ -52,7 +53,7 @@ def _solutions_as(document: bytes, target: SolutionsFormat) -> bytes:
 def graph_as(triples: bytes, target: RdfSyntax) -> bytes:
     """N-Triples (CONSTRUCT, DESCRIBE) in another syntax, with the same blank node labels: same answer, same bytes.
 
-    Raises NotExpressible for what RDF/XML has no way to write, and for a term of more than 16 MiB.
+    Raises NotExpressible for what RDF/XML or JSON-LD has no way to write, and for a term of more than 16 MiB.
     """
     if target is RdfSyntax.N_TRIPLES:
         return triples
@@ -68,7 +69,10 @@ def _graph_as(triples: bytes, target: RdfSyntax) -> bytes:
         written = BytesIO()
         write_rdf_xml((quad.triple for quad in parsed), written)
         return written.getvalue()
-    converted = serialize(parsed, format=target.oxigraph)
+    try:
+        converted = serialize(parsed, format=target.oxigraph)
+    except OSError as error:
+        raise json_ld_lacks(error) or error from None
     assert converted is not None, "None only when it is written to a file"
     return converted
 

@@ -12,9 +12,10 @@ TURTLE_TOKEN = re.compile(
     rb"|<[^<>\"{}|^`\x00-\x20]*+>"
     rb"|\\."
     rb"|#[^\r\n]*+"
-    rb"|<<",
+    rb"|<<"
+    rb"|>>",
     re.DOTALL,
 )
-"""Strings, IRIs, escapes and comments, each as a whole, and the ``<<`` of RDF 1.2. All else is passed over."""
+"""Strings, IRIs, escapes and comments, each as a whole, and RDF 1.2's ``<<`` and ``>>``. All else is passed over."""
 
 LINE_END = re.compile(rb"\r\n|\r|\n")

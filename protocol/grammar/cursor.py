@@ -24,8 +24,7 @@ MOST_OPERATIONS = 2000
 
 _OF_NAMES = re.compile(r"\bIRI\b|RDF term")
 """In what was wanted, where a name might stand."""
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_NEWER = ("<<", "{|")
+_BRACKETS = {"(": ")", "[": "]", "{": "}", "<<(": ")>>", "<<": ">>", "{|": "|}"}
 _IN_GROUP = "inside a group, as in WHERE { … }"
 _BETWEEN_EVENTS = "between the groups of an event pattern, as in STREAM <stream> { … } %s { … }"
 _PLACES = {
@@ -178,9 +177,6 @@ class Cursor:
             return self.error(f"a variable has no hyphen in its name: write {meant}")
         if token.word in _PLACES:
             return self.error(f"{token.word} goes {_PLACES[token.word]}; expected {wanted}")
-        for one, next_ in ((self.previous, token), (token, self.following)):
-            if token.text == "~" or (one.end == next_.start and one.text + next_.text[:1] in _NEWER):
-                return self.error("triple terms belong to SPARQL 1.2: write SPARQL 1.1", one, UnsupportedFeature)
         if token.text in _BRACKETS.values() and not self._open:
             return self.error(f"{token.text} closes nothing")
         if self._open and (token.kind is TokenKind.END or token.word in _BEHIND_GROUPS):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from protocol.errors import UnsupportedFeature
+from protocol.aggregates import AGGREGATES, PAIR, AggregateFunction
+from protocol.errors import ExcludedByGrammar, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.terms import Terms, number
 from protocol.grammar.timestamps import TimestampCalls
+from protocol.grammar.triple_terms import TripleTerms
 from protocol.language.algebra import (
     DRAWING,
     INTERVAL,
@@ -34,18 +36,17 @@ _FUNCTIONS = {
         (0, 0): "RAND NOW UUID STRUUID",
         (0, 1): "BNODE",
         (1, 1): "STR LANG DATATYPE IRI URI ABS CEIL FLOOR ROUND STRLEN UCASE LCASE ENCODE_FOR_URI YEAR MONTH DAY HOURS "
-        "MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC",
+        "MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC "
+        "SUBJECT PREDICATE OBJECT ISTRIPLE LANGDIR HASLANG HASLANGDIR",
         (2, 2): "LANGMATCHES CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLANG STRDT SAMETERM",
         (2, 3): "SUBSTR REGEX",
-        (3, 3): "IF",
+        (3, 3): "IF TRIPLE STRLANGDIR",
         (3, 4): "REPLACE",
         (0, _ANY): "CONCAT COALESCE",
     }.items()
     for name in names.split()
 }
 _AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
-_NEWER = frozenset({"TRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE", "ADJUST", "HASLANG", "HASLANGDIR"})
-_NEWER |= {"LANGDIR", "STRLANGDIR"}
 
 
 @dataclass
@@ -78,6 +79,7 @@ class Expressions:
         self._terms = terms
         self._group = group
         self._timestamps = TimestampCalls(cursor, terms)
+        self._triple_terms = TripleTerms(cursor, terms)
         self._aggregates: Aggregates | None = None
 
     @property
@@ -191,6 +193,8 @@ class Expressions:
             return self._terms.variable()
         if self._terms.at_literal():
             return self._terms.literal()
+        if self._triple_terms.at_term:
+            return self._triple_terms.of_expression()
         called = self._call()
         if called is None:
             raise self._cursor.unexpected("an expression")
@@ -207,6 +211,8 @@ class Expressions:
             iri = self._terms.iri()
             if not cursor.at_punctuation("("):
                 return iri
+            if (aggregate := AGGREGATES.get(iri.text[1:-1])) is not None:
+                return self._aggregate_with_iri(aggregate, token)
             arguments = self._arguments(distinct=True)
             return Call(iri.text, tuple(arguments), place=token.start)
         word = token.word
@@ -226,8 +232,8 @@ class Expressions:
             with cursor.nested("(", ")"):
                 return Call(word, (), place=token.start)
         if word not in _FUNCTIONS:
-            if word in _NEWER and cursor.following.text == "(":
-                raise cursor.error(f"{word}() is not part of SPARQL 1.1", token, UnsupportedFeature)
+            if word == "ADJUST" and cursor.following.text == "(":
+                raise cursor.error("ADJUST() is not part of SPARQL", token, UnsupportedFeature)
             return None
         cursor.advance()
         arguments = self._arguments()
@@ -242,7 +248,9 @@ class Expressions:
         found: list[Expression] = []
         with self._cursor.nested("(", ")"):
             if distinct and (token := self._cursor.take("DISTINCT")):
-                raise self._cursor.error("DISTINCT goes with aggregates of the standard", token, UnsupportedFeature)
+                raise self._cursor.error(
+                    "DISTINCT goes with aggregates, and this is none that is known", token, UnsupportedFeature
+                )
             while not self._cursor.at_punctuation(")"):
                 if found:
                     self._cursor.expect_punctuation(",", ", or ) after an argument")
@@ -253,11 +261,7 @@ class Expressions:
         """[127] Aggregate."""
         cursor = self._cursor
         function = cursor.advance()
-        aggregates = self._aggregates
-        if aggregates is None:
-            raise cursor.error(f"{function.word} is an aggregate: it goes in SELECT, HAVING or ORDER BY", function)
-        if aggregates.inside:
-            raise cursor.error(f"{function.word} stands inside of another aggregate", function)
+        aggregates = self._aggregates_of_query(function)
         argument: Expression | None = None
         separator = " "
         with cursor.nested("(", ")"):
@@ -275,3 +279,33 @@ class Expressions:
                     raise cursor.unexpected("a string after SEPARATOR =")
                 separator = self._terms.string(cursor.advance())
         return aggregates.add(function.word, argument, distinct, separator)
+
+    def _aggregate_with_iri(self, aggregate: AggregateFunction, function: Token) -> Expression:
+        """A call of an aggregate of ``protocol.aggregates``, whose name has been read: [70] with [127]."""
+        cursor = self._cursor
+        aggregates = self._aggregates_of_query(function)
+        aggregates.inside = True
+        with cursor.nested("(", ")"):
+            distinct = cursor.take("DISTINCT") is not None
+            arguments = [self._binary(_OR)]
+            while cursor.take_punctuation(","):
+                arguments.append(self._binary(_OR))
+        aggregates.inside = False
+        if len(arguments) != aggregate.arguments:
+            wanted = "an argument" if aggregate.arguments == 1 else "two arguments"
+            raise cursor.error(f"the aggregate {function.text} takes {wanted}, not {len(arguments)}", function)
+        argument = arguments[0] if len(arguments) == 1 else Call(f"<{PAIR}>", tuple(arguments), place=function.start)
+        return aggregates.add(f"<{aggregate.called(distinct)}>", argument, False, " ")
+
+    def _aggregates_of_query(self, function: Token) -> Aggregates:
+        """Where an aggregate goes that is called at a place where there may be one."""
+        aggregates = self._aggregates
+        if aggregates is None:
+            raise self._cursor.error(
+                f"{function.word or function.text} is an aggregate: it goes in SELECT, HAVING or ORDER BY", function
+            )
+        if aggregates.inside:
+            raise self._cursor.error(
+                f"{function.word or function.text} stands inside of another aggregate", function, ExcludedByGrammar
+            )
+        return aggregates

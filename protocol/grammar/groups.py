@@ -13,6 +13,7 @@ from protocol.grammar.streams.clauses import BARE_WINDOWS, StreamClauses
 from protocol.grammar.streams.events import EventPatterns
 from protocol.grammar.streams.facts import Facts
 from protocol.grammar.terms import Terms
+from protocol.grammar.triple_terms import Node, TripleTerms, Unfolding, unfold, unfolded, variables_of
 from protocol.grammar.triples import Triples, WrittenTriple
 from protocol.language.algebra import (
     BGP,
@@ -27,6 +28,7 @@ from protocol.language.algebra import (
     Pattern,
     Service,
     TriplePattern,
+    TripleTerm,
     Union,
     Values,
     Variable,
@@ -99,9 +101,17 @@ class Groups:
     def _bare_triples(self) -> Pattern:
         """Triple patterns without the braces of a group."""
         self._terms.begin_pattern()
-        patterns = self.patterns(self._triples.block())
+        patterns, unfoldings = self.patterns(self._triples.block())
         links = [triple for pattern in patterns if isinstance(pattern, BGP) for triple in pattern.triples]
-        return reduce(Join, [BGP(tuple(links)), *(one for one in patterns if not isinstance(one, BGP))])
+        others = [one for one in patterns if not isinstance(one, BGP)]
+        return unfolded(reduce(Join, [BGP(tuple(links)), *others]), unfoldings)
+
+    def matching(self, template: list[tuple[Node, Node, Node]]) -> Pattern:
+        """The pattern of a CONSTRUCT that is written as its template."""
+        written = [WrittenTriple(s, p, o) for s, p, o in template if not isinstance(p, TripleTerm)]
+        patterns, unfoldings = self.patterns(written)
+        links = [triple for pattern in patterns if isinstance(pattern, BGP) for triple in pattern.triples]
+        return unfolded(BGP(tuple(links)), unfoldings)
 
     def condition(self) -> Expression:
         """What follows FILTER: [69] Constraint."""
@@ -128,15 +138,19 @@ class Groups:
         self._terms.pattern = outer
         return found
 
-    def patterns(self, triples: list[WrittenTriple]) -> list[Pattern]:
-        """What matches these triples, in their order."""
+    def patterns(self, triples: list[WrittenTriple]) -> tuple[list[Pattern], list[Unfolding]]:
+        """What matches these triples, in their order, once the triple terms in them are unfolded."""
         found: list[Pattern] = []
-        for subject, predicate, object_ in triples:
+        unfoldings: list[Unfolding] = []
+        for written, predicate, written_object in triples:
+            subject, of_subject = unfold(written, self._terms.fresh)
+            object_, of_object = unfold(written_object, self._terms.fresh)
+            unfoldings += (*of_subject, *of_object)
             if isinstance(predicate, Variable):
                 found.append(BGP((TriplePattern(subject, predicate, object_),)))
             else:
                 found += self._matching.patterns(predicate, subject, object_)
-        return found
+        return found, unfoldings
 
 
 class _Group:
@@ -152,6 +166,7 @@ class _Group:
         # Of the basic graph pattern that is being read: FILTER does not end it (section 5.1).
         self._links: list[TriplePattern] = []
         self._others: list[Pattern] = []
+        self._unfoldings: list[Unfolding] = []
         self._scope: set[Variable] = set()
 
     def read(self) -> tuple[Pattern, list[Expression]]:
@@ -161,7 +176,7 @@ class _Group:
             if self._groups._triples.at_triples:
                 if not ended:
                     raise cursor.unexpected(". after a triple, or }")
-                self._add(self._groups.patterns(self._groups._triples.block()))
+                self._add(*self._groups.patterns(self._groups._triples.block()))
                 ended = cursor.previous.text == "."
             elif self._other():
                 cursor.take_punctuation(".")
@@ -171,7 +186,11 @@ class _Group:
         self._end_basic()
         return self._pattern or BGP(()), self._conditions
 
-    def _add(self, patterns: list[Pattern]) -> None:
+    def _add(self, patterns: list[Pattern], unfoldings: list[Unfolding]) -> None:
+        for unfolding in unfoldings:
+            self._cursor.count_operation()
+            self._scope |= {one for one in variables_of(unfolding.term) if not one.name.startswith("_:")}
+        self._unfoldings += unfoldings
         for pattern in patterns:
             self._cursor.count_operation()
             if isinstance(pattern, BGP):
@@ -184,9 +203,9 @@ class _Group:
         """The basic graph pattern is whole: it is joined to what was before."""
         if self._links or self._others:
             parts: list[Pattern] = [BGP(tuple(self._links))] if self._links else []
-            basic = reduce(Join, [*parts, *self._others])
+            basic = unfolded(reduce(Join, [*parts, *self._others]), self._unfoldings)
             self._join(basic if self._graph is None else Graph(self._graph, basic, place=self._graph.place))
-            self._links, self._others = [], []
+            self._links, self._others, self._unfoldings = [], [], []
         self._terms.begin_pattern()
 
     def _join(self, pattern: Pattern) -> None:
@@ -245,7 +264,7 @@ class _Group:
                 name = self._terms.variable_or_iri("a variable or the IRI of a service")
                 self._join(Service(name, self._groups.group_of_graph(keyword), silent, place=keyword.start))
             case "LATERAL":
-                raise cursor.error("LATERAL is not part of SPARQL 1.1", kind=UnsupportedFeature)
+                raise cursor.error("LATERAL is not part of SPARQL", kind=UnsupportedFeature)
             case _:
                 return False
         return True
@@ -314,4 +333,6 @@ def _value(cursor: Cursor, terms: Terms) -> str | None:
         return terms.iri().text
     if terms.at_literal():
         return terms.literal().text
-    raise cursor.unexpected("an IRI, a literal or UNDEF")
+    if (triples := TripleTerms(cursor, terms)).at_term:
+        return triples.data().text
+    raise cursor.unexpected("an IRI, a literal, a triple term or UNDEF")

@@ -1,15 +1,44 @@
-"""One-shot queries that the store's parser does not take: written as the authors of the dialects print them."""
+"""One-shot queries in other words: those that the store's parser does not take, written as the authors of the dialects
+print them, and those to which Oxigraph has another answer than the standard.
+"""
 
 from __future__ import annotations
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+import re
+from dataclasses import replace
+from itertools import dropwhile
+
+from protocol.errors import ExcludedByGrammar, ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.parser import QueryReader
-from protocol.language.algebra import DRAWING, TIMESTAMP, Aggregation, Call, Variable, nodes
+from protocol.language.algebra import DRAWING, TIMESTAMP, Aggregation, Call, Query, Service, Variable, nodes
+from protocol.language.exactness import exact
 from protocol.language.model import Form
-from protocol.language.sparql_text import WrittenQuery
-from protocol.sparql.source import Source
+from protocol.language.sparql_text import WrittenQuery, is_open_sum
+from protocol.sparql.source import Source, spliced
 from protocol.sparql.syntax import query_error
+from protocol.sparql.tokens import tokens
+
+_PERHAPS_INEXACT = re.compile(r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service", re.IGNORECASE)
+"""``SELECT *``, sums, paths and the rest: a look that costs next to nothing, and most queries nothing more."""
+
+_AGGREGATE = r"\b(?:count|sum|min|max|avg|sample|group_concat)\s*\("
+_PERHAPS_EXCLUDED = re.compile(
+    rf"{_AGGREGATE}.*{_AGGREGATE}|<<\(\s*(?:<<\(|[\"'0-9.+-]|true\b|false\b)", re.IGNORECASE | re.DOTALL
+)
+
+
+def refuse_excluded(text: str, base: str | None = None) -> None:
+    """Raise ExcludedByGrammar for an aggregate within another one, and for an expression that is a triple term whose
+    subject is a literal or a triple term: Oxigraph reads both.
+    """
+    if _PERHAPS_EXCLUDED.search(text):
+        try:
+            standard_text(text, base)
+        except ExcludedByGrammar:
+            raise
+        except ProtocolError:
+            return  # what else is wrong is for the engine to say, and perhaps nothing is
 
 
 def as_standard(text: str, base: str | None = None) -> str:
@@ -33,6 +62,45 @@ def standard_text(text: str, base: str | None = None) -> str:
         return written.text
     except RecursionError:
         raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
+
+
+def exact_text(text: str, base: str | None = None) -> str:
+    """A query of the standard, written so that Oxigraph gives the standard's answer; the text itself where it does.
+
+    ``SELECT *`` selects variables in the order in which they appear, as in a continuous query. What our parser does not
+    read, LATERAL for one, is left as it is.
+    """
+    if _PERHAPS_INEXACT.search(text) is None:
+        return text
+    source = Source(text)
+    try:
+        written = QueryReader(Cursor(source), base).one_shot_query()
+        if written.form is Form.SELECT and not written.query.variables:
+            return text  # SELECT * of nothing, which can be written in no other way
+        query = exact(written.query)
+        if query is not written.query or _is_written_inexactly(query, source.text):
+            return replace(written, query=query).text
+    except (ProtocolError, RecursionError):
+        return text
+    return _with_named_variables(source.text, written)
+
+
+def _is_written_inexactly(query: Query, text: str) -> bool:
+    """Whether there is what depends on how it is written (``protocol.language.sparql_text``)."""
+    for node in nodes(query):
+        if is_open_sum(node) or (isinstance(node, Service) and isinstance(node.name, Variable)):
+            return True
+    return "|" in text and any(token.text == "|" for token in tokens(text))
+
+
+def _with_named_variables(text: str, written: WrittenQuery) -> str:
+    """``SELECT *`` of the outermost query with the names of its variables."""
+    variables = " ".join(f"?{variable.name}" for variable in written.query.variables)
+    if written.form is not Form.SELECT or "*" not in text:
+        return text
+    found = dropwhile(lambda token: token.word != "SELECT", tokens(text))
+    star = next(token for token in found if token.word not in ("SELECT", "DISTINCT", "REDUCED"))
+    return spliced(text, [(star.start, star.end, f" {variables} ")]) if star.text == "*" else text
 
 
 def _refuse(written: WrittenQuery, cursor: Cursor) -> None:

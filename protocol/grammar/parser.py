@@ -24,7 +24,8 @@ from protocol.grammar.streams.dialects import (
 from protocol.grammar.streams.events import OPERATORS
 from protocol.grammar.streams.registration import WrittenRegistration, read_registration
 from protocol.grammar.terms import Terms
-from protocol.grammar.triples import Node, Triples
+from protocol.grammar.triple_terms import Node
+from protocol.grammar.triples import Triples
 from protocol.grammar.warnings import warnings
 from protocol.language.algebra import (
     BGP,
@@ -34,12 +35,12 @@ from protocol.language.algebra import (
     Project,
     Query,
     Slice,
-    TriplePattern,
     Variable,
 )
 from protocol.language.describe import described
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.language.sparql_text import WrittenQuery
+from protocol.sparql.dataset import NONE_REQUESTED, DatasetConflict, RequestedGraphs
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source, blanked
 from protocol.sparql.tokens import Token, TokenKind, tokens
@@ -61,14 +62,17 @@ def perhaps_continuous(text: str) -> bool:
     return _STREAM_TEXT.search(text) is not None or "\\u" in text or "\\U" in text
 
 
-def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQuery:
+def parse(
+    text: str, *, base: str | None = None, requested: RequestedGraphs = NONE_REQUESTED
+) -> OneShotQuery | ContinuousQuery:
     """Read a query of the language.
 
     ``base`` (an absolute IRI) resolves relative IRIs where the text has no BASE. A text without any
     stream clause, registration or relation-to-stream keyword is a ``OneShotQuery``, whether or not it
     is a query at all: that is for the store's own parser to say. Anything else is a
     ``ContinuousQuery`` or raises QuerySyntaxError, QuerySemanticError (it parses but means nothing) or
-    UnsupportedFeature, with the place in ``text``.
+    UnsupportedFeature, with the place in ``text``. ``requested`` are its graphs of the store instead of those of FROM
+    and FROM NAMED; DatasetConflict where one of them has the name of a window.
     """
     if not perhaps_continuous(text):
         return OneShotQuery(text)
@@ -79,19 +83,19 @@ def parse(text: str, *, base: str | None = None) -> OneShotQuery | ContinuousQue
         return OneShotQuery(text)
     cursor = Cursor(source, continuous=True)
     try:
-        return QueryReader(cursor, base).continuous_query()
+        return QueryReader(cursor, base).continuous_query(requested)
     except RecursionError:
         raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
 
 
-def parse_live(text: str, *, base: str | None = None) -> ContinuousQuery:
+def parse_live(text: str, *, base: str | None = None, requested: RequestedGraphs = NONE_REQUESTED) -> ContinuousQuery:
     """Read a query that is asked as a stream, also one without any word of streams. Raises as ``parse``."""
-    query = parse(text, base=base)
+    query = parse(text, base=base, requested=requested)
     if isinstance(query, ContinuousQuery):
         return query
     cursor = Cursor(Source(text), liberal=True)
     try:
-        return QueryReader(cursor, base).continuous_query()
+        return QueryReader(cursor, base).continuous_query(requested)
     except RecursionError:
         raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None
 
@@ -129,8 +133,8 @@ class QueryReader:
         self._groups = Groups(cursor, self._terms, self._streams, self._sub_select)
         self._facts = self._groups.facts
 
-    def continuous_query(self) -> ContinuousQuery:
-        """QueryUnit of the language."""
+    def continuous_query(self, requested: RequestedGraphs = NONE_REQUESTED) -> ContinuousQuery:
+        """QueryUnit of the language, over the graphs that its request names, if it names any."""
         cursor = self._cursor
         self._prologue()
         registration = None
@@ -151,6 +155,7 @@ class QueryReader:
         operator = self._chosen_operator(registration)
         self._check_streams(registration, form)
         declarations = self._streams.declarations
+        graphs, named = self._graphs(requested)
         every = self._period(registration)
         contradicted = contradicting(declarations, every)
         if contradicted is not None:
@@ -170,19 +175,20 @@ class QueryReader:
                     for declaration, report, also in zip(
                         declarations,
                         reports(declarations, every, beside_facts=self._facts.are_read),
-                        graphs_beside(declarations, expression.pattern, self._streams.from_named),
+                        graphs_beside(declarations, expression.pattern, named),
                         strict=True,
                     )
                 ),
                 *self._facts.windows(facts_report(every)),
             ),
-            from_graphs=tuple(self._streams.from_graphs),
-            from_named=tuple(self._streams.from_named),
+            from_graphs=graphs,
+            from_named=named,
             registration=registration.resolved(self._namespaces) if registration else None,
             definitions=tuple(self._facts.definitions),
             currents=tuple(self._facts.currents(facts_report(every))),
             defines=self._facts.definitions[0] if alone else None,
             one_shot=self._one_shot(),
+            requested=requested,
         )
         undecided = undecidable(query.windows, beside_facts=bool(query.currents))
         if undecided is not None:
@@ -228,7 +234,12 @@ class QueryReader:
     def _prologue(self) -> None:
         """[4] Prologue."""
         cursor = self._cursor
-        while keyword := cursor.take("BASE", "PREFIX"):
+        while keyword := cursor.take("BASE", "PREFIX", "VERSION"):
+            if keyword.word == "VERSION":
+                if cursor.token.kind is not TokenKind.STRING or cursor.token.text[:3] in ('"""', "'''"):
+                    raise cursor.unexpected('a version in quotation marks, as in VERSION "1.2"')
+                cursor.advance()
+                continue
             if keyword.word == "PREFIX":
                 prefix = cursor.token
                 if prefix.kind is not TokenKind.PREFIXED_NAME or prefix.text.find(":") != len(prefix.text) - 1:
@@ -278,7 +289,7 @@ class QueryReader:
             if cursor.at("AGGREGATE"):
                 raise cursor.error("AGGREGATE needs a CONSTRUCT with a template: write CONSTRUCT { … } before WHERE")
             solutions = self._solutions()
-            pattern = solutions.solutions(BGP(tuple(TriplePattern(s, p, o) for s, p, o in template)), None)
+            pattern = solutions.solutions(self._groups.matching(template), None)
         return Query(pattern, _projection(pattern), tuple(template), self._namespaces.base)
 
     def _template(self) -> list[tuple[Node, Node, Node]]:
@@ -376,6 +387,19 @@ class QueryReader:
         return every if counted is None else counted
 
     # What makes it continuous
+
+    def _graphs(self, requested: RequestedGraphs) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The graphs of the store that are its default graph, and its named ones: the text's, unless requested."""
+        if not requested:
+            return tuple(self._streams.from_graphs), tuple(self._streams.from_named)
+        for known in self._streams.declarations:
+            if known.declared and known.graph in requested.named:
+                line, column = self._cursor.source.place(known.offset)
+                raise DatasetConflict(
+                    f"named-graph-uri={known.graph} is the name of a window (line {line}, column {column}):"
+                    " a dataset has one graph of a name; leave the parameter out, or name the window otherwise"
+                )
+        return requested.default, requested.named
 
     def _one_shot(self) -> OneShotQuery | None:
         """What the store is asked by a query that reads nothing else."""

@@ -18,7 +18,8 @@ _CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', 
 _DURATIONS = frozenset(f"{XSD}{name}" for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
 
 TRUE, FALSE = Constant(f'"true"^^<{XSD}boolean>'), Constant(f'"false"^^<{XSD}boolean>')
-NIL, FIRST, REST, TYPE = (Constant(f"<{RDF}{name}>") for name in ("nil", "first", "rest", "type"))
+NIL, FIRST, REST, TYPE, REIFIES = (Constant(f"<{RDF}{name}>") for name in ("nil", "first", "rest", "type", "reifies"))
+_DIRECTIONS = {"": None, "ltr": ox.BaseDirection.LTR, "rtl": ox.BaseDirection.RTL}
 
 
 class Terms:
@@ -98,6 +99,17 @@ class Terms:
             raise self._cursor.error(f"{token.text} is a blank node of another graph pattern: use a variable", token)
         return variable
 
+    def blank_node_or_anonymous(self) -> Variable | None:
+        """[138] BlankNode, with a label or without one; None where none begins."""
+        cursor = self._cursor
+        if cursor.token.kind is TokenKind.BLANK_NODE:
+            return self.blank_node()
+        if cursor.at_punctuation("[") and cursor.following.text == "]":
+            cursor.advance()
+            cursor.advance()
+            return self.fresh()
+        return None
+
     # Literals
 
     def at_literal(self) -> bool:
@@ -114,8 +126,11 @@ class Terms:
         following = self._cursor.token
         if following.kind is TokenKind.LANGUAGE_TAG:
             self._cursor.advance()
+            language, _, direction = following.text[1:].partition("--")
+            if direction not in _DIRECTIONS:
+                raise self._cursor.error(f"{following.text}: the direction of a text is --ltr or --rtl", following)
             try:
-                written = ox.Literal(value, language=following.text[1:])
+                written = ox.Literal(value, language=language, direction=_DIRECTIONS[direction])
             except ValueError:
                 raise self._cursor.error(f"{following.text} is no language tag", following) from None
         elif self._cursor.take_punctuation("^^"):
@@ -148,12 +163,8 @@ class Terms:
             return self.iri()
         if self.at_literal():
             return self.literal()
-        if cursor.token.kind is TokenKind.BLANK_NODE:
-            return self.blank_node()
-        if cursor.at_punctuation("[") and cursor.following.text == "]":
-            cursor.advance()
-            cursor.advance()
-            return self.fresh()
+        if (node := self.blank_node_or_anonymous()) is not None:
+            return node
         if cursor.at_punctuation("(") and cursor.following.text == ")":
             cursor.advance()
             cursor.advance()

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.paths import Path, Paths
-from protocol.grammar.terms import FIRST, NIL, REST, TYPE, Terms
+from protocol.grammar.terms import FIRST, NIL, REIFIES, REST, TYPE, Terms
+from protocol.grammar.triple_terms import Node, TripleTerms, triple_term
 from protocol.language.algebra import Constant, Variable
 from protocol.sparql.tokens import TokenKind
 
-Node = Variable | Constant
 _STARTS = frozenset({TokenKind.VARIABLE, TokenKind.IRI, TokenKind.PREFIXED_NAME, TokenKind.BLANK_NODE})
 _STARTS |= {TokenKind.STRING, TokenKind.NUMBER}
+_OPENING = ("[", "(", "<", "<<", "<<(")
 
 
 class WrittenTriple(NamedTuple):
@@ -30,12 +31,17 @@ class Triples:
         self._cursor = cursor
         self._terms = terms
         self._paths = paths
+        self._triple_terms = TripleTerms(cursor, terms)
 
     @property
     def at_triples(self) -> bool:
         """Whether a triple begins here."""
         cursor = self._cursor
-        return cursor.token.kind in _STARTS or cursor.at("TRUE", "FALSE") or cursor.at_punctuation("[", "(", "<")
+        return (
+            cursor.token.kind in _STARTS
+            or cursor.at("TRUE", "FALSE")
+            or cursor.at_punctuation("[", "(", "<", "<<", "<<(")
+        )
 
     def block(self) -> list[WrittenTriple]:
         """[55] TriplesBlock."""
@@ -78,6 +84,7 @@ class Triples:
             place = len(found)
             object_ = self._graph_node(found)
             found.insert(place, WrittenTriple(subject, predicate, object_))
+            self._annotations(found[place], found)
             if not self._cursor.take_punctuation(","):
                 return
 
@@ -106,9 +113,36 @@ class Triples:
         node = self._triples_node(found)
         return self._variable_or_term() if node is None else node
 
+    def _annotations(self, triple: WrittenTriple, found: list[WrittenTriple]) -> None:
+        """AnnotationPath, or Annotation (SPARQL 1.2): reifiers of a triple, and what is said of them."""
+        cursor, reifier = self._cursor, None
+        while cursor.at_punctuation("~", "{|"):
+            predicate = triple.predicate
+            if not isinstance(predicate, Variable | Constant):
+                raise cursor.error("a triple is annotated, and not a path: write the property alone")
+            if reifier is None or cursor.at_punctuation("~"):
+                reifier = self._reified(triple.subject, predicate, triple.object, found)
+            if cursor.at_punctuation("{|"):
+                with cursor.nested("{|", "|}"):
+                    self._property_list(reifier, found)
+                reifier = None  # another annotation has another
+
+    def _reified(
+        self, subject: Node, predicate: Variable | Constant, object_: Node, found: list[WrittenTriple]
+    ) -> Node:
+        """The reifier of a triple, which is written behind it or a blank node."""
+        at_reifier = self._cursor.at_punctuation("~")
+        reifier = self._triple_terms.reifier() if at_reifier else self._terms.fresh()
+        found.append(WrittenTriple(reifier, REIFIES, triple_term(subject, predicate, object_)))
+        return reifier
+
     def _triples_node(self, found: list[WrittenTriple]) -> Node | None:
-        """[100] TriplesNodePath, or [98] TriplesNode: a collection or a blank node with properties."""
+        """[100] TriplesNodePath, or [98] TriplesNode: a collection or a blank node with properties, or a triple that is
+        reified.
+        """
         cursor = self._cursor
+        if self._triple_terms.at_reified:
+            return self._triple_terms.reified(lambda s, p, o: self._reified(s, p, o, found))
         if cursor.at_punctuation("[") and cursor.following.text != "]":
             with cursor.nested("[", "]"):
                 node = self._terms.fresh()
@@ -136,6 +170,8 @@ class Triples:
         cursor = self._cursor
         if self._terms.at_variable:
             return self._terms.variable()
+        if self._triple_terms.at_term:
+            return self._triple_terms.term()
         term = self._terms.graph_term()
         if term is None:
             raise cursor.unexpected("a variable or an RDF term")

@@ -20,6 +20,12 @@ bound to its occurrences' times. Without arguments START_TIME is that of facts.
 
 DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 """Functions that draw: each call has a term of its own for each solution."""
+PARTS_OF_TRIPLES = ("SUBJECT", "PREDICATE", "OBJECT")
+"""Functions of triple terms: their parts, in order."""
+
+UNFOLDED = "_:triple"
+"""How the names of variables begin that stand for triple terms of triple patterns, in which others are bound."""
+
 VARYING = DRAWING | {"NOW"}
 """Functions that are not of their arguments alone."""
 
@@ -75,6 +81,16 @@ class Exists:
 
 
 Expression = Variable | Constant | Parameter | Call | Exists
+
+
+@dataclass(frozen=True)
+class TripleTerm:
+    """A triple term of a template that is no constant: a variable is in it, or a blank node, or what no term has."""
+
+    subject: Variable | Constant | TripleTerm
+    predicate: Variable | Constant
+    object: Variable | Constant | TripleTerm
+
 
 # --- graph patterns --------------------------------------------------------------------------
 
@@ -215,6 +231,18 @@ class Service:
 
 
 @dataclass(frozen=True)
+class ServiceSolutions:
+    """What the service of this number gave at the instant (``compiler.services``).
+
+    ``certain``: those of the variables that each of its solutions binds.
+    """
+
+    number: int
+    variables: tuple[Variable, ...]
+    certain: tuple[Variable, ...] = ()
+
+
+@dataclass(frozen=True)
 class Values:
     """Rows of terms, None where UNDEF."""
 
@@ -224,7 +252,10 @@ class Values:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """``COUNT``, ``SUM``, ``AVG``, ``MIN``, ``MAX``, ``SAMPLE`` or ``GROUP_CONCAT``; ``argument`` None is ``*``."""
+    """``COUNT``, ``SUM``, ``AVG``, ``MIN``, ``MAX``, ``SAMPLE`` or ``GROUP_CONCAT``; ``argument`` None is ``*``.
+
+    Or, in angle brackets, the IRI that one of ``protocol.aggregates`` is called by, of DISTINCT terms or not.
+    """
 
     function: str
     argument: Expression | None
@@ -335,6 +366,7 @@ Pattern = (
     | Extend
     | Graph
     | Service
+    | ServiceSolutions
     | Values
     | Group
     | OrderBy
@@ -348,6 +380,10 @@ Pattern = (
 )
 
 
+TemplateNode = Variable | Constant | TripleTerm
+Template = tuple[tuple[TemplateNode, TemplateNode, TemplateNode], ...]
+
+
 @dataclass(frozen=True)
 class Query:
     """A query form over a pattern. ``template`` belongs to CONSTRUCT; its blank nodes start with ``_:``.
@@ -357,8 +393,18 @@ class Query:
 
     pattern: Pattern
     variables: tuple[Variable, ...]
-    template: tuple[tuple[Variable | Constant, Variable | Constant, Variable | Constant], ...] | None = None
+    template: Template | None = None
     base: str | None = None
+
+
+def is_unfolded(expression: Expression) -> bool:
+    """Whether it is a part of a triple term that a triple pattern has (``UNFOLDED``): bound to it is what the pattern
+    binds, also where it is bound outside of EXISTS, and nothing is no match.
+    """
+    match expression:
+        case Call(name, (Variable(term),)):
+            return name in PARTS_OF_TRIPLES and term.startswith(UNFOLDED)
+    return False
 
 
 def balanced(sign: str, operands: Sequence[Expression], places: Sequence[int] = ()) -> Expression:
@@ -441,7 +487,7 @@ def in_scope(pattern: Pattern) -> frozenset[Variable]:
                 if isinstance(name, Variable):
                     found.add(name)
                 left.append(inner)
-            case Values(variables) | Project(_, variables):
+            case Values(variables) | Project(_, variables) | ServiceSolutions(_, variables):
                 found.update(variables)
             case Group(_, keys, aggregates):
                 found.update(keys or (), (aggregate.result for aggregate in aggregates))

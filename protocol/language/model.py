@@ -6,7 +6,9 @@ import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from protocol.entailment.regimes import Regime
 from protocol.language.algebra import Constant, Pattern, Query, Variable
+from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.time import Milliseconds
 from protocol.windows.spec import ONLY_STREAM, FactsWindow, Report, StreamWindow
 
@@ -49,6 +51,9 @@ class OneShotQuery:
     base: str | None = None
 
 
+FactTriple = tuple[Variable | Constant, Variable | Constant, Variable | Constant]
+
+
 @dataclass(frozen=True)
 class FactDefinition:
     """``CONSTRUCT FACT name { template } (UNION (SINCE …) (TILL …))`` (docs/model.md, "Facts").
@@ -63,7 +68,7 @@ class FactDefinition:
     stream: str | None
     since: Pattern
     till: Pattern
-    template: tuple[tuple[Variable | Constant, Variable | Constant, Variable | Constant], ...]
+    template: tuple[FactTriple, ...]
     base: str | None
     line: int = field(default=1, compare=False)
     column: int = field(default=1, compare=False)
@@ -102,10 +107,12 @@ class ContinuousQuery:
     """A query with at least one stream clause, or over facts, or one of the store that is answered as that changes.
 
     ``expression`` is SE, in which ``WINDOW <w> {…}``, ``STREAM <s> [spec] {…}`` and ``CURRENT {…}`` are ``Graph`` of
-    that window's name. ``definitions`` are those of the facts in its windows. ``currents`` are facts of definitions
-    that others have registered: ``windows`` and ``definitions`` have them once they are found. ``defines``: the
-    query is that definition, and gives its facts. ``warnings``: what is known to answer nothing, a sentence each.
-    ``one_shot``: what the store is asked, where it reads nothing else (a live query).
+    that window's name. ``from_graphs`` and ``from_named`` are graphs of the store, without either all of it;
+    ``requested``: the request named them, and not the text. ``definitions`` are those of the facts in its windows.
+    ``currents`` are facts of definitions that others have registered: ``windows`` and ``definitions`` have them once
+    they are found. ``defines``: the query is that definition, and gives its facts. ``warnings``: what is known to
+    answer nothing, a sentence each. ``one_shot``: what the store is asked, where it reads nothing else (a live query).
+    ``entailment``: the regime under which its windows and graphs are matched.
     """
 
     text: str
@@ -121,6 +128,8 @@ class ContinuousQuery:
     currents: tuple[Current, ...] = ()
     defines: FactDefinition | None = None
     one_shot: OneShotQuery | None = field(default=None, compare=False)
+    requested: RequestedGraphs = NONE_REQUESTED
+    entailment: Regime = Regime.NONE
 
     @property
     def publishes(self) -> bool:

@@ -1,7 +1,9 @@
-"""The algebra as a text of standard SPARQL 1.1, for an engine that reads nothing else.
+"""The algebra as a text for Oxigraph: of standard SPARQL 1.1, but for LATERAL before SERVICE with a variable.
 
 What has no place in the standard is written in its terms: AGGREGATE as a sub-select for each aggregate. Variables that
-nobody can name (of blank nodes, paths and aggregates) have names here that no variable of the query has.
+nobody can name (of blank nodes, paths and aggregates) have names here that no variable of the query has. Where
+Oxigraph makes something else of an expression or a path than the standard, it is written so that it does not; an
+alternative, which it makes a set, is a union in the algebra already (Query section 18.2.2.4).
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ import pyoxigraph as ox
 
 from protocol.language import algebra as a
 from protocol.language.model import Form
+from protocol.terms import TermKind, facets, triple_text
 
 UNBOUND = a.Constant("<urn:x-sparql-streams:unbound>")
 """Stands for no term, among the values of a key."""
+_SHORT = 300
+"""Sums of longer operands are written once: in a chain of sums each would be three times as long as the last."""
 _INFIX = frozenset({"=", "!=", "<", ">", "<=", ">=", "&&", "||", "+", "-", "*", "/"})
 
 
@@ -28,6 +33,25 @@ def call_text(call: a.Call, arguments: list[str]) -> str:
     if call.name in ("!", "-", "+"):
         return f"({call.name}({arguments[0]}))"
     return f"{call.name}({', '.join(arguments)})"
+
+
+def exact_call_text(call: a.Call, arguments: list[str]) -> str:
+    """The same for Oxigraph: it turns operands of ``+`` round as it likes, by a hash of theirs, and knows no duration
+    plus a dateTime, only a dateTime plus a duration.
+
+    What is an error to it is tried both ways round: operands of ``-`` stay where they are.
+    """
+    if not is_open_sum(call) or sum(map(len, arguments)) >= _SHORT:
+        return call_text(call, arguments)
+    one, other = arguments
+    return f"COALESCE(({one} + {other}), ({one} - (-({other}))), ({other} - (-({one}))))"
+
+
+def is_open_sum(node: object) -> bool:
+    """Whether it is a sum, and none of numbers as its text has it."""
+    if not isinstance(node, a.Call) or node.name != "+" or len(node.arguments) != 2:
+        return False
+    return not any(isinstance(one, a.Constant) and facets(one.text)[0] <= TermKind.DOUBLE for one in node.arguments)
 
 
 @dataclass(frozen=True)
@@ -47,6 +71,11 @@ class WrittenQuery:
     def text(self) -> str:
         """The query in standard SPARQL 1.1."""
         return _Writer(self.query).query(self)
+
+
+def group_text(query: a.Query) -> str:
+    """The group that is a query's pattern, in braces."""
+    return _Writer(query).group(query.pattern)
 
 
 class _Writer:
@@ -94,7 +123,7 @@ class _Writer:
         if isinstance(pattern, a.OrderBy):
             order = " ORDER BY " + " ".join(map(self._order, pattern.conditions))
             pattern = pattern.pattern
-        return f"{distinct}{projection}", f"{dataset}WHERE {self._group(pattern)}{order}{cut}"
+        return f"{distinct}{projection}", f"{dataset}WHERE {self.group(pattern)}{order}{cut}"
 
     def _order(self, condition: a.OrderCondition) -> str:
         return f"{'DESC' if condition.descending else 'ASC'}({self._expression(condition.expression)})"
@@ -110,7 +139,7 @@ class _Writer:
         aggregates = [f"({self._aggregate(one)} AS {self._variable(one.result)})" for one in group.aggregates]
         keys = self._variables(group.keys or ())
         by = f" GROUP BY {keys}" if keys else ""
-        return f"{{ SELECT {' '.join([keys, *aggregates])} WHERE {self._group(inner)}{by} }}"
+        return f"{{ SELECT {' '.join([keys, *aggregates])} WHERE {self.group(inner)}{by} }}"
 
     def _aggregate(self, aggregate: a.Aggregate) -> str:
         argument = "*" if aggregate.argument is None else self._expression(aggregate.argument)
@@ -141,7 +170,7 @@ class _Writer:
 
     # Patterns
 
-    def _group(self, pattern: a.Pattern) -> str:
+    def group(self, pattern: a.Pattern) -> str:
         return f"{{ {self._content(pattern)} }}"
 
     def _content(self, pattern: a.Pattern) -> str:
@@ -155,6 +184,10 @@ class _Writer:
                 case a.Aggregation():
                     pattern = self._with_aggregates(pattern)
                     continue
+                case a.Join(a.Service(a.Variable() as name) as first, left) if name in a.in_scope(left):
+                    parts.append(self._lateral(first))
+                case a.Join(left, a.Service(a.Variable() as name) as right) if name in a.in_scope(left):
+                    parts.append(self._lateral(right))
                 case a.Join(left, right):
                     parts.append(self._part(right))
                 case a.LeftJoin(left, right, condition):
@@ -162,7 +195,7 @@ class _Writer:
                     on = "" if condition is None else f" FILTER({self._expression(condition)})"
                     parts.append(f"OPTIONAL {{ {inner}{on} }}")
                 case a.Minus(left, right):
-                    parts.append(f"MINUS {self._group(right)}")
+                    parts.append(f"MINUS {self.group(right)}")
                 case a.Extend(left, variable, expression):
                     parts.append(f"BIND({self._expression(expression)} AS {self._variable(variable)})")
                 case a.BGP(triples):
@@ -174,6 +207,10 @@ class _Writer:
             pattern = left
         return " ".join(reversed(parts))
 
+    def _lateral(self, service: a.Service) -> str:
+        """SERVICE behind what binds its variable: Oxigraph evaluates it for each of those solutions."""
+        return f"LATERAL {self.group(service)}"
+
     def _part(self, pattern: a.Pattern) -> str:
         """A pattern as one part of a group."""
         match pattern:
@@ -184,11 +221,11 @@ class _Writer:
                 while isinstance(pattern, a.Union):
                     branches.append(pattern.right)
                     pattern = pattern.left
-                return " UNION ".join(map(self._group, [pattern, *reversed(branches)]))
+                return " UNION ".join(map(self.group, [pattern, *reversed(branches)]))
             case a.Graph(name, inner):
-                return f"GRAPH {self._expression(name)} {self._group(inner)}"
+                return f"GRAPH {self._expression(name)} {self.group(inner)}"
             case a.Service(name, inner, silent):
-                return f"SERVICE {'SILENT ' * silent}{self._expression(name)} {self._group(inner)}"
+                return f"SERVICE {'SILENT ' * silent}{self._expression(name)} {self.group(inner)}"
             case a.Values(variables, rows):
                 terms = (f"({' '.join('UNDEF' if term is None else term for term in row)})" for row in rows)
                 return f"VALUES ({self._variables(variables)}) {{ {' '.join(terms)} }}"
@@ -196,7 +233,7 @@ class _Writer:
                 return self._grouped(pattern)
             case a.Project() | a.Distinct() | a.Slice():
                 return self._sub_select(pattern)
-        return self._group(pattern)
+        return self.group(pattern)
 
     def _triple(self, triple: a.TriplePattern) -> str:
         return f"{' '.join(map(self._expression, (triple.subject, triple.predicate, triple.object)))} ."
@@ -210,9 +247,9 @@ class _Writer:
             case a.Constant(text):
                 return text
             case a.Exists(pattern):
-                return f"EXISTS {self._group(pattern)}"
+                return f"EXISTS {self.group(pattern)}"
             case a.Call(_, arguments):
-                return call_text(expression, list(map(self._expression, arguments)))
+                return exact_call_text(expression, list(map(self._expression, arguments)))
         raise AssertionError("parameters are made by the compiler")
 
     def _variable(self, variable: a.Variable) -> str:
@@ -226,9 +263,11 @@ class _Writer:
         return " ".join(map(self._variable, variables))
 
 
-def _template_node(node: a.Variable | a.Constant) -> str:
+def _template_node(node: a.TemplateNode) -> str:
     if isinstance(node, a.Constant):
         return node.text
+    if isinstance(node, a.TripleTerm):
+        return triple_text(*map(_template_node, (node.subject, node.predicate, node.object)))
     return node.name if node.name.startswith("_:") else f"?{node.name}"
 
 

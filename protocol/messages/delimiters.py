@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
@@ -24,12 +25,13 @@ LONGEST_DELIMITER = len(b"@message")
 _NAME = rb"0-9A-Za-z_:%@\\\x80-\xff-"
 _LINE = re.compile(rb"(?<![^\r\n])[ \t]*+(MESSAGE)(?=[ \t]*+(?:[#\r\n]|\Z))", re.IGNORECASE)
 _TOKEN = re.compile(
-    rb"(?:" + TURTLE_TOKEN.pattern + rb")(?:(?<=[\"'])@[A-Za-z]++(?:-[0-9A-Za-z]++)*+)?"
+    rb"(?:" + TURTLE_TOKEN.pattern + rb")(?:(?<=[\"'])@[A-Za-z]++(?:-{1,2}[0-9A-Za-z]++)*+)?"
     rb"|(?P<word>(?<![" + _NAME + rb"])(?<![" + _NAME + rb"]\.)(?i:MESSAGE)(?!\.*+[" + _NAME + rb"]))"
     rb"|(?P<directive>(?<![" + _NAME + rb"])@message(?![" + _NAME + rb"]))",
     re.DOTALL,
 )
 _WORD = re.compile(rb"message")
+_USUAL = b"\n" + DELIMITER + b"\n"
 _BOUNDS = (b"\n", b"")
 _STOP = re.compile(rb"(?:\s|#[^\r\n]*+)*+\.")
 
@@ -44,12 +46,17 @@ def find_delimiters(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]
     if b'"""' in document or b"'''" in document:
         return list(_among_tokens(document, 0, len(document)))
     # Without long quotes no token spans lines, so that lines with the word are enough to look at.
+    lowered = document.lower()
+    usual = document.split(_USUAL)
+    if len(usual) - 1 == lowered.count(b"message"):
+        # As nearly all programs write it: a line of its own, and nothing else on that.
+        ends = accumulate(len(part) + len(_USUAL) for part in usual[:-1])
+        return [(end - len(DELIMITER) - 1, end - 1) for end in ends]
     spans: list[tuple[int, int]] = []
     looked = 0
-    for word in _WORD.finditer(document.lower()):
+    for word in _WORD.finditer(lowered):
         begin, end = word.span()
         if document[max(begin - 1, 0) : begin] in _BOUNDS and document[end : end + 1] in _BOUNDS:
-            # As nearly all programs write it: a line of its own, and nothing else on that.
             spans.append((begin, end))
             looked = end
         elif begin >= looked:

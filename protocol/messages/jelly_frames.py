@@ -18,7 +18,9 @@ from pyjelly.serialize.encode import HasGraph, Rows, Slot, Statement, TermEncode
 from pyjelly.serialize.flows import ManualFrameFlow
 from pyjelly.serialize.ioutils import write_delimited
 from pyjelly.serialize.streams import QuadStream, SerializerOptions
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad
+
+from protocol.formats.xml.text import NotExpressible
 
 LONGEST_FRAME = 16 * 2**20
 """Bytes of a frame, which is held as a whole."""
@@ -146,7 +148,7 @@ class _Lines(Adapter):
         return text if datatype is None else f"{text}^^{self.iri(datatype)}"
 
     def quoted_triple(self, terms: Iterable[str]) -> str:
-        raise ValueError("triple terms (RDF 1.2, RDF-star) are not supported yet; say it in RDF 1.1")
+        raise ValueError("quoted triples of Jelly are those of RDF-star, and no triple terms (RDF 1.2): send N-Quads")
 
     def triple(self, terms: Iterable[str]) -> None:
         if self._has_quads or (self._has_graphs and self._graph is None):
@@ -193,7 +195,9 @@ class FrameWriter:
         self._stream.enroll()
 
     def frame(self, message: Iterable[Quad]) -> bytes:
-        """The next message, of quads of RDF 1.1, with its size before it. It is read after those before it."""
+        """The next message, with its size before it. It is read after those before it. Raises NotExpressible for
+        triple terms.
+        """
         for quad in message:
             self._stream.quad((quad.subject, quad.predicate, quad.object, quad.graph_name))
         frame = io.BytesIO()
@@ -207,6 +211,12 @@ def write_frames(messages: Iterable[Iterable[Quad]]) -> Iterator[bytes]:
     return (writer.frame(message) for message in messages)
 
 
+def _language(literal: Literal) -> str | None:
+    if literal.direction is None:
+        return literal.language
+    return f"{literal.language}--{'ltr' if literal.direction == BaseDirection.LTR else 'rtl'}"
+
+
 class _Terms(TermEncoder):
     def encode_spo(self, term: object, slot: Slot, statement: Statement) -> Rows:
         if isinstance(term, NamedNode):
@@ -217,11 +227,11 @@ class _Terms(TermEncoder):
         if isinstance(term, Literal):
             return self.encode_literal(
                 lex=term.value,
-                language=term.language,
+                language=_language(term),
                 datatype=None if term.language else term.datatype.value,
                 literal=self.get_literal_field(statement, slot),
             )
-        return super().encode_spo(term, slot, statement)
+        raise NotExpressible("Jelly has no way to write triple terms (RDF 1.2): ask for N-Quads")
 
     def encode_graph(self, term: object, statement: HasGraph) -> Rows:
         if isinstance(term, DefaultGraph):

@@ -12,13 +12,19 @@ from enum import StrEnum
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from protocol.errors import MessageAhead, MessageWithoutTime, ProtocolError
-from protocol.terms import XSD
+from protocol.shapes.report import as_triples
+from protocol.shapes.violation import ShapeViolation
+from protocol.terms import XSD, Term
 from protocol.time import Instant, format_instant
 
 _CONTENT = "http://www.w3.org/2011/content#"
 _TERMS = "http://purl.org/dc/terms/"
 _PROV = "http://www.w3.org/ns/prov#"
 _COMMENT = NamedNode("http://www.w3.org/2000/01/rdf-schema#comment")
+_SEE_ALSO = NamedNode("http://www.w3.org/2000/01/rdf-schema#seeAlso")
+
+
+_REPORT = BlankNode("report")
 
 
 class Reason(StrEnum):
@@ -32,7 +38,11 @@ class Reason(StrEnum):
     SHAPE = "shape"
 
 
-_REASONS: dict[type[ProtocolError], Reason] = {MessageWithoutTime: Reason.NO_TIME, MessageAhead: Reason.AHEAD}
+_REASONS: dict[type[ProtocolError], Reason] = {
+    MessageWithoutTime: Reason.NO_TIME,
+    MessageAhead: Reason.AHEAD,
+    ShapeViolation: Reason.SHAPE,
+}
 
 
 def reason_of(error: ProtocolError) -> Reason:
@@ -45,7 +55,7 @@ class Rejected:
     """A message that a stream did not take: its bytes as they came, their media type ("": not known), and why.
 
     ``source``: where it came from, an IRI or a text; None for a request. With a ``key`` (any bytes, of this message
-    alone) that was there before, it is not kept again.
+    alone) that was there before, it is not kept again. ``report``: what SHACL says of it, as N-Triples.
     """
 
     body: bytes
@@ -54,12 +64,32 @@ class Rejected:
     source: str | None = None
     key: bytes | None = None
     kind: Reason = Reason.UNREADABLE
+    report: str = ""
+
+    @classmethod
+    def by(
+        cls,
+        error: ProtocolError,
+        body: bytes,
+        content_type: str,
+        source: str | None = None,
+        key: bytes | None = None,
+    ) -> Rejected:
+        """A message that was rejected with this error."""
+        report = ""
+        if isinstance(error, ShapeViolation):
+            triples = as_triples(error.results, str(_REPORT))
+            report = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
+        return cls(body, content_type, error.detail, source, key, reason_of(error), report)
 
 
 def rejected_document(rejected: Rejected, time: Instant) -> bytes:
-    """What is kept of a rejected message, as N-Triples about one blank node; ``time``: when it was rejected."""
+    """What is kept of a rejected message, as N-Triples about one blank node, and the report that it refers to.
+
+    ``time``: when it was rejected.
+    """
     message = BlankNode("m")
-    described: list[tuple[NamedNode, NamedNode | Literal]] = [
+    described: list[tuple[NamedNode, Term]] = [
         _content(rejected.body),
         (_COMMENT, Literal(rejected.reason)),
         (NamedNode(_PROV + "generatedAtTime"), Literal(format_instant(time), datatype=NamedNode(XSD + "dateTime"))),
@@ -68,7 +98,10 @@ def rejected_document(rejected: Rejected, time: Instant) -> bytes:
         described.append((NamedNode(_TERMS + "format"), Literal(rejected.content_type)))
     if rejected.source is not None:
         described.append((NamedNode(_PROV + "hadPrimarySource"), _source(rejected.source)))
-    return "".join(f"{Triple(message, predicate, value)} .\n" for predicate, value in described).encode()
+    if rejected.report:
+        described.append((_SEE_ALSO, _REPORT))
+    told = "".join(f"{Triple(message, predicate, value)} .\n" for predicate, value in described)
+    return (told + rejected.report).encode()
 
 
 def _content(body: bytes) -> tuple[NamedNode, Literal]:

@@ -14,14 +14,15 @@ from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.formats.json_context import context_problem, refers
 from protocol.formats.json_object import read_object, shown
 from protocol.settings.source import parse_source, source_document
+from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Milliseconds, format_duration, parse_duration
 
 MEMBERS = (
     "iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source", "onInvalid",
-    "maxAhead", "partitions",
+    "maxAhead", "partitions", "shape",
 )  # fmt: skip
-_TO_COME = {"entailment": ("none", "nothing is inferred"), "shape": (None, "messages are not validated")}
+_TO_COME = {"entailment": ("none", "nothing is inferred")}
 """Members of which only the default is there; and what is so instead."""
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
@@ -42,7 +43,8 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     """The settings in ``body``, defaults filled in; an empty body asks for all of them.
 
     Raises InvalidSettings, which names the member (or line and column of what is not JSON), and for a source what
-    ``parse_source`` raises; UnsupportedFeature for a member that is not there yet.
+    ``parse_source`` raises, for a shape what ``ShapesGraph.parse`` does; UnsupportedFeature for a member that is not
+    there yet.
     """
     members = read_object(body, InvalidSettings, '{"time": "event"}') if body.strip() else {}
     for name, value in members.items():
@@ -61,8 +63,9 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     retention = _duration(members, "retention", DEFAULT_RETENTION)
     if retention == 0:
         _wrong("retention must be longer than zero")
+    iri = _iri("iri", members["iri"]) if members.get("iri") is not None else default_iri
     return StreamSettings(
-        iri=_iri("iri", members["iri"]) if members.get("iri") is not None else default_iri,
+        iri=iri,
         time=_choice("time", members.get("time"), TimeKind, TimeKind.ARRIVAL),
         timestamp_path=_path(members.get("timestampPath")),
         allowed_lateness=_duration(members, "allowedLateness", 0),
@@ -73,6 +76,7 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         on_invalid=_choice("onInvalid", members.get("onInvalid"), OnInvalid, OnInvalid.REJECT),
         max_ahead=None if members.get("maxAhead") is None else _duration(members, "maxAhead", 0),
         partitions=partitions,
+        shape=_shape(members.get("shape"), iri),
     )
 
 
@@ -90,6 +94,7 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         **({} if settings.on_invalid is OnInvalid.REJECT else {"onInvalid": settings.on_invalid.value}),
         **({} if settings.max_ahead is None else {"maxAhead": format_duration(settings.max_ahead)}),
         **({} if settings.partitions == 1 else {"partitions": settings.partitions}),
+        **({} if settings.shape is None else {"shape": settings.shape}),
     }
 
 
@@ -150,6 +155,17 @@ def _path(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         _wrong(f"timestampPath must be a list of at least one predicate IRI, not {shown(value)}")
     return tuple(_iri(f"timestampPath[{index}]", step) for index, step in enumerate(value))
+
+
+def _shape(value: object, base: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        _wrong(f"shape must be a shapes graph in Turtle, or the IRI of a graph, in quotes, not {shown(value)}")
+    if StreamSettings(base, shape=value).shapes_graph is not None:
+        return _iri("shape", value)
+    ShapesGraph.parse(value, base)
+    return value
 
 
 def _context(value: object) -> JsonContext | None:

@@ -22,6 +22,23 @@ class DatasetConflict(ProtocolError):
 
 
 @dataclass(frozen=True)
+class RequestedGraphs:
+    """The dataset that a request names, instead of FROM's (SPARQL 1.1 Protocol section 2.1.4): absolute IRIs.
+
+    ``default`` are merged into the default graph. False without any: then the query's own clauses count.
+    """
+
+    default: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.default or self.named)
+
+
+NONE_REQUESTED = RequestedGraphs()
+
+
+@dataclass(frozen=True)
 class DatasetClauses:
     """The FROM clauses of a query, as written (IRIs or prefixed names, unresolved), and its prologue."""
 

@@ -22,7 +22,7 @@ from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 MAXIMUM_NESTING = 500
 MAXIMUM_TOKENS = 40_000
 _HARMLESS_LENGTH = 10_000
-_OPENING, _CLOSING = frozenset("({["), frozenset(")}]")
+_OPENING, _CLOSING = frozenset({*"({[", "<<(", "<<", "{|"}), frozenset({*")}]", ")>>", ">>", "|}"})
 _BEFORE_A_GRAPH_NAME = frozenset({"GRAPH", "FROM", "NAMED", "WITH", "USING", "INTO", "TO", "COPY", "MOVE", "ADD"})
 
 _FORMS = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})

@@ -14,7 +14,8 @@ from protocol.errors import UnsupportedFeature
 from protocol.sparql.source import error_at, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
-_PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base)\b", re.IGNORECASE | re.DOTALL)
+_OF_PROLOGUES = (TokenKind.IRI, TokenKind.PREFIXED_NAME, TokenKind.STRING)
+_PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base|version)\b", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
@@ -72,7 +73,7 @@ def after_prologue(text: str) -> int:
     found: list[Token] = []
     for token in tokens(text):
         found.append(token)
-        if token.kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME) and token.word not in ("PREFIX", "BASE"):
+        if token.kind not in _OF_PROLOGUES and token.word not in ("PREFIX", "BASE", "VERSION"):
             break
     index = 0
     while index < len(found) and (end := declaration_end(found, index)):
@@ -81,7 +82,7 @@ def after_prologue(text: str) -> int:
 
 
 def declaration_end(found: Sequence[Token], index: int) -> int:
-    """The index after the ``PREFIX`` or ``BASE`` declaration that begins with this token; 0 if none does."""
+    """The index after the declaration (PREFIX, BASE, VERSION) that begins with this token; 0 if none does."""
     kinds = [token.kind for token in found[index + 1 : index + 3]]
     if (
         found[index].word == "PREFIX"
@@ -91,11 +92,15 @@ def declaration_end(found: Sequence[Token], index: int) -> int:
         return index + 3
     if found[index].word == "BASE" and kinds[:1] == [TokenKind.IRI]:
         return index + 2
+    if found[index].word == "VERSION" and kinds[:1] == [TokenKind.STRING]:
+        return index + 2
     return 0
 
 
 def _declare(text: str, declaration: list[Token], prologues: _Prologues, taken: set[str], later: bool) -> None:
     iri = declaration[-1].text
+    if declaration[0].word == "VERSION":
+        return
     if len(declaration) == 2:
         if later and iri != prologues.base:
             raise error_at(

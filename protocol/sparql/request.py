@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.entailment.regimes import Regime, read_regime
+from protocol.errors import ProtocolError
 from protocol.evaluation_limits import LEAST_EVALUATION_MEMORY, EvaluationLimits
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
 from protocol.sizes import parse_size
-from protocol.sparql.dataset import DatasetConflict, require_absolute
+from protocol.sparql.dataset import NONE_REQUESTED, DatasetConflict, RequestedGraphs, require_absolute
 
 
 class MalformedRequest(ProtocolError):
@@ -35,21 +36,22 @@ class MethodNotAllowed(ProtocolError):
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """A query. ``default_graphs`` and ``named_graphs``, if any is there, are the dataset instead of FROM's.
+    """A query; ``graphs``, if there are any, are its dataset instead of FROM's.
 
     ``timeout``, in seconds, is no parameter of the protocol, but one that many endpoints know; ``memory``, in bytes, is
     of continuous queries. ``since`` and ``last_event_id`` (the parameter ``lastEventId``) say where the result stream
     of a continuous query begins, ``until`` where it ends; they are as they were sent, and empty if they were not.
+    ``entailment`` is the regime that it is asked under, None that of the endpoint.
     """
 
     text: str
-    default_graphs: tuple[str, ...] = ()
-    named_graphs: tuple[str, ...] = ()
+    graphs: RequestedGraphs = NONE_REQUESTED
     timeout: float | None = None
     since: str = ""
     last_event_id: str = ""
     memory: int | None = None
     until: str = ""
+    entailment: Regime | None = None
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,6 @@ Parameters = Mapping[str, Sequence[str]]
 _OF_QUERIES = ("default-graph-uri", "named-graph-uri")
 _OF_UPDATES = ("using-graph-uri", "using-named-graph-uri")
 MAXIMUM_PARAMETERS = 1000
-NO_ENTAILMENT = "none"
-"""The one regime that there is."""
 _NUMBER = re.compile(r"[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -167,8 +167,13 @@ def _only(parameters: Parameters, name: str) -> str:
     return values[0]
 
 
-def _graphs(parameters: Parameters, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(require_absolute(name, iri) for iri in parameters.get(name, ())))
+def read_graphs(default: Sequence[str], named: Sequence[str]) -> RequestedGraphs:
+    """What the parameters ``default-graph-uri`` and ``named-graph-uri`` name. Raises DatasetConflict."""
+    return RequestedGraphs(*map(_absolute, _OF_QUERIES, (default, named)))
+
+
+def _absolute(name: str, iris: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(require_absolute(name, iri) for iri in iris))
 
 
 def _refuse(parameters: Parameters, names: Sequence[str], kind: str) -> None:
@@ -179,21 +184,13 @@ def _refuse(parameters: Parameters, names: Sequence[str], kind: str) -> None:
 
 def _query(text: str, parameters: Parameters) -> QueryRequest:
     _refuse(parameters, _OF_UPDATES, "a query: use default-graph-uri or named-graph-uri")
-    default, named = (_graphs(parameters, name) for name in _OF_QUERIES)
+    graphs = read_graphs(*(parameters.get(name, ()) for name in _OF_QUERIES))
     since, last_event_id, until = (
         _only(parameters, name) if name in parameters else "" for name in ("since", "lastEventId", "until")
     )
     limits = read_limits(parameters.get("timeout", ()), parameters.get("memory", ()))
-    require_no_entailment(parameters.get("entailment", ()))
-    return QueryRequest(text, default, named, limits.seconds, since, last_event_id, limits.memory, until)
-
-
-def require_no_entailment(values: Sequence[str]) -> None:
-    """Raises UnsupportedFeature where the parameter ``entailment`` asks for more than simple entailment."""
-    if any(value not in ("", NO_ENTAILMENT) for value in values):
-        raise UnsupportedFeature(
-            f"entailment is not there yet, only {NO_ENTAILMENT!r}: nothing is inferred. Leave it out"
-        )
+    regime = read_regime(parameters.get("entailment", ()))
+    return QueryRequest(text, graphs, limits.seconds, since, last_event_id, limits.memory, until, regime)
 
 
 def read_limits(timeout: Sequence[str], memory: Sequence[str]) -> EvaluationLimits:
@@ -226,5 +223,5 @@ def read_timeout(values: Sequence[str]) -> float | None:
 
 def _update(text: str, parameters: Parameters) -> UpdateRequest:
     _refuse(parameters, _OF_QUERIES, "an update: use using-graph-uri or using-named-graph-uri")
-    using, named = (_graphs(parameters, name) for name in _OF_UPDATES)
+    using, named = (_absolute(name, parameters.get(name, ())) for name in _OF_UPDATES)
     return UpdateRequest(text, using, named, read_timeout(parameters.get("timeout", ())))

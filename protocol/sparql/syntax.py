@@ -28,16 +28,13 @@ _REASON = re.compile(r"\b[A-Z]\w*(?: [\w*.']+){3,}")
 _GAP = " " * 40
 # Longer texts are parsed only once: the place is then where the parser stopped, which may be a little late.
 _LONGEST = 100_000
-# Marks of SPARQL 1.2 that are cut in two by SPARQL 1.1's tokens, and must not be torn apart.
-_GLUED = frozenset({"<<", ">>", "<(", ">)", ")>", "{|", "|}"})
-
 _SAID = {
     "?": "a variable", "<": "an IRI", '"': "a string", "(": "(", "[": "[", "{": "{", "}": "}", ")": ")", "]": "]",
     ".": ".", ";": ";", ",": ",", "*": "*", "=": "=",
 }  # fmt: skip
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)+)"')
 
-_DECLARATION = re.compile(r"(?:prefix|base)\b", re.IGNORECASE)
+_DECLARATION = re.compile(r"(?:prefix|base|version)\b", re.IGNORECASE)
 _NO_OPERATION = "DROP GRAPH <urn:x-sparql-streams:none> ; "
 
 # An IRI with what may stand between two comparisons. The lookahead keeps it from searching where no > follows.
@@ -220,9 +217,7 @@ def _locate(text: str, tokens: Sequence[Token], stop: _Stop, parse: _Parse) -> t
 
 
 def _belong_together(before: Token, token: Token) -> bool:
-    if token.kind is TokenKind.LANGUAGE_TAG or "^^" in (before.text, token.text):
-        return True
-    return before.end == token.start and before.text[-1:] + token.text[:1] in _GLUED
+    return token.kind is TokenKind.LANGUAGE_TAG or "^^" in (before.text, token.text)
 
 
 def _token_before(tokens: Sequence[Token], starts: Sequence[int], offset: int) -> Token:

@@ -68,7 +68,8 @@ def test_json_is_that_of_sparql_results(term: ox.NamedNode | ox.BlankNode | ox.L
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", '"', '"a', 'a"', '"a"x', '"a"^^http://ex/d', "<a", '<<( <a:b> <a:c> "d" )>>']
+    "text",
+    ["", "a", '"', '"a', 'a"', '"a"x', '"a"^^http://ex/d', "<a", "<<( <a:b> <a:c> )>>", '<<( "d" <a:b> <a:c> )>>'],
 )
 def test_what_is_no_term_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"RDF term|IRI|scheme"):

@@ -17,6 +17,7 @@ from protocol.errors import QuerySemanticError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.expressions import Expressions
 from protocol.grammar.terms import Terms
+from protocol.grammar.triple_terms import Unfolding, unfolded
 from protocol.grammar.triples import Triples, WrittenTriple
 from protocol.language.algebra import (
     BGP,
@@ -37,6 +38,7 @@ from protocol.language.algebra import (
     OrderBy,
     Pattern,
     Project,
+    ServiceSolutions,
     TriplePattern,
     Union,
     Values,
@@ -64,6 +66,7 @@ class _Parts:
     """What one group has been found to be made of."""
 
     triples: list[TriplePattern] = field(default_factory=list)
+    unfoldings: list[Unfolding] = field(default_factory=list)
     matches: list[Match] = field(default_factory=list)
     bindings: list[tuple[Token, Variable, Expression]] = field(default_factory=list)
     conditions: list[Expression] = field(default_factory=list)
@@ -80,7 +83,7 @@ class EventPatterns:
         terms: Terms,
         expressions: Expressions,
         triples: Triples,
-        patterns: Callable[[list[WrittenTriple]], list[Pattern]],
+        patterns: Callable[[list[WrittenTriple]], tuple[list[Pattern], list[Unfolding]]],
         condition: Callable[[], Expression],
     ) -> None:
         self._cursor = cursor
@@ -130,7 +133,7 @@ class EventPatterns:
         matches = parts.matches
         if parts.triples:
             times = tuple(triple.time for triple in parts.triples if triple.time is not None)
-            matches = [Match(BGP(tuple(parts.triples)), times), *matches]
+            matches = [Match(unfolded(BGP(tuple(parts.triples)), parts.unfoldings), times), *matches]
         if not matches:
             raise self._cursor.error("an event pattern has a triple pattern in each of its groups", bracket)
         if parts.operator is not None and len(matches) > 1:
@@ -158,7 +161,7 @@ class EventPatterns:
             if self._triples.at_triples:
                 if not ended:
                     raise cursor.unexpected(". after a triple, or }")
-                parts.triples += self._occurring()
+                self._occurring(parts)
                 ended = cursor.previous.text == "."
                 continue
             if cursor.take("FILTER"):
@@ -175,11 +178,12 @@ class EventPatterns:
             ended = True
         return parts
 
-    def _occurring(self) -> list[TriplePattern]:
-        """Triple patterns, each with a variable for the time of its occurrence."""
+    def _occurring(self, parts: _Parts) -> None:
+        """Triple patterns, each with a variable for the time of its occurrence, become parts of a group."""
         start = self._cursor.token
-        found: list[TriplePattern] = []
-        for pattern in self._patterns(self._triples.block()):
+        patterns, unfoldings = self._patterns(self._triples.block())
+        parts.unfoldings += unfoldings
+        for pattern in patterns:
             if not isinstance(pattern, BGP):
                 raise self._cursor.error(
                     "an event pattern has no property paths: nothing says when they occur. Write triple patterns",
@@ -188,8 +192,7 @@ class EventPatterns:
                 )
             for triple in pattern.triples:
                 self._cursor.count_operation()
-                found.append(replace(triple, time=self._terms.fresh("time e")))
-        return found
+                parts.triples.append(replace(triple, time=self._terms.fresh("time e")))
 
     def _without_exists(self, expression: Expression) -> Expression:
         for node in nodes(expression):
@@ -222,7 +225,7 @@ class EventPatterns:
     def _resolved(self, pattern: Pattern) -> tuple[Pattern, list[tuple[Variable, ...]]]:
         """The pattern, and the times of each event pattern whose matches its solutions are made of."""
         match pattern:
-            case BGP() | Values() | Closure():
+            case BGP() | Values() | Closure() | ServiceSolutions():
                 return pattern, []
             case Graph() if times := _times(pattern.pattern):
                 return pattern, [times]

@@ -10,7 +10,8 @@ from protocol.grammar.cursor import Cursor
 from protocol.grammar.streams.quantities import QuantityReader
 from protocol.grammar.streams.registration import read_name
 from protocol.grammar.terms import Terms
-from protocol.grammar.triples import Node, Triples
+from protocol.grammar.triple_terms import Node
+from protocol.grammar.triples import Triples
 from protocol.language.algebra import (
     BGP,
     TIMESTAMP,
@@ -32,6 +33,7 @@ from protocol.language.algebra import (
     Project,
     Service,
     TriplePattern,
+    TripleTerm,
     Union,
     Values,
     Variable,
@@ -39,7 +41,7 @@ from protocol.language.algebra import (
     needs_a_triple,
     nodes,
 )
-from protocol.language.model import Current, FactDefinition
+from protocol.language.model import Current, FactDefinition, FactTriple
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.tokens import Token, TokenKind
 from protocol.time import Milliseconds
@@ -144,16 +146,26 @@ class Facts:
                 raise cursor.error("a fact holds from SINCE until TILL: its stream has no window here")
         return known
 
-    def _template(self) -> list[tuple[Node, Node, Node]]:
+    def _template(self) -> list[FactTriple]:
         cursor = self._cursor
-        with cursor.nested("{", "}", f"{{ before the template, as in {_FORM}"):
+        with cursor.nested("{", "}", f"{{ before the template, as in {_FORM}") as brace:
             found = Triples(cursor, self._terms).template()
             if not cursor.at_punctuation("}"):
                 raise cursor.unexpected("a triple of the template or }")
         if not found:
             raise cursor.error("a fact needs a triple in its template", cursor.previous, QuerySemanticError)
         self._terms.forget_labels()
-        return found
+        return [self._without_triple_terms(triple, brace) for triple in found]
+
+    def _without_triple_terms(self, triple: tuple[Node, Node, Node], brace: Token) -> FactTriple:
+        s, p, o = triple
+        if isinstance(s, TripleTerm) or isinstance(p, TripleTerm) or isinstance(o, TripleTerm):
+            raise self._cursor.error(
+                "a triple term with variables in the template of a fact is not evaluated: bind it in SINCE",
+                brace,
+                UnsupportedFeature,
+            )
+        return s, p, o
 
     def _union(self) -> tuple[Pattern, Pattern]:
         """``UNION ( SINCE pattern ) ( TILL pattern )``."""
@@ -192,7 +204,7 @@ class Facts:
         if not needs_a_triple(pattern):
             raise self._cursor.error(f"{keyword.word} needs a triple pattern", keyword, QuerySemanticError)
 
-    def _check_template(self, template: Sequence[tuple[Node, Node, Node]], since: Pattern, brace: Token) -> None:
+    def _check_template(self, template: Sequence[FactTriple], since: Pattern, brace: Token) -> None:
         bound = in_scope(since)
         for part in (part for triple in template for part in triple if isinstance(part, Variable)):
             if part.name.startswith("_:"):

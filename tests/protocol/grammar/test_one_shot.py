@@ -8,7 +8,7 @@ import pyoxigraph as ox
 import pytest
 
 from protocol.errors import ProtocolError
-from protocol.grammar.one_shot import as_standard
+from protocol.grammar.one_shot import as_standard, exact_text
 
 BASE = "http://ex/"
 DATA = """PREFIX : <http://ex/> INSERT DATA {
@@ -108,7 +108,7 @@ def test_a_column_is_there_for_each_variable_of_the_text_alone(store: ox.Store) 
         ("SELECT ?n { ?s ?p ?o } AGGREGATE { (?n, ¦MEDIAN(?o), ?s) }", "COUNT, SUM, AVG, MIN or MAX"),
         ("SELECT ?s { ?s ?p ?o ¦] }", "or }, found ]"),
         ("SELECT ?s { ?s ?p '¦\\q' }", "is no escape"),
-        ("SELECT ?s { ?s ?p <<( ?s ?p 1 )>> ¦] }", "unexpected ]"),
+        ("SELECT ?s { ?s ?p <<( ?s ?p 1 )>> ¦] }", "or }, found ]"),
         ("SELECT ?n { ?s ?p ?o BIND(¦RAND() AS ?r) } AGGREGATE { (?n, COUNT, ?r) }", "RAND() in the WHERE"),
         ("¦FROM <u:g> SELECT * { [] <u:p> [] }", "SELECT * selects no variable"),
     ],
@@ -118,3 +118,79 @@ def test_what_is_wrong_is_said_at_its_place(text: str, said: str) -> None:
         as_standard(text.replace("¦", ""), BASE)
     assert said in raised.value.detail
     assert (raised.value.status, raised.value.line, raised.value.column) == (400, 1, text.index("¦") + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?s { ?s ?p ?o }",
+        "SELECT ?s { ?s <u:p>+ ?o }",
+        "SELECT ?s { <u:a> <u:p>+ ?o ; <u:p>* ?q . ?x <u:p>? ?s }".replace("<u:a>", "?a"),
+        "SELECT (COUNT(DISTINCT *) AS ?n) { ?s ?p ?o }",
+        "SELECT (?o + 1 AS ?z) (?o * 2 AS ?y) { ?s ?p ?o FILTER(?o > 1 || ?o < 0) }",
+        "SELECT (BNODE() AS ?b) { ?s ?p ?o }",
+        "SELECT * { <u:a> <u:p>* <u:a> }",
+        "SELECT * { ?s ?p ?o LATERAL { ?s <u:p>* <u:o> } }",
+        "SELECT * { ?s ?p",
+    ],
+)
+def test_a_query_to_which_the_engine_has_the_standards_answer_is_left_to_the_letter(text: str) -> None:
+    """So is what cannot be written in another way, and what our parser does not read."""
+    assert exact_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("SELECT * { ?s ?p ?o }", ["s", "p", "o"]),
+        ("select distinct*{ ?z ?b ?a }", ["z", "b", "a"]),
+        ("SELECT # all of them: *\n * { FILTER(?o > 0) ?s :rank ?o }", ["o", "s"]),
+        ("SELECT REDUCED * { { SELECT * { ?y :rank ?x } } ?x ?w ?v }", ["y", "x", "w", "v"]),
+        ("SELECT * FROM :g { ?s \\u003Fp ?o }".replace("\\\\", "\\"), ["s", "p", "o"]),
+        ("SELECT * { :none :in* ?z ; :near ?a }", ["z", "a"]),
+    ],
+)
+def test_a_star_selects_in_the_order_of_the_text(store: ox.Store, text: str, variables: list[str]) -> None:
+    answer = store.query(exact_text(f"PREFIX : <{BASE}> {text}", BASE), base_iri=BASE)
+    assert isinstance(answer, ox.QuerySolutions)
+    assert [one.value for one in answer.variables] == variables
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT ?x { :none :in* ?x }", [["none"]]),
+        ("SELECT ?x { ?x :in? :none }", [["none"]]),
+        ("SELECT ?x { :s1 :in* ?x }", [["long"], ["s1"]]),
+        ("SELECT ?x { 5 :in* ?x }", [["5"]]),
+        ("SELECT ?x { GRAPH :g { :none :in* ?x } }", [["none"]]),
+        ("SELECT ?x { GRAPH :nowhere { :none :in* ?x } }", []),
+        ("SELECT ?s { ?s :capacity ?c FILTER EXISTS { :none :in* ?c } }", []),
+        ("SELECT ?c { ?s :capacity ?c FILTER EXISTS { :none :in* :none } }", [["2"]]),
+        ("SELECT ?x { :s1 (:in|:near) ?x }", [["long"], ["long"], ["short"]]),
+        ("SELECT ?x { VALUES (?d ?t) { ('P1D'^^xsd:duration '2020-01-31'^^xsd:date) } BIND(?d + ?t AS ?x) }",
+         [["2020-02-01"]]),
+        ("SELECT ?x { VALUES (?a ?b) { ('P1D'^^xsd:duration '2020-01-31'^^xsd:date) } BIND(?b + ?a AS ?x) }",
+         [["2020-02-01"]]),
+    ],
+)  # fmt: skip
+def test_where_the_engine_departs_from_the_standard_it_is_asked_in_other_words(
+    store: ox.Store, text: str, rows: list[list[str]]
+) -> None:
+    prefixes = f"PREFIX : <{BASE}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
+    found = store.query(exact_text(f"{prefixes} {text}", BASE))
+    assert isinstance(found, ox.QuerySolutions)
+    assert sorted([shown(term) for term in row] for row in found) == rows
+
+
+def test_a_blank_node_of_a_text_is_one_in_a_solution_and_another_in_another(store: ox.Store) -> None:
+    text = """PREFIX : <http://ex/> SELECT ?x ?y ?z ?e {
+      { ?s :in ?street BIND(BNODE('any text') AS ?x) BIND(BNODE(CONCAT('any ', 'text')) AS ?y) BIND(BNODE('z') AS ?z) }
+      BIND(BNODE(7) AS ?e)
+    }"""
+    found = store.query(exact_text(text))
+    assert isinstance(found, ox.QuerySolutions)
+    rows = [tuple(row) for row in found]
+    assert len(rows) == 5
+    assert all(x == y != z and isinstance(x, ox.BlankNode) and e is None for x, y, z, e in rows)
+    assert len({term for x, _, z, _ in rows for term in (x, z)}) == 10

@@ -13,6 +13,7 @@ from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError,
 from protocol.grammar.parser import parse, perhaps_continuous, read_query
 from protocol.language.algebra import BGP, Constant, Graph, Project, TriplePattern, Variable, nodes
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
+from protocol.sparql.dataset import DatasetConflict, RequestedGraphs
 from protocol.sparql.syntax import query_fault, refuse_misreading
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
@@ -98,6 +99,32 @@ def test_graphs_of_the_store_stay_in_the_dataset_and_are_listed() -> None:
     )
     assert (query.from_graphs, query.from_named) == (("http://ex/g",), ("http://b/h", "http://ex/i"))
     assert query.streams == ("http://b/s",)
+
+
+def test_graphs_that_a_request_names_take_the_place_of_the_texts_and_leave_the_windows() -> None:
+    text = (
+        "SELECT * FROM <u:a> FROM STREAM <u:s> [NOW] FROM NAMED <u:b> FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 10s] "
+        "{ GRAPH <u:b> { ?s ?p ?o } GRAPH <u:d> { ?s ?p ?o } WINDOW <u:w> { ?s ?p ?o } }"
+    )
+    own = continuous(text)
+    query = parse(text, requested=RequestedGraphs(("u:c",), ("u:d",)))
+    assert isinstance(query, ContinuousQuery)
+    assert (query.from_graphs, query.from_named) == (("u:c",), ("u:d",))
+    assert (query.windows, query.expression) == (own.windows, own.expression)
+    assert "FROM NAMED <u:d>" in own.warnings[0]
+    assert "FROM NAMED <u:b>" in query.warnings[0], "warnings are of the dataset that there is"
+    with pytest.raises(DatasetConflict, match=r"named-graph-uri=u:w is the name of a window .line 1, column 89"):
+        parse(text, requested=RequestedGraphs((), ("u:w",)))
+
+
+def test_a_variable_graph_ranges_over_requested_graphs_and_not_over_an_unnamed_window() -> None:
+    text = "SELECT * FROM STREAM <u:s> [RANGE 10s] { GRAPH ?g { ?s ?p ?o } }"
+    beside = [
+        query.windows[0].also
+        for query in (continuous(text), parse(text, requested=RequestedGraphs((), ("u:g",))))
+        if isinstance(query, ContinuousQuery)
+    ]
+    assert beside == ["u:s", None]
 
 
 def test_window_over_a_variable_ranges_over_the_declared_windows() -> None:
@@ -406,9 +433,9 @@ def test_a_stream_word_after_more_than_a_query_may_have_makes_no_continuous_quer
     assert isinstance(parse("SELECT * { VALUES ?x { " + "1 " * 50_000 + "} WINDOW ?w {} }"), OneShotQuery)
 
 
-@pytest.mark.parametrize("pattern", ["?s ?p ?o {| ?q ?r |}", "<<?s ?p ?o>> ?q ?r", "?s ?p ?o ~ ?r", "LATERAL {}"])
-def test_what_is_not_sparql_1_1_is_refused(pattern: str) -> None:
-    with pytest.raises(UnsupportedFeature, match=r"SPARQL 1\.1"):
+@pytest.mark.parametrize("pattern", ["LATERAL {}", "BIND(ADJUST(?v) AS ?a)"])
+def test_what_is_not_sparql_is_refused(pattern: str) -> None:
+    with pytest.raises(UnsupportedFeature, match="is not part of SPARQL"):
         parse(f"SELECT * FROM STREAM <u:s> [RANGE 1s] {{ {pattern} }}")
 
 

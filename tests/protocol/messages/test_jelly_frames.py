@@ -189,7 +189,7 @@ def test_no_term_leaves_its_line(iri: str, label: str) -> None:
         ([options(), jelly.RdfStreamRow()], "None"),
         (
             [options(), jelly.RdfStreamRow(quad=jelly.RdfQuad(s_triple_term=TRIPLE))],
-            "triple terms",
+            "no triple terms",
         ),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ from protocol.settings.stream import (
     settings_warnings,
     stream_settings_document,
 )
+from protocol.shapes.errors import InvalidShapes
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, OnInvalid, StreamSettings, TimeKind
 
 IRI = "http://localhost/streams/s"
@@ -206,9 +207,33 @@ def test_what_says_nothing_in_a_stream_of_arrival_time_is_named() -> None:
 
 
 def test_what_is_not_there_yet_says_so_and_its_default_is_taken() -> None:
-    with pytest.raises(UnsupportedFeature, match="shape is not there yet"):
-        parse_stream_settings(b'{"shape": "http://example.org/shape"}', default_iri="http://ex/s")
     with pytest.raises(UnsupportedFeature, match="entailment is not there yet: nothing is inferred"):
         parse_stream_settings(b'{"entailment": "rdfs"}', default_iri="http://ex/s")
     asked = parse_stream_settings(b'{"partitions": 1, "shape": null, "entailment": "none"}', default_iri="http://ex/s")
     assert asked == parse_stream_settings(b"", default_iri="http://ex/s")
+
+
+_SHAPE = "@prefix sh: <http://www.w3.org/ns/shacl#> . <Room> sh:targetSubjectsOf <temperature> ; sh:nodeKind sh:IRI ."
+
+
+@pytest.mark.parametrize("shape", ["http://example.org/shapes", _SHAPE, "urn:shapes"])
+def test_a_shape_is_the_iri_of_a_graph_or_turtle(shape: str) -> None:
+    settings = parsed({"shape": shape})
+    assert (settings.shape, settings.shapes_graph) == (shape, None if shape == _SHAPE else shape)
+    assert stream_settings_document(settings)["shape"] == shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "problem"),
+    [
+        (7, InvalidSettings, "shape must be a shapes graph in Turtle, or the IRI of a graph"),
+        ("shapes", InvalidSettings, "not an absolute IRI"),
+        ("", InvalidSettings, "not an absolute IRI"),
+        ("<Room> <is> ", InvalidShapes, "line 1, column"),
+        (_SHAPE + " <Room> sh:sparql [] .", UnsupportedFeature, "sh:sparql is not SHACL Core"),
+        (_SHAPE + " <Room> sh:nodeKind sh:Iri .", InvalidShapes, "one sh:nodeKind at most"),
+    ],
+)
+def test_a_shape_that_cannot_be_is_refused(shape: object, kind: type[ProtocolError], problem: str) -> None:
+    with pytest.raises(kind, match=problem):
+        parsed({"shape": shape})

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.entailment.regimes import Regime, UnknownRegime
+from protocol.errors import ProtocolError
+from protocol.sparql.dataset import RequestedGraphs
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
 FORM = "application/x-www-form-urlencoded"
@@ -37,7 +39,7 @@ def test_percent_signs_and_plus_signs_mean_what_the_form_encoding_says() -> None
 
 def test_datasets_come_with_queries_and_updates() -> None:
     in_url = b"default-graph-uri=http://ex/a&named-graph-uri=http://ex/b&default-graph-uri=http://ex/c"
-    expected = QueryRequest("ASK {}", ("http://ex/a", "http://ex/c"), ("http://ex/b",))
+    expected = QueryRequest("ASK {}", RequestedGraphs(("http://ex/a", "http://ex/c"), ("http://ex/b",)))
     assert sparql_request("POST", in_url, QUERY, b"ASK {}") == expected
     assert sparql_request("GET", in_url + b"&query=ASK+{}", None, b"") == expected
     assert sparql_request("POST", b"", FORM, in_url + b"&query=ASK+{}") == expected
@@ -117,15 +119,19 @@ def test_the_timeout_of_a_query_may_be_in_the_url_or_in_the_form() -> None:
 def test_the_method_query_takes_a_query_and_no_update() -> None:
     assert sparql_request("QUERY", b"", QUERY, b"ASK {}") == QueryRequest("ASK {}")
     assert sparql_request("QUERY", b"default-graph-uri=http://ex/a", FORM, b"query=ASK+%7B%7D") == QueryRequest(
-        "ASK {}", ("http://ex/a",)
+        "ASK {}", RequestedGraphs(("http://ex/a",))
     )
     assert status("QUERY", b"", UPDATE, b"CLEAR ALL") == 405
     assert status("QUERY", b"", FORM, b"update=CLEAR+ALL") == 405
     assert status("QUERY", b"query=ASK+%7B%7D") == 415
 
 
-def test_entailment_is_said_not_to_be_there_yet() -> None:
-    asked = sparql_request("GET", b"query=ASK%7B%7D&entailment=none", None, b"")
-    assert asked == QueryRequest("ASK{}")
-    with pytest.raises(UnsupportedFeature, match="entailment is not there yet"):
-        sparql_request("GET", b"query=ASK%7B%7D&entailment=rdfs", None, b"")
+def test_a_query_may_say_its_regime() -> None:
+    assert sparql_request("GET", b"query=ASK%7B%7D&entailment=", None, b"") == QueryRequest("ASK{}")
+    for regime in Regime:
+        asked = QueryRequest("ASK{}", entailment=regime)
+        assert sparql_request("GET", f"query=ASK%7B%7D&entailment={regime}".encode(), None, b"") == asked
+        assert sparql_request("POST", b"", FORM, f"query=ASK%7B%7D&entailment={regime}".encode()) == asked
+        assert sparql_request("POST", f"entailment={regime}".encode(), QUERY, b"ASK{}") == asked
+    with pytest.raises(UnknownRegime, match="write none, rdfs, owl-rl"):
+        sparql_request("GET", b"query=ASK%7B%7D&entailment=owl", None, b"")

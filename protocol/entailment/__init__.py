@@ -1,0 +1,1 @@
+"""Entailment regimes: which there are, their rules as data, and the closure of graphs under them."""

@@ -1,0 +1,128 @@
+"""Patterns in words for which Oxigraph has the answer of the standard, where it would have another one.
+
+The result has, by the standard itself, the meaning of the original. Known of Oxigraph 0.5 (lines are those of 0.5.9):
+
+- of a path of length zero that has a term at one end it looks first whether the graph has the term (Query section 18.4,
+  ZeroLengthPath; ``run_if_term_is_a_graph_node``, ``lib/spareval/src/eval.rs:3666``);
+- BNODE of one text is the same blank node in all solutions (section 17.4.2.9), and an error for most texts.
+
+What depends on how an expression or a path is written is the writer's (``protocol.language.sparql_text``): sums,
+alternatives, and SERVICE with a variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from itertools import count
+from typing import TypeVar, cast
+
+from protocol.language import algebra as a
+
+T = TypeVar("T")
+
+
+def exact(query: a.Query) -> a.Query:
+    """The query, rewritten where it has to be; the same object where nothing is. RecursionError if it is too deep."""
+    return _Rewriting().of(query, None)
+
+
+class _Rewriting:
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def of(self, node: T, graph: a.Variable | a.Constant | None) -> T:
+        """A part of the query in an active graph, the default graph being None."""
+        return cast("T", self._node(node, graph))
+
+    def _node(self, node: object, graph: a.Variable | a.Constant | None) -> object:
+        match node:
+            case tuple():
+                parts = tuple(self._node(part, graph) for part in node)
+                return node if all(one is other for one, other in zip(parts, node, strict=True)) else parts
+            case a.Graph(name):
+                return self._with_parts(node, name)
+            case a.Closure():
+                # What is written is the path: its steps are no matter of ours.
+                return self._with_length_zero(node, graph) if node.zero else node
+            case a.Extend() if _names_nodes(node):
+                return self._with_own_nodes(node, graph)
+        return self._with_parts(node, graph)
+
+    def _with_parts(self, node: object, graph: a.Variable | a.Constant | None) -> object:
+        if not is_dataclass(node) or isinstance(node, type):
+            return node
+        changed = {}
+        for part in fields(node):
+            before = getattr(node, part.name)
+            after = self._node(before, graph) if part.compare else before
+            if after is not before:
+                changed[part.name] = after
+        return replace(node, **changed) if changed else node
+
+    def _fresh(self) -> a.Variable:
+        return a.Variable(f"_:exact{next(self._numbers)}")
+
+    def _with_length_zero(self, path: a.Closure, graph: a.Variable | a.Constant | None) -> a.Pattern:
+        """The path, and what it gives where the graph does not have the term at one of its ends."""
+        terms = {end.text for end in (path.subject, path.object) if isinstance(end, a.Constant)}
+        if len(terms) != 1:
+            return path
+        term = a.Constant(terms.pop())
+        row = tuple(term.text for _ in path.variables)
+        found: a.Pattern = a.Values(path.variables, (row,))
+        if isinstance(graph, a.Constant):
+            found = a.Join(a.Graph(graph, a.BGP(())), found)  # in a graph that is not there is nothing
+        mentions: a.Pattern = a.BGP((a.TriplePattern(self._fresh(), self._fresh(), term),))
+        if not term.text.startswith('"'):
+            mentions = a.Union(mentions, a.BGP((a.TriplePattern(term, self._fresh(), self._fresh()),)))
+        alone: a.Pattern = a.Filter(found, a.Call("!", (a.Exists(mentions),)))
+        if isinstance(graph, a.Variable):
+            # With a sub-select GRAPH ?g is evaluated graph by graph (``protocol.sparql.corrections``), as it has to be:
+            # no triple pattern says which graph it is.
+            alone = a.Project(alone, path.variables)
+        return a.Union(path, alone)
+
+    def _with_own_nodes(self, last: a.Extend, graph: a.Variable | a.Constant | None) -> a.Pattern:
+        """A chain of BINDs in which BNODE of a text is told apart by what each solution is given at its beginning."""
+        chain: list[a.Extend] = []
+        pattern: a.Pattern = last
+        while isinstance(pattern, a.Extend):
+            chain.append(pattern)
+            pattern = pattern.pattern
+        solution = self._fresh()
+        pattern = a.Extend(self.of(pattern, graph), solution, a.Call("STRUUID", ()))
+        for one in reversed(chain):
+            expression = _of_solution(self.of(one.expression, graph), solution)
+            pattern = a.Extend(pattern, one.variable, expression)
+        return pattern
+
+
+def _names_nodes(pattern: a.Pattern) -> bool:
+    """Whether a chain of BINDs has BNODE of a text in one of its expressions."""
+    while isinstance(pattern, a.Extend):
+        if any(_is_named_node(node) for node in _expressions(pattern.expression)):
+            return True
+        pattern = pattern.pattern
+    return False
+
+
+def _is_named_node(node: object) -> bool:
+    return isinstance(node, a.Call) and node.name == "BNODE" and bool(node.arguments)
+
+
+def _expressions(expression: a.Expression) -> list[a.Expression]:
+    """An expression and its parts, without what is in EXISTS, which has solutions of its own."""
+    if not isinstance(expression, a.Call):
+        return [expression]
+    return [expression, *(part for argument in expression.arguments for part in _expressions(argument))]
+
+
+def _of_solution(expression: a.Expression, solution: a.Variable) -> a.Expression:
+    if not isinstance(expression, a.Call):
+        return expression
+    arguments = tuple(_of_solution(argument, solution) for argument in expression.arguments)
+    if _is_named_node(expression):
+        # MD5 takes what BNODE takes, and any of its results may be part of a label.
+        digest = a.Call("MD5", arguments)
+        return replace(expression, arguments=(a.Call("CONCAT", (digest, solution)),))
+    return replace(expression, arguments=arguments)
