@@ -17,14 +17,16 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
+from protocol.entailment.regimes import Regime
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.evaluations import Ended, Evaluation, Health, Listener, QueryDescription
+from protocol.evaluations import Ended, Evaluation, Health, Listener, Notice, QueryDescription
 from protocol.grammar.parser import parse
 from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.sources import SourceBatch, SourceReceipt
+from protocol.sparql.dataset import RequestedGraphs
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow, bound
@@ -35,6 +37,7 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
+from spark_backend.federation.records import ServiceRecords
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.kafka.feed import SparkKafkaFeed
 from spark_backend.kafka.kafka import Kafka
@@ -49,12 +52,15 @@ from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
-from spark_backend.queries.statics import StaticGraphs, StaticTables
+from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
+from spark_backend.queries.static_graphs import StaticGraphs
+from spark_backend.queries.statics import StaticTables
 from spark_backend.queries.trials import Trials
 from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry, family
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
 from spark_backend.streams.catalogue import Catalogue, QueryEntry, copy_of
+from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.statistics import StreamStatistics
 from spark_backend.streams.streams import Streams
 from spark_backend.streams.timelines import Timelines
@@ -86,6 +92,8 @@ class SparkBackend:
         budget: Budget = _BUDGET,
         kafka_jars: Path | None = None,
         functions: PythonFunctions = NO_FUNCTIONS,
+        endpoints: OtherEndpoints | None = None,
+        schema: Sequence[str] = (),
         make_pipeline: MakePipeline | None = None,
     ) -> None:
         self._functions = functions
@@ -97,10 +105,11 @@ class SparkBackend:
         # Relative IRIs of a query are resolved against the address it was asked at.
         self._query_base = f"{base_iri.rstrip('/')}/sparql"
         self._catalogue = Catalogue.open(self._layout.catalogue)
-        self._streams = Streams(self._catalogue, self._layout, base_iri, clock, Parsers(frozen_after))
+        parsers, shapes = Parsers(frozen_after), StreamShapes(graphs)
+        self._streams = Streams(self._catalogue, self._layout, base_iri, clock, parsers, shapes)
         self._registry = Registry(self._layout.queries)
         self._stream_statistics = StreamStatistics(self._layout.streams)
-        self._statics = StaticTables(self._layout.statics, graphs)
+        self._statics = StaticTables(self._layout.statics, graphs, schema)
         self._timelines = Timelines(self._layout.streams)
         self._running = RunningQueries()
         self._lock, self._telling = self._running.lock, self._running.telling
@@ -110,7 +119,10 @@ class SparkBackend:
         self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after, functions=functions.to_json())
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
-        self._delivery.evaluations = self._pipeline
+        self._endpoints = endpoints or NoEndpoints()
+        self._records = ServiceRecords(self._layout.services)
+        self._federated = FederatedEvaluations(self._pipeline, self._registry, self._records, self._endpoints)
+        self._delivery.evaluations = self._federated
         self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
         self._delivery.publish = self._keep
         trials = Trials(self._running, self._timelines, self._delivery)
@@ -206,6 +218,7 @@ class SparkBackend:
         query = replace(query, windows=self._streams.with_only_stream(query.windows))
         windows = self._streams.bound(query.windows)
         plan = self._compile(query, windows)
+        require_permitted(plan, query.text, self._endpoints)
         if self._sites.forced is Site.SPARK:
             from spark_backend.spark_sql.translation.plans import require_translation
 
@@ -233,7 +246,11 @@ class SparkBackend:
                 running.output = self._outputs.open(name, query)
             streams = [member.stream for member in query.windows]
             asked = limits.seconds, limits.memory
-            entry = QueryEntry(name, key, query.text, start, streams, asked, facts=list(reads))
+            graphs = query.requested.default, query.requested.named
+            entry = QueryEntry(
+                name, key, query.text, start, streams, asked, facts=list(reads), graphs=graphs,
+                entailment=query.entailment.value,
+            )  # fmt: skip
             try:
                 self._save(name, entry if standing else None, running)
             except OSError:
@@ -244,6 +261,7 @@ class SparkBackend:
             self._follow()
             if known is not None:
                 self._pipeline.cancel(known.registered.key)
+                self._federated.ended(known.registered.key)
                 if known.output not in (None, running.output):
                     self._drop_output(known.output)
                 self._running.tell([Ended(name, "the query was replaced")])
@@ -260,7 +278,9 @@ class SparkBackend:
             self._running.remove(name)
             self._follow()
             self._pipeline.cancel(running.registered.key)
-            self._registry.remove_prepared(running.registered.prepared)
+            self._federated.ended(running.registered.key)
+            for file in self._prepared_files(running):
+                self._registry.remove_prepared(file)
             if running.output is not None:
                 self._drop_output(running.output)
             self._running.tell([Ended(name, "the query was removed")])
@@ -297,7 +317,7 @@ class SparkBackend:
         statistics = self._stream_statistics.of(logs)
         found = self._measured(running, instant) if measured else None
         circumstances = Circumstances(
-            matches, rows, instant, self._sites, measurements, statistics, lane, overdue, found
+            matches, rows, instant, self._sites, measurements, statistics, lane, overdue, found, self._endpoints.limits
         )  # fmt: skip
         return explain(query, plan, circumstances)
 
@@ -336,27 +356,38 @@ class SparkBackend:
     # --- store and life --------------------------------------------------------------------
 
     def store_changed(self) -> None:
-        with self._lock:
+        with self._telling, self._lock:
             changed = False
+            failed: list[Notice] = []
             for running in self._running:
-                if not running.plan.statics:
+                if not running.plan.statics or not running.evaluable:
                     continue
                 present = self._matching(running.plan)
                 # Other triples for the same patterns are other files; only what is left out makes another plan.
-                plan = running.plan if present == running.present else self._compile(running.query, running.windows)
+                try:
+                    plan = running.plan if present == running.present else self._compile(running.query, running.windows)
+                except ProtocolError as error:  # a schema under which it is not answered
+                    running.failed = f"the query has failed: {error.detail}. Put it again to start it again"
+                    failed.append(Ended(running.name, running.failed))
+                    continue
                 prepared = self._prepare(running.registered.key, plan, running.windows, running.registered.start)
                 if prepared != running.registered.prepared:
                     running.plan, running.present = plan, present
                     running.registered = running.registered.with_prepared(prepared)
                     changed = True
-            if changed:
+            if failed:
+                self._keep()
+            elif changed:
                 self._publish()
+            self._running.tell(failed)
 
     def backup(self, directory: Path) -> None:
         copy = Layout(directory)
         copy.streams.mkdir()
+        copy.services.mkdir()
 
         def positions() -> None:
+            self._records.copy(copy.services)
             for path in (self._layout.catalogue, copy_of(self._layout.catalogue), self._layout.progress):
                 if path.exists():
                     (directory / path.name).write_bytes(path.read_bytes())
@@ -435,7 +466,8 @@ class SparkBackend:
         for entry in list(self._catalogue.queries.values()):
             try:
                 others = {name: self._parsed(texts[name]) for name in entry.facts if name in texts}
-                query, reads = with_facts(self._parsed(entry.text), others)
+                query, reads = with_facts(self._parsed(entry.text, entry.graphs), others)
+                query = replace(query, entailment=Regime(entry.entailment))
                 # The streams' IRIs as they were found at registration, whatever address it came by.
                 query = replace(
                     query,
@@ -470,8 +502,8 @@ class SparkBackend:
         for warning in self._warnings:
             log.warning("%s", warning)
 
-    def _parsed(self, text: str) -> ContinuousQuery:
-        query = parse(text, base=self._query_base)
+    def _parsed(self, text: str, graphs: tuple[Sequence[str], Sequence[str]] = ((), ())) -> ContinuousQuery:
+        query = parse(text, base=self._query_base, requested=RequestedGraphs(*map(tuple, graphs)))
         assert isinstance(query, ContinuousQuery)
         return query
 
@@ -496,14 +528,20 @@ class SparkBackend:
 
     def _sweep(self) -> None:
         """Delete prepared queries and static tables that nothing refers to any more."""
-        prepared = {running.registered.prepared for running in self._running}
+        prepared = {file for running in self._running for file in self._prepared_files(running)}
         static = {
             file
             for name in prepared
             for file in self._registry.read_prepared(name).statics.values()
         }  # fmt: skip
         self._registry.sweep(prepared)
+        self._records.keep({running.registered.key for running in self._running if running.plan.services})
         self._statics.keep(static)
+
+    def _prepared_files(self, running: RunningQuery) -> list[str]:
+        """The files of what the tasks need for a query: its own, and those of the terms that services are given."""
+        own = running.registered.prepared
+        return [own, *(file for file in self._registry.read_prepared(own).bindings if file is not None)]
 
     def _running_query(
         self,
@@ -518,7 +556,9 @@ class SparkBackend:
     ) -> RunningQuery:
         windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
         query = replace(query, windows=members)
-        lane = Lane.OWN if self._sites.forced is Site.SPARK else Lane.COMMON
+        lane = Lane.OWN if self._sites.forced is Site.SPARK or plan.services else Lane.COMMON
+        if plan.services:
+            self._records.begin(key)
         prepared = self._prepare(key, plan, windows, start)
         registered = RegisteredQuery(key, windows, prepared, start, lane, family=family(plan, windows))
         writer = self._delivery.writer(query, plan, windows)
@@ -546,10 +586,18 @@ class SparkBackend:
 
     def _prepare(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...], start: Instant | None) -> str:
         """Write what the tasks need, under a name of its content."""
-        files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
-        there = {table: file for table, file in files.items() if file is not None}
-        prepared = PreparedQuery(plan, windows, there, start, compile_conditions(windows, self._functions))
-        return self._registry.write_prepared(key, prepared)
+        conditions = compile_conditions(windows, self._functions)
+
+        def write(one: Plan, bindings: Sequence[str | None]) -> str:
+            files = {pattern.table: self._statics.file(pattern) for pattern in one.statics}
+            there = {table: file for table, file in files.items() if file is not None}
+            prepared = PreparedQuery(
+                one, windows, there, start, conditions, key if one.services else "", tuple(bindings)
+            )
+            return self._registry.write_prepared(key, prepared)
+
+        given = [service.bindings for service in plan.services]
+        return write(plan, [None if one is None else write(one, ()) for one in given])
 
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
         """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
@@ -649,10 +697,22 @@ class SparkBackend:
                     said = now
                     self._progress.say()
                     self._look_for_warnings()
+                    self._forget_records()
                     # An evaluator that was ended with its query's job may have nobody who comes after it.
                     remove_orphaned_spill(self._layout)
             except Exception:
                 log.exception("the watermarks could not be moved")
+
+    def _forget_records(self) -> None:
+        """Delete what services gave at instants that nobody can have evaluated again."""
+        with self._lock:
+            asking = [running for running in self._running if running.plan.services]
+        for running in asking:
+            with contextlib.suppress(NotFound):
+                held = self.retained_from(running.name)
+                if held is not None and (running.recorded is None or held > running.recorded):
+                    self._records.forget_before(running.registered.key, held)
+                    running.recorded = held
 
 
 def _start_windows(windows: tuple[StreamWindow, ...], start: Instant | None) -> tuple[StreamWindow, ...]:

@@ -29,6 +29,11 @@ class Layout:
         return self.root / "statics"
 
     @property
+    def services(self) -> Path:
+        """What services gave to continuous queries: a directory for each registration that asks any."""
+        return self.root / "services"
+
+    @property
     def checkpoint(self) -> Path:
         """Structured Streaming's checkpoint."""
         return self.root / "checkpoint"
@@ -73,5 +78,6 @@ class Layout:
         self.checkpoint.mkdir(exist_ok=True)
 
     def make(self) -> None:
-        for directory in (self.root, self.streams, self.queries, self.statics, self.checkpoint, self.spark):
+        below = (self.streams, self.queries, self.statics, self.services, self.checkpoint, self.spark)
+        for directory in (self.root, *below):
             directory.mkdir(parents=True, exist_ok=True)

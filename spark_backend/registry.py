@@ -88,7 +88,9 @@ class PreparedQuery:
     """What a task needs: the plan, the windows with the directories of their logs, the static tables' files.
 
     ``windows[i].stream`` is the name of a log's directory below ``streams/``. ``start``: evaluations are after it.
-    ``conditions``: the plans of what windows ask of messages (``CountWindow.where``), by that.
+    ``conditions``: the plans of what windows ask of messages (``CountWindow.where``), by that. ``records``: the
+    registration whose records have what the plan's services gave (``federation.records``); ``bindings``: for each of
+    these, the file of the prepared query of the terms it is given.
     """
 
     plan: Plan
@@ -96,6 +98,8 @@ class PreparedQuery:
     statics: dict[str, str]
     start: Instant | None = None
     conditions: dict[str, Plan] = field(default_factory=dict)
+    records: str = ""
+    bindings: tuple[str | None, ...] = ()
 
     def condition(self, window: WindowSpec) -> Plan | None:
         """The plan of what a window asks of messages, None where it asks nothing."""
@@ -109,7 +113,7 @@ class PreparedQuery:
         before.
         """
         before = (self.windows, self.start) if self.plan.new_matches else None
-        same = (self.plan.shape, self.read_windows, tuple(self.statics.items()), before)
+        same = (self.plan.shape, self.read_windows, tuple(self.statics.items()), before, self.records)
         return hashlib.sha256(repr(same).encode()).hexdigest()
 
     @property
@@ -124,6 +128,8 @@ class PreparedQuery:
                 "statics": self.statics,
                 "start": self.start,
                 "conditions": {text: plan.to_json() for text, plan in self.conditions.items()},
+                "records": self.records,
+                "bindings": self.bindings,
             }
         )
 
@@ -136,6 +142,8 @@ class PreparedQuery:
             document["statics"],
             document["start"],
             {text: Plan.from_json(plan) for text, plan in document["conditions"].items()},
+            document["records"],
+            tuple(document["bindings"]),
         )
 
 

@@ -33,6 +33,8 @@ def answers_of_rows(plans: Sequence[Plan], instants: Sequence[Instant], rows: pa
     lines = bindings(names, columns[: len(names)], rows.num_rows)
     matches = _matches(columns[len(names) :])
     constructed = list(_terms(columns[: len(names)])) if plans[0].form is Form.CONSTRUCT else []
+    if plans[0].form is Form.CONSTRUCT and not names:  # of no column there are no rows to be seen
+        constructed = [()] * rows.num_rows
     answers = {}
     for which, first, end in _of_answers(rows):
         instant, member = which

@@ -1,4 +1,4 @@
-"""Numbers that SQL leaves over: how computed ones are written, sums of mixed kinds, the order of inexact ones.
+"""Numbers that SQL leaves over: how computed ones are written, and sums of mixed kinds.
 
 As the one-shot engine has them: integers of 64 bits, decimals of 18 fractional digits in 128 bits, an
 error where a result does not fit.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import ROUND_DOWN, Decimal, InvalidOperation, localcontext
-from fractions import Fraction
 
 import numpy
 
+from protocol.numbers import quotient_term
 from protocol.terms import XSD, TermKind, facets
 
 _STEP = Decimal("1e-18")
@@ -103,7 +103,7 @@ def _sum_of_integers(total: int, count: int | None) -> str | None:
     """The sum, or with a count the average, which is an xsd:decimal cut after 18 digits."""
     if total not in _INTEGERS:
         return None
-    return _integer_term(total) if count is None else _quotient_term(total, count)
+    return _integer_term(total) if count is None else quotient_term(total, count)
 
 
 def _sum_of_decimals(total: Decimal, count: int) -> str | None:
@@ -111,59 +111,7 @@ def _sum_of_decimals(total: Decimal, count: int) -> str | None:
     if total.copy_abs() > _MOST_DECIMAL:  # which abs() rounds
         return None
     numerator, denominator = total.as_integer_ratio()
-    return _quotient_term(numerator, denominator * count)
-
-
-def _quotient_term(number: int, by: int) -> str:
-    """The quotient as xsd:decimal, cut after 18 digits."""
-    whole, fraction = divmod(abs(number) * 10**18 // by, 10**18)
-    digits = f"{fraction:018d}".rstrip("0")
-    sign = "-" if number < 0 and (whole or fraction) else ""
-    return f'"{sign}{whole}{"." if digits else ""}{digits}"^^<{XSD}decimal>'
-
-
-def order_number(term: str) -> float | None:
-    """A double in the order of the literal's value, for numbers and dateTimes that no double is exactly."""
-    value = _value(term)
-    if value is None or isinstance(value, float):
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def order_rest(term: str) -> float:
-    """What ``order_number`` leaves over: decides between values of the same double."""
-    value = _value(term)
-    if not isinstance(value, Fraction):
-        return 1.0
-    number = order_number(term)
-    assert number is not None
-    return float(value - Fraction(number)) if math.isfinite(number) else 0.0
-
-
-def _value(term: str) -> Fraction | float | None:
-    """The exact value; infinity for a NaN, which is ordered after all numbers; None for what has no number."""
-    if term[0] != '"':
-        return None
-    kind, number = facets(term)
-    lexical = term[1 : term.rindex('"')]
-    if number is not None and not math.isnan(number):
-        return Fraction(number) if math.isfinite(number) else number
-    match kind:
-        case TermKind.INTEGER | TermKind.DECIMAL:
-            return Fraction(Decimal(lexical))
-        case TermKind.FLOAT:
-            with numpy.errstate(over="ignore"):
-                single = float(numpy.float32(lexical))
-            return Fraction(single) if math.isfinite(single) else single
-        case TermKind.DATE_TIME_ZONED | TermKind.DATE_TIME_LOCAL:
-            start, _, fraction = lexical.partition(".")
-            digits = fraction.rstrip("Z").partition("+")[0].partition("-")[0]
-            seconds = facets(f'"{start}{fraction[len(digits) :]}"^^<{XSD}dateTime>')[1]
-            return None if seconds is None else Fraction(seconds) + Fraction(Decimal(f"0.{digits or 0}")) * 1000
-    return math.inf if kind == TermKind.DOUBLE else None
+    return quotient_term(numerator, denominator * count)
 
 
 def _decimal(lexical: str) -> Decimal | None:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.terms import term_to_json
+from protocol.terms import TOO_DEEP, is_triple, term_to_json, triple_text
 from protocol.time import Instant
+from spark_backend.compiler.plan import TemplatePart, TemplateTriple
 
 _TEXT = pa.large_string()
 
@@ -51,7 +52,7 @@ def _side_by_side(texts: Sequence[pa.LargeStringArray | pa.LargeStringScalar]) -
 
 def _write(term: str) -> str:
     if "\\" not in term and term.isprintable():  # nothing to escape, in either format
-        if term[0] == "<":
+        if term[0] == "<" and not is_triple(term):
             return f'{{"type":"uri","value":"{term[1:-1]}"}}'
         if term[0] == "_":
             return f'{{"type":"bnode","value":"{term[2:]}"}}'
@@ -62,7 +63,8 @@ def _write(term: str) -> str:
             lexical, _, language = term[1:].rpartition('"')
             if not language:
                 return f'{{"type":"literal","value":"{lexical}"}}'
-            return f'{{"type":"literal","value":"{lexical}","xml:lang":"{language[1:]}"}}'
+            if "--" not in language:
+                return f'{{"type":"literal","value":"{lexical}","xml:lang":"{language[1:]}"}}'
     return json.dumps(term_to_json(term), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -86,7 +88,7 @@ def descriptions(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], list[
 
 
 def instantiate(
-    template: Sequence[tuple[str, str, str]],
+    template: Sequence[TemplateTriple],
     variables: Sequence[str],
     row: Sequence[str | None],
     *,
@@ -94,24 +96,27 @@ def instantiate(
     instant: Instant,
     place: int,
 ) -> str:
-    """The template's triples for one solution as N-Triples lines (SPARQL 1.1 Query section 16.2).
+    """The template's triples for one solution as N-Triples lines (SPARQL 1.2 Query section 16.2).
 
-    Triples with an unbound part or a literal where none may stand are left out. Blank nodes are fresh
-    for each solution, named after the query, the instant and the solution's place: the same at every replay.
+    Triples with an unbound part, or with a literal or triple term where none may stand, are left out, also where they
+    are within triple terms, and those that nest more deeply than streams take. Blank nodes are fresh for each solution,
+    named after the query, the instant and the solution's place: the same at every replay.
     """
     bound = dict(zip((f"?{variable}" for variable in variables), row, strict=True))
-    lines = []
-    for parts in template:
-        terms = []
-        for position, part in enumerate(parts):
-            if part.startswith("_:"):
-                digest = hashlib.sha256(f"{query} {instant} {place} {part}".encode()).hexdigest()
-                term: str | None = f"_:c{digest[:24]}"
-            else:
-                term = bound.get(part) if part.startswith("?") else part
-            if term is None or (position == 0 and term[0] == '"') or (position == 1 and term[0] != "<"):
-                break
-            terms.append(term)
-        else:
-            lines.append(f"{terms[0]} {terms[1]} {terms[2]} .")
-    return "\n".join(lines)
+
+    def terms(triple: TemplateTriple) -> tuple[str, str, str] | None:
+        s, p, o = map(term, triple)
+        fitting = s and p and o and not is_triple(s) and s[0] in "<_" and not is_triple(p) and p[0] == "<"
+        return (s, p, o) if s and p and o and fitting and not TOO_DEEP.match(o) else None
+
+    def term(part: TemplatePart) -> str | None:
+        if not isinstance(part, str):
+            within = terms(part)
+            return None if within is None else triple_text(*within)
+        if part.startswith("_:"):
+            digest = hashlib.sha256(f"{query} {instant} {place} {part}".encode()).hexdigest()
+            return f"_:c{digest[:24]}"
+        return bound.get(part) if part.startswith("?") else part
+
+    made = map(terms, template)
+    return "\n".join(f"{triple[0]} {triple[1]} {triple[2]} ." for triple in made if triple is not None)

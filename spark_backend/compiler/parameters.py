@@ -61,7 +61,7 @@ class Lifting:
                 if not self.dataset.only_streams(graph):
                     return pattern
                 return replace(pattern, subject=self._lift(subject), object=self._lift(object_))
-            case a.Values():
+            case a.Values() | a.ServiceSolutions():
                 return pattern
             case a.MarkJoin(inner, _, exists):
                 return replace(pattern, pattern=self._pattern(inner, graph), exists=self._pattern(exists, graph))

@@ -10,10 +10,12 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import Any, TypeAlias
 
 import duckdb
 
+from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, FactDefinition, Form
@@ -27,12 +29,14 @@ from spark_backend.compiler.algebra.new_matches import of_new_matches
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
+from spark_backend.compiler.entailment import beyond_rewriting, refuse_what_is_not_entailed
 from spark_backend.compiler.facts import compile_facts
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import FOR_INTERVALS, PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
+from spark_backend.compiler.services import ServiceCall, split_services
 from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.interval_part import IntervalPart
@@ -45,6 +49,10 @@ from spark_backend.compiler.sql.tree.placeholders import pieces_from_json, piece
 from spark_backend.compiler.sql.tree.statements import Select, Subselect, Table, unnamed
 from spark_backend.compiler.statistics import Statistics
 
+TemplatePart: TypeAlias = "str | TemplateTriple"
+"""A term, a variable as ``?name``, a blank node as ``_:label``, or a triple term."""
+TemplateTriple: TypeAlias = tuple[TemplatePart, TemplatePart, TemplatePart]
+
 
 @dataclass(frozen=True)
 class IntervalStatement:
@@ -52,6 +60,26 @@ class IntervalStatement:
 
     sql: Pieces
     parts: tuple[IntervalPart, ...]
+
+
+@dataclass(frozen=True)
+class PlannedService:
+    """A service that is asked before the statement is evaluated, and the plan of the terms it is given, if any are.
+
+    ``bindings`` may read what the services before it gave.
+    """
+
+    call: ServiceCall
+    bindings: Plan | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"call": asdict(self.call), "bindings": None if self.bindings is None else self.bindings.to_json()}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> PlannedService:
+        bindings = document["bindings"]
+        call = ServiceCall.from_json(document["call"])
+        return cls(call, None if bindings is None else Plan.from_json(bindings))
 
 
 @dataclass(frozen=True)
@@ -74,6 +102,7 @@ class Plan:
     alone, so that it is what ISTREAM gives. ``passes``: the names of those that changed the query (``passes``).
     ``intervals``: the statement by which it may be evaluated where it reads nothing of windows but what is matched once
     for all instants. ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``).
+    ``services``: what it asks of other endpoints, in this order.
     ``algebra``, which is not in the JSON, is the query after the passes, its constants parameters.
     """
 
@@ -87,7 +116,7 @@ class Plan:
     functions: tuple[PreludeFunction, ...]
     statics: tuple[StaticPattern, ...]
     base: str | None
-    template: tuple[tuple[str, str, str], ...] | None = None
+    template: tuple[TemplateTriple, ...] | None = None
     sums: tuple[tuple[int, bool], ...] = ()
     ordered: bool = True
     timed: bool = False
@@ -99,6 +128,7 @@ class Plan:
     passes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     intervals: IntervalStatement | None = None
+    services: tuple[PlannedService, ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
 
     @property
@@ -136,6 +166,7 @@ class Plan:
                     "sql": pieces_to_json(self.intervals.sql),
                     "parts": [part.to_json() for part in self.intervals.parts],
                 },
+                "services": [service.to_json() for service in self.services],
             }
         )
 
@@ -154,7 +185,7 @@ class Plan:
             functions=tuple(PreludeFunction(*function) for function in document["functions"]),
             statics=tuple(map(StaticPattern.from_json, document["statics"])),
             base=document["base"],
-            template=None if template is None else tuple((s, p, o) for s, p, o in template),
+            template=None if template is None else tuple(map(_template_triple, template)),
             sums=tuple((place, average) for place, average in document["sums"]),
             ordered=document["ordered"],
             timed=document["timed"],
@@ -170,7 +201,14 @@ class Plan:
             else IntervalStatement(
                 pieces_from_json(intervals["sql"]), tuple(map(IntervalPart.from_json, intervals["parts"]))
             ),
+            services=tuple(map(PlannedService.from_json, document["services"])),
         )
+
+
+def _template_triple(written: Sequence[Any]) -> TemplateTriple:
+    """A triple of a template as it is in JSON, where triple terms are lists."""
+    s, p, o = (part if isinstance(part, str) else _template_triple(part) for part in written)
+    return s, p, o
 
 
 def compile_query(
@@ -202,7 +240,16 @@ def _compile(
     passes: Sequence[Pass],
     functions: PythonFunctions,
 ) -> Plan:
+    query, split = split_services(query)
+    services: list[PlannedService] = []
+    for one in split:
+        bindings = None
+        if one.bindings is not None:
+            bindings = _compile(one.bindings, base, present, statistics, passes, functions)
+            bindings = replace(bindings, services=tuple(PlannedService(before.call, None) for before in services))
+        services.append(PlannedService(one.call, bindings))
     refuse_what_is_not_compiled(query.expression.pattern, functions)
+    refuse_what_is_not_entailed(query, present)
     asked, matches, followers = query.expression, 0, None
     if (by_new := of_new_matches(query)) is not None:
         asked, followers = by_new
@@ -228,7 +275,10 @@ def _compile(
             _known[mark] = statement
             if len(_known) > _KEPT:
                 _known.popitem(last=False)
+    beyond = () if query.entailment is Regime.NONE else (beyond_rewriting(query.entailment),)
     facts = [compile_facts(definition, query) for definition in dict.fromkeys(_read(query))]
+    statics = [*beyond, *(pattern for pattern, _ in statement.statics), *lifting.dataset.statics]
+    statics += [pattern for one in services if one.bindings is not None for pattern in one.bindings.statics]
     return Plan(
         form=query.form,
         operator=query.operator,
@@ -238,7 +288,7 @@ def _compile(
         mark=mark,
         parameters=tuple(lifting.terms),
         functions=tuple(dict.fromkeys((*statement.functions, *(f for known in facts for f in known.functions)))),
-        statics=tuple(dict.fromkeys((*(pattern for pattern, _ in statement.statics), *lifting.dataset.statics))),
+        statics=tuple(dict.fromkeys(statics)),
         base=base,
         template=template,
         sums=statement.sums,
@@ -252,6 +302,7 @@ def _compile(
         passes=statement.passes,
         facts=tuple((known.definition, known.sql) for known in facts),
         intervals=statement.intervals,
+        services=tuple(services),
         algebra=statement.algebra,
     )
 
@@ -272,7 +323,8 @@ def _mark(lifted: a.Query, query: ContinuousQuery, base: str | None, passes: Seq
     ]
     windows = [(one.graph, one.also, one.declared, one.instead, one.occurrences) for one in query.windows]
     names = [one.__name__ for one in passes]
-    text = repr((shape, windows, by_new, slides(query), query.from_graphs, query.from_named, base, names))
+    dataset = query.from_graphs, query.from_named, query.entailment
+    text = repr((shape, windows, by_new, slides(query), *dataset, base, names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -383,7 +435,9 @@ def _written(select: Select) -> Pieces:
     return pieces
 
 
-def _write(part: a.Variable | a.Constant) -> str:
+def _write(part: a.TemplateNode) -> TemplatePart:
     if isinstance(part, a.Constant):
         return part.text
+    if isinstance(part, a.TripleTerm):
+        return _write(part.subject), _write(part.predicate), _write(part.object)
     return part.name if part.name.startswith("_:") else f"?{part.name}"

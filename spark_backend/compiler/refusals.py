@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protocol.aggregates import PAIR
 from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.functions import FUNCTIONS
+from protocol.geosparql import GEOSPARQL
 from protocol.language import algebra as a
 from protocol.language.model import Form
 from protocol.python_functions import PythonFunctions
@@ -17,7 +19,8 @@ _CASTS: tuple[str, ...] = ("boolean", "integer", "decimal", "float", "double", "
 _CASTS += ("date", "time", "duration", "dayTimeDuration", "yearMonthDuration")
 _CASTS += ("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay")
 _ARGUMENTS = {f"{XSD}{name}": 1 for name in _CASTS} | {iri: known.arguments for iri, known in FUNCTIONS.items()}
-"""How many a function takes, by its IRI: the casts that Oxigraph knows, and ours."""
+_ARGUMENTS |= GEOSPARQL
+"""How many a function takes, by its IRI: the casts that Oxigraph knows, ours, and GeoSPARQL's that Oxigraph knows."""
 
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 _SIGNS = ("!", "-", "+")
@@ -36,7 +39,7 @@ class TooDeep(NotCompilable):
 
 
 def refuse_what_is_not_compiled(pattern: a.Pattern, functions: PythonFunctions) -> None:
-    """Raise NotCompilable for SERVICE, and for functions that are not known or have other arguments.
+    """Raise NotCompilable for functions that are not known or have other arguments.
 
     Known are also the application's own, whose numbers of arguments nobody knows.
     """
@@ -47,17 +50,12 @@ def refuse_what_is_not_compiled(pattern: a.Pattern, functions: PythonFunctions) 
                 for term in (triple.predicate, triple.object):
                     if isinstance(term, a.Constant) and term.text in patterns_of_functions:
                         raise NotCompilable(f"{term.text} is a function of rows, and works in one-shot queries only")
-        if isinstance(node, a.Service):
-            raise NotCompilable(
-                "SERVICE is not evaluated over windows: load what it would give into the store, or ask it by itself",
-                node.place,
-            )
         if isinstance(node, a.Call) and node.name.startswith("<") and node.name.endswith(">"):
             _check_function(node.name[1:-1], node, functions)
 
 
 def _check_function(iri: str, call: a.Call, functions: PythonFunctions) -> None:
-    if iri in functions:
+    if iri in functions or iri == PAIR:
         return
     if iri in functions.one_shot_only:
         raise NotCompilable(
@@ -66,7 +64,11 @@ def _check_function(iri: str, call: a.Call, functions: PythonFunctions) -> None:
     wanted = _ARGUMENTS.get(iri)
     if wanted is None:
         near = [known for known in (*_ARGUMENTS, *functions.functions) if known.lower() == iri.lower()]
-        known = f"do you mean <{near[0]}>?" if near else "known are casts to XML Schema's datatypes and XPath's math:"
+        known = (
+            f"do you mean <{near[0]}>?"
+            if near
+            else "known are casts to XML Schema's datatypes, XPath's math: and GeoSPARQL's geof:"
+        )
         raise NotCompilable(f"the function <{iri}> is not known: {known}", call.place)
     if len(call.arguments) != wanted:
         plural = "s" * (wanted != 1)

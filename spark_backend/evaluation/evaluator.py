@@ -37,6 +37,7 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.contents.large import LARGE
+from spark_backend.evaluation.contents.service_solutions import ServiceTables
 from spark_backend.evaluation.database import connect, is_worn, operators_of, rows_of
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
@@ -104,6 +105,8 @@ class Evaluator:
         self._functions: dict[str, SparqlFunction] = {}
         self._installed: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics, budget.seconds)
+        self._services = ServiceTables(self._connection, layout.services)
+        self._layout = layout
         self._previous = PreviousInstants(layout.streams)
         self._prepared: dict[str, PreparedQuery] = {}
 
@@ -217,6 +220,7 @@ class Evaluator:
         self._installed.clear()
         self._connection = connect(self._budget.memory, self._spill)
         self._tables.move_to(self._connection)
+        self._services = ServiceTables(self._connection, self._layout.services)
 
     def _forget(self) -> None:
         """Let go of all prepared queries and their functions; those that go on are read again."""
@@ -263,9 +267,13 @@ class Evaluator:
         for table, file in query.statics.items():
             tables.static(table, file)
         static_joins = [tables.static_join(select, query.statics) for select in query.plan.static_joins]
+        services = [
+            self._services.table(query.records, number, service, instants)
+            for number, service in enumerate(query.plan.services)
+        ]
         intervals = self._intervals(queries, instants)
         if intervals is not None:
-            return _SharedTables(static_joins, [], intervals)
+            return _SharedTables(static_joins, [], intervals, services)
         timed = query.plan.timed
         facts = dict(query.plan.facts)
         windows = [
@@ -278,7 +286,7 @@ class Evaluator:
             )
             for member in query.windows
         ]
-        return _SharedTables(static_joins, windows, None)
+        return _SharedTables(static_joins, windows, None, services)
 
     def _intervals(self, queries: Sequence[PreparedQuery], instants: tuple[Instant, ...]) -> list[str] | None:
         """What plans match once for all instants, at these; None where they are to read windows' contents."""
@@ -365,6 +373,7 @@ class Evaluator:
                 sources=None if left is None else left.tables,
                 order=None if left is None else left.order,
                 alone=len(parameters) == len(instants) == 1,
+                services=shared.services,
             )
             return find(sql)
 
@@ -387,6 +396,7 @@ class Evaluator:
             static_joins=shared.static_joins,
             alone=len(parameters) == len(instants) == 1,
             intervals=shared.intervals,
+            services=shared.services,
         )
         return find(sql)
 
@@ -425,13 +435,14 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class _SharedTables:
-    """What a statement reads: tables of a query's static joins, and of its windows' contents or, in place of them, of
-    what its plan matches once for all instants.
+    """What a statement reads: tables of a query's static joins, of what services gave, and of its windows' contents or,
+    in place of them, of what its plan matches once for all instants.
     """
 
     static_joins: list[str]
     windows: list[str]
     intervals: list[str] | None
+    services: list[str]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import duckdb
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
+from spark_backend.evaluation.boxes import SIDES
 from spark_backend.evaluation.prelude_functions import FIXED, SparqlFunction
 
 _TYPES: dict[str, tuple[list[str], str]] = {
@@ -21,8 +22,11 @@ _TYPES: dict[str, tuple[list[str], str]] = {
     "duration_term": (["BIGINT"], "VARCHAR"),
     "order_number": (["VARCHAR"], "DOUBLE"),
     "order_rest": (["VARCHAR"], "DOUBLE"),
+    "order_triple": (["VARCHAR"], "VARCHAR"),
     "sum_term": (["BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR", "VARCHAR", "VARCHAR[]", "BIGINT"], "VARCHAR"),
     "number_term": (["UTINYINT", "DOUBLE"], "VARCHAR"),
+    "aggregate_term": (["VARCHAR", "VARCHAR[]", "BIGINT"], "VARCHAR"),
+    **{name: (["VARCHAR"], "DOUBLE") for name in SIDES},
 }
 """Parameters and result of the fixed functions."""
 

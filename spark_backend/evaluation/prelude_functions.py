@@ -14,16 +14,22 @@ from typing import Any
 import pyarrow as pa
 import pyoxigraph
 
+from protocol.aggregates import aggregate_term
+from protocol.numbers import order_number, order_rest
+from protocol.order import order_triple
 from protocol.python_functions import callables
-from protocol.terms import XSD, TermKind, escape, facets, parse_term, unescape
+from protocol.terms import XSD, TermKind, blank_nodes, escape, facets, is_triple, parse_term, term_text, unescape
 from protocol.time import format_duration, format_instant
-from spark_backend.answers.numbers import number_term, order_number, order_rest, sum_term
+from spark_backend.answers.numbers import number_term, sum_term
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
+from spark_backend.evaluation.boxes import SIDES
 
 _ROWS_PER_QUERY = 2000
 _REMEMBERED_CHARACTERS = 2**24
 _OVERHEAD = 60
 """Characters that a term costs beside its own."""
+_ROW = pyoxigraph.NamedNode("urn:x-sparql-streams:row")
+_ARGUMENT = "urn:x-sparql-streams:argument:"
 _EXACT = (TermKind.INTEGER, TermKind.DECIMAL)
 
 
@@ -57,7 +63,7 @@ def _number(term: str) -> float | None:
 
 def _lexical(term: str) -> str | None:
     """STR of an IRI or literal."""
-    if term[0] == "_":
+    if term[0] == "_" or is_triple(term):
         return None
     return term[1:-1] if term[0] == "<" else unescape(term[1 : term.rindex('"')])
 
@@ -92,6 +98,10 @@ def _each(function: Callable[..., str | None]) -> Callable[..., pa.Array]:
     return vectorised
 
 
+def _has_blank_node(term: str) -> bool:
+    return term[0] == "_" or (is_triple(term) and any(blank_nodes(term)))
+
+
 class SparqlFunction:
     """A SPARQL expression as a vectorised function of term columns, NULL for unbound and for errors.
 
@@ -114,9 +124,10 @@ class SparqlFunction:
         rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
         rows = [row[:width] for row in rows]
         unknown = [row for row in dict.fromkeys(rows) if row not in self._known]
-        with_blank_nodes = [row for row in unknown if any(term is not None and term.startswith("_:") for term in row)]
+        with_blank_nodes = [row for row in unknown if any(term is not None and _has_blank_node(term) for term in row)]
         for row in with_blank_nodes:
-            self._known[row] = self._single(row)
+            of_triples = any(term is not None and is_triple(term) for term in row)
+            self._known[row] = self._of_triples(row) if of_triples else self._single(row)
         plain = [row for row in unknown if row not in self._known]
         for start in range(0, len(plain), _ROWS_PER_QUERY):
             self._many(plain[start : start + _ROWS_PER_QUERY])
@@ -137,7 +148,22 @@ class SparqlFunction:
         self._known.update(dict.fromkeys(rows))
         for solution in self._solutions(query):
             result = solution["result"]
-            self._known[rows[int(solution["row"].value)]] = None if result is None else str(result)
+            self._known[rows[int(solution["row"].value)]] = None if result is None else term_text(result)
+
+    def _of_triples(self, row: tuple[str | None, ...]) -> str | None:
+        """As ``_single``, of triple terms: by its optimizer Oxigraph compares what is substituted by term."""
+        store = pyoxigraph.Store()
+        read = []
+        for name, term in zip(self._arguments, row, strict=True):
+            if term is not None:
+                place = pyoxigraph.NamedNode(f"{_ARGUMENT}{name}")
+                store.add(pyoxigraph.Quad(_ROW, place, parse_term(term)))
+                read.append(f"?row {place} ?{name} .")
+        query = f"SELECT ?result WHERE {{ {' '.join(read)} BIND({self._expression} AS ?result) }}"
+        found: Any = store.query(query, base_iri=self._base, custom_functions=self._functions)
+        for solution in found:
+            return None if solution["result"] is None else term_text(solution["result"])
+        return None
 
     def _single(self, row: tuple[str | None, ...]) -> str | None:
         # A blank node cannot be written in VALUES.
@@ -149,7 +175,7 @@ class SparqlFunction:
         names = " ".join(f"?{variable.value}" for variable in substitutions)
         query = f"SELECT ?result {names} WHERE {{ BIND({self._expression} AS ?result) }}"
         for solution in self._solutions(query, substitutions):
-            return None if solution["result"] is None else str(solution["result"])
+            return None if solution["result"] is None else term_text(solution["result"])
         return None
 
     def _solutions(self, query: str, substitutions: dict[pyoxigraph.Variable, Any] | None = None) -> Any:
@@ -167,7 +193,10 @@ FIXED: Mapping[str, Callable[..., pa.Array]] = {
     "duration_term": _each_distinct(_duration_term, pa.string()),
     "order_number": _each_distinct(order_number, pa.float64()),
     "order_rest": _each_distinct(order_rest, pa.float64()),
+    "order_triple": _each_distinct(order_triple, pa.string()),
     "sum_term": _each(sum_term),
     "number_term": _each(_number_term),
+    "aggregate_term": _each(aggregate_term),
+    **SIDES,
 }
 """The fixed functions by their names in SQL."""

@@ -17,6 +17,7 @@ from spark_backend.compiler.sql.tree.placeholders import (
     Members,
     NewRows,
     Parameter,
+    ServiceRows,
     SolutionRows,
     SourceList,
     SourceRows,
@@ -48,6 +49,7 @@ def statement(
     order: JoinOrder | None = None,
     alone: bool = False,
     intervals: Sequence[str] | None = None,
+    services: Sequence[str] = (),
 ) -> str:
     """The SQL for these queries, over tables of the instants and of the windows' contents; ``new``: of what is new in
     those of occurrences.
@@ -56,7 +58,8 @@ def statement(
     the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
     tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``sources`` are tables of what there
     is to look at of the plan's; without, it is all there is. ``alone``: there is one query and
-    one instant. ``intervals``: of the solutions of what the plan's ``intervals`` match; without, windows are read.
+    one instant. ``services``: of what the plan's services gave. ``intervals``: of the solutions of what the
+    plan's ``intervals`` match; without, windows are read.
     """
     differing = frozenset(_differing(members))
     table = _ONE_MEMBER if len(members) == 1 else members_table(members_select(members))
@@ -83,6 +86,8 @@ def statement(
                 return windows[number]
             case NewRows(number):
                 return new[number]
+            case ServiceRows(number):
+                return services[number]
             case IntervalRows(number):
                 return (intervals or ())[number]
             case StaticRows(number):

@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage, MessageAhead, MessageWithoutTime, ProtocolError
 from protocol.formats.long_tokens import LONG_TOKEN, LONGEST_TOKEN
 from protocol.messages.body_type import parse_content_type
+from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.streams import StreamSettings, TimeKind
+from protocol.terms import NESTED_TOO_DEEPLY, TOO_DEEP
 from protocol.time import (
     FIRST_INSTANT,
     LAST_INSTANT,
@@ -24,6 +26,7 @@ from protocol.time import (
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.messages.blank_nodes import scope_blank_nodes
 from spark_backend.ingest.messages.names import name_blank_nodes
+from spark_backend.ingest.messages.shapes import require_conforming
 from spark_backend.ingest.messages.timestamped_graphs import (
     GraphTimes,
     GraphTimestamps,
@@ -33,7 +36,6 @@ from spark_backend.ingest.messages.timestamped_graphs import (
 )
 from spark_backend.ingest.messages.timestamps import Candidates, instants_of, no_time, not_a_time, path_times
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
-from spark_backend.ingest.rdf_1_2 import find_rdf_1_2
 from spark_backend.ingest.statements import Statements
 from spark_backend.ingest.terms.distinct import combine, repeated_rows
 from spark_backend.ingest.terms.facets import facet_columns
@@ -68,6 +70,7 @@ def read_elements(
     blank_scope: str | None = None,
     now: Instant | None = None,
     parser: Parser = IN_PROCESS,
+    shapes: ShapesGraph | None = None,
 ) -> pa.RecordBatch:
     """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
 
@@ -77,6 +80,7 @@ def read_elements(
     Blank nodes of an event stream are named by their messages; in an arrival stream, whose messages have no time
     yet, by ``blank_scope`` (ASCII letters and digits), which must be another for every request. ``now`` is the server's
     clock, to which an event stream may bind its elements (``StreamSettings.max_ahead``); None: it is not asked.
+    ``shapes``: what each message has to conform to.
 
     Raises UnsupportedMediaType (415) for a format streams do not take, and InvalidMessage (400) for the
     first message that is wrong, saying which and where; there is no partial result.
@@ -86,7 +90,7 @@ def read_elements(
     context = None if settings.context is None else settings.context.document
     body_type = parse_content_type(content_type, has_context=context is not None)
     statements = read_statements(body, body_type, settings.iri, parser, context)
-    return element_columns(statements, settings=settings, at=at, blank_scope=blank_scope, now=now)
+    return element_columns(statements, settings=settings, at=at, blank_scope=blank_scope, now=now, shapes=shapes)
 
 
 def element_columns(
@@ -96,6 +100,7 @@ def element_columns(
     at: Instant | None = None,
     blank_scope: str | None = None,
     now: Instant | None = None,
+    shapes: ShapesGraph | None = None,
 ) -> pa.RecordBatch:
     """The elements of messages whose statements are known: see ``read_elements``."""
     if settings.time is TimeKind.ARRIVAL and not (blank_scope and blank_scope.isascii() and blank_scope.isalnum()):
@@ -116,6 +121,8 @@ def element_columns(
             row = pc.index(elements, pa.scalar(ahead[0], pa.int32())).as_py()
             message = rows.message[row].as_py() if row >= 0 else min(ahead[0], len(statements.counts) - 1)
             raise statements.invalid(message, ahead[1], MessageAhead)
+    if shapes is not None:
+        require_conforming(statements, shapes)
     return _batch(rows, elements, carriers, times, settings)
 
 
@@ -170,13 +177,13 @@ class _Rows:
     @classmethod
     def of(cls, statements: Statements, blank_scope: str | None) -> _Rows:
         message = _ordinals(statements.counts)
-        if (unsupported := find_rdf_1_2(statements.quads.o)) is not None:
-            row, problem = unsupported
-            raise statements.invalid(message[row].as_py(), problem)
         quads = statements.quads
         long = _row_of_long_term(quads)
         if long is not None:
             raise statements.invalid(message[long].as_py(), LONG_TOKEN)
+        deep = _first_row(quads.o, pc.match_substring_regex(quads.o.dictionary, TOO_DEEP.pattern))
+        if deep is not None:  # in RDF/XML; of other formats it is said where in the document
+            raise statements.invalid(message[deep].as_py(), NESTED_TOO_DEEPLY)
         if blank_scope is not None:
             quads = scope_blank_nodes(quads, message, blank_scope)
         k, n = (column.take(quads.o.indices) for column in facet_columns(quads.o.dictionary))
@@ -194,9 +201,16 @@ class _Rows:
 def _row_of_long_term(quads: Quads) -> int | None:
     """A statement with a term that is longer than what whoever reads the stream can read, as it is stored."""
     for column in quads.columns:
-        long = pc.greater(pc.binary_length(column.dictionary), LONGEST_TOKEN)
-        if pc.any(long).as_py() and (row := pc.index(long.take(column.indices), True).as_py()) >= 0:
-            return int(row)
+        row = _first_row(column, pc.greater(pc.binary_length(column.dictionary), LONGEST_TOKEN))
+        if row is not None:
+            return row
+    return None
+
+
+def _first_row(column: pa.DictionaryArray, chosen: pa.BooleanArray) -> int | None:
+    """The first row whose term, of the distinct ones, is chosen."""
+    if pc.any(chosen).as_py() and (row := pc.index(chosen.take(column.indices), True).as_py()) >= 0:
+        return int(row)
     return None
 
 

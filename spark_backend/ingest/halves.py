@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from protocol.errors import ProtocolError, Unavailable
+from protocol.shapes.violation import ShapeViolation
 
 Thing = TypeVar("Thing")
 Read = TypeVar("Read")
@@ -17,7 +18,7 @@ def read_by_halves(
 ) -> tuple[list[Read], list[tuple[Thing, Wrong]]]:
     """Read as many together as can be: what was read, and what could not be read even alone, with why; in their order.
 
-    ``read`` reads some that are neighbours, or raises ``wrong`` where one of them is. Whatever else it raises is
+    ``read`` reads some in their order, or raises ``wrong`` where one of them is. Whatever else it raises is
     raised here, and so is Unavailable, which says nothing of them.
     """
     done: list[Read] = []
@@ -32,6 +33,12 @@ def read_by_halves(
         except wrong as error:
             if len(some) == 1:
                 found.append((some[0], error))
+            elif isinstance(error, ShapeViolation) and error.messages == len(some):
+                # It tells at once which they are, so the others are read together.
+                alone = error.alone()
+                found += [(some[place], one) for place, one in alone.items() if isinstance(one, wrong)]
+                rest = [one for place, one in enumerate(some) if place not in alone]
+                waiting += [rest] if rest else []
             else:
                 middle = len(some) // 2
                 waiting += [some[middle:], some[:middle]]

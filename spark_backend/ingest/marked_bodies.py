@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import secrets
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
@@ -69,7 +68,7 @@ def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, 
     # Nobody can know it, so no statement has it. It is short, for it is parsed once a message.
     term = f"<m:{secrets.token_urlsafe(16)}>"
     text = without_version_lines(body) if format.has_a_statement_a_line else body
-    replaced = _Replaced.of(text, segments.between, format, term)
+    replaced = _Replaced(text, segments.between, format, term)
     try:
         quads = parser.statements(replaced.document, format, base)
     except SyntaxError as error:
@@ -78,50 +77,47 @@ def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, 
     at = pc.indices_nonzero(pc.equal(quads.s.indices, pc.index(quads.s.dictionary, term)))
     is_statement = np.ones(len(quads), np.bool_)
     is_statement[at] = False
-    counts = (np.diff(at, prepend=-1, append=len(quads)) - 1).tolist()
+    counts = (np.diff(at.to_numpy().astype(np.int64), prepend=-1, append=len(quads)) - 1).tolist()
     segments.first, last = division.bounds(counts)
     return Statements(quads.filter(pa.array(is_statement)), counts[segments.first : last], segments.line_of)
 
 
-@dataclass(frozen=True)
 class _Replaced:
-    """A document in which statements stand instead of what divides a body; ``starts`` and ``ends`` of these there, and
-    what each made a place behind it move by, in bytes.
-    """
+    """A document in which a statement stands instead of all that divides a body (``between``, in bytes)."""
 
-    document: bytes
-    starts: list[int]
-    ends: list[int]
-    shifts: list[int]
-
-    @classmethod
-    def of(cls, body: bytes, between: list[tuple[int, int]], format: RdfSyntax, term: str) -> _Replaced:
+    def __init__(self, body: bytes, between: list[tuple[int, int]], format: RdfSyntax, term: str) -> None:
         statement = f"{term} {term} {term} ."
         if format is RdfSyntax.TRIG:
             statement += "{}"  # which may not stand inside another block, as the statement may
-        pieces: list[bytes] = []
-        position = 0
-        sizes = []
-        for start, end in between:
+        self._between = between
+        self._statements = [statement.encode()] * len(between)
+        for number, (start, end) in enumerate(between):
             # '@message' and its full stop may be on two lines.
-            lines = b"\n" * len(LINE_END.findall(body, start, end))
-            pieces += (body[position:start], statement.encode() + lines)
-            sizes.append(len(pieces[-1]))
-            position = end
-        shifts = list(accumulate(size - (end - start) for size, (start, end) in zip(sizes, between, strict=True)))
-        starts = [start + shift for (start, _), shift in zip(between, chain((0,), shifts), strict=False)]
-        ends = [start + size for start, size in zip(starts, sizes, strict=True)]
-        return cls(b"".join((*pieces, body[position:])), starts, ends, shifts)
+            if end - start > LONGEST_DELIMITER:
+                self._statements[number] += b"\n" * len(LINE_END.findall(body, start, end))
+        parts = (body[end:start] for (_, end), (start, _) in pairwise([(0, 0), *between, (len(body), 0)]))
+        self.document = b"".join(chain.from_iterable(zip(parts, [*self._statements, b""], strict=True)))
+
+    @cached_property
+    def _shifts(self) -> list[int]:
+        """What each of the statements made a place behind it move by."""
+        pairs = zip(self._statements, self._between, strict=True)
+        return list(accumulate(len(statement) - (end - start) for statement, (start, end) in pairs))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each of the statements begins in the document."""
+        return [start + shift for (start, _), shift in zip(self._between, chain((0,), self._shifts), strict=False)]
 
     def original(self, line: int, column: int | None) -> tuple[int, int | None]:
         """What stands there: a place of the body in bytes, or at least its line, and which of the statements."""
         position = position_of(self.document, line, column)
-        before = bisect_right(self.starts, position) - 1
+        before = bisect_right(self._starts, position) - 1
         if before < 0:
             return position, None
-        if position < self.ends[before]:
-            return self.starts[before] - (self.shifts[before - 1] if before else 0), before
-        return position - self.shifts[before], None
+        if position < self._starts[before] + len(self._statements[before]):
+            return self._between[before][0], before
+        return position - self._shifts[before], None
 
 
 class _Segments:

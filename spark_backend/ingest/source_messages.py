@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from protocol.errors import InvalidMessage, ProtocolError
 from protocol.messages.body_type import Grouping, parse_content_type
-from protocol.messages.rejected import Rejected, reason_of
+from protocol.messages.rejected import Rejected
+from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
@@ -35,17 +36,21 @@ class ReadMessages(NamedTuple):
 
 
 def read_messages(
-    messages: Sequence[SourceMessage], settings: StreamSettings, parser: Parser = IN_PROCESS, now: Instant | None = None
+    messages: Sequence[SourceMessage],
+    settings: StreamSettings,
+    parser: Parser = IN_PROCESS,
+    now: Instant | None = None,
+    shapes: ShapesGraph | None = None,
 ) -> ReadMessages:
     """Read messages of a source: what is said of each does not depend on which others come with it.
 
-    ``now``: see ``read_elements``. Raises Unavailable where a process that parses is lost.
+    ``now``, ``shapes``: see ``read_elements``. Raises Unavailable where a process that parses is lost.
     """
     batches: list[pa.RecordBatch] = []
     wrong: list[tuple[SourceMessage, ProtocolError]] = []
 
     for content_type, group in groupby(messages, key=lambda message: message.content_type):
-        read = partial(_batch, content_type, settings=settings, parser=parser, now=now)
+        read = partial(_batch, content_type, settings=settings, parser=parser, now=now, shapes=shapes)
         right, others = read_by_halves(list(group), read, ProtocolError)
         batches += right
         wrong += others
@@ -54,9 +59,7 @@ def read_messages(
 
 def rejected_message(message: SourceMessage, error: ProtocolError) -> Rejected:
     """A message that is wrong, as it is kept: under its key, so that it is there once however often it comes."""
-    return Rejected(
-        message.body, message.content_type or "", error.detail, message.origin, message.key, reason_of(error)
-    )
+    return Rejected.by(error, message.body, message.content_type or "", message.origin, message.key)
 
 
 def _batch(
@@ -65,6 +68,7 @@ def _batch(
     settings: StreamSettings,
     parser: Parser,
     now: Instant | None,
+    shapes: ShapesGraph | None,
 ) -> pa.RecordBatch:
     if content_type is None:
         raise InvalidMessage(_UNTOLD)
@@ -75,14 +79,16 @@ def _batch(
     bodies = [message.body for message in messages]
     if body_type.grouping is Grouping.LINES and all(map(_is_plain_line, bodies)):
         return read_elements(
-            b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, now=now, parser=parser
-        )
+            b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, now=now, parser=parser,
+            shapes=shapes,
+        )  # fmt: skip
     alone = body_type.grouping is not Grouping.SINGLE or any(map(_says_version, bodies))
     if len(messages) == 1 or alone:
         each = (
             read_elements(
                 message.body, content_type, settings=settings, at=None,
                 blank_scope=None if scope is None else f"{scope}{number}", now=now, parser=parser,
+                shapes=shapes,
             )
             for number, message in enumerate(messages)
         )  # fmt: skip
@@ -90,7 +96,7 @@ def _batch(
     statements = read_documents(bodies, body_type, settings.iri, parser, context)
     if settings.time is TimeKind.EVENT and not all(statements.counts):
         raise InvalidMessage("an empty message has no time")  # alone, too: it would have that of the one before it
-    return element_columns(statements, settings=settings, blank_scope=scope, now=now)
+    return element_columns(statements, settings=settings, blank_scope=scope, now=now, shapes=shapes)
 
 
 def _says_version(body: bytes) -> bool:

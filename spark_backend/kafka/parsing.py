@@ -36,10 +36,10 @@ class Parsing:
 
 
 def in_tasks(settings: StreamSettings) -> bool:
-    """Whether tasks parse the messages of such a stream. What is judged by the server's clock, the server parses: it
-    knows what it has rejected before.
+    """Whether tasks parse the messages of such a stream. What is judged by the server's clock or by its graphs, the
+    server parses: it has them, and knows what it has rejected before.
     """
-    return settings.max_ahead is None
+    return settings.max_ahead is None and settings.shape is None
 
 
 class Record(NamedTuple):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.terms import TRIPLE_BEGIN, blank_nodes, is_triple, rename_blank_nodes
 from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.request import AppendRequest
 from spark_backend.log.format.rows import text_bytes
@@ -39,10 +40,33 @@ def scope_name(digest: str, before: int) -> str:
     return f"{_PREFIX}{digest}k{before}"
 
 
+def triple_terms_with_blank_nodes(terms: pa.StringArray) -> pa.BooleanArray:
+    """Which of the terms are triple terms that have blank nodes within, or text that looks so."""
+    return pc.and_(pc.starts_with(terms, TRIPLE_BEGIN), pc.match_substring(terms, "_:"))
+
+
+def _labels(terms: pa.StringArray) -> tuple[pa.UInt64Array, pa.StringArray]:
+    """The blank nodes of messages that terms are, or have within, each with the place of its term."""
+    places = pc.indices_nonzero(pc.starts_with(terms, _PREFIX))
+    labels = terms.take(places)
+    within = [
+        (place, label)
+        for place in pc.indices_nonzero(triple_terms_with_blank_nodes(terms)).to_pylist()
+        for label in blank_nodes(terms[place].as_py())
+        if label.startswith(_PREFIX)
+    ]
+    if not within:
+        return places, labels
+    more, labels_within = (list(column) for column in zip(*within, strict=True))
+    return pa.concat_arrays([places, pa.array(more, pa.uint64())]), pa.concat_arrays(
+        [labels, pa.array(labels_within, pa.string())]
+    )
+
+
 def count_messages(terms: pa.StringArray, counts: dict[str, int]) -> None:
     """Note in ``counts``, by digest, how many equal messages have blank nodes among the terms."""
-    for term in terms.filter(pc.starts_with(terms, _PREFIX)).to_pylist():
-        digest, count = _message_of(term[: term.rindex("b")])
+    for label in _labels(terms)[1].to_pylist():
+        digest, count = _message_of(label[: label.rindex("b")])
         if count > counts.get(digest, 0):
             counts[digest] = count
 
@@ -112,9 +136,9 @@ def _messages(request: AppendRequest) -> dict[str, tuple[Instant, int]]:
     scopes, times = [], []
     for name in _COLUMNS if request.times is not None else ():
         column = request.rows[name]
-        places = pc.indices_nonzero(pc.starts_with(column.dictionary, _PREFIX))
+        places, labels = _labels(column.dictionary)
         if len(places):
-            parts = pc.split_pattern(column.dictionary.take(places), "b", max_splits=1, reverse=True)
+            parts = pc.split_pattern(labels, "b", max_splits=1, reverse=True)
             scopes.append(pc.list_element(parts, 0))
             times.append(_latest(column, request.rows["time"])[places.to_numpy()])
     if not scopes:
@@ -148,6 +172,8 @@ def _rename(request: AppendRequest, before: Mapping[str, int]) -> AppendRequest:
     """The request with equal messages counted on from ``before``."""
 
     def rename(term: str) -> str:
+        if is_triple(term):
+            return rename_blank_nodes(term, rename)
         match = _LABEL.match(term)
         if match is None or match[1] not in before:
             return term

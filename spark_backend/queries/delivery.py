@@ -21,7 +21,7 @@ from spark_backend.compiler.plan import Plan
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.registry import read_progress, write_progress
-from spark_backend.spark.pipeline import Evaluations
+from spark_backend.spark.pipeline import Answering
 from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Delivery:
     ``progress``: the file that says, for each registration, the latest instant that is out.
     """
 
-    evaluations: Evaluations
+    evaluations: Answering
     publish: Callable[[], None]
 
     def __init__(self, running: RunningQueries, timelines: Timelines, outputs: Outputs, progress: Path) -> None:

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from protocol.entailment.consequences import ANY, CLASS, PROPERTY
+from protocol.entailment.regimes import Regime
 from protocol.errors import UnsupportedFeature
 from protocol.language import algebra as a
 from protocol.language.model import ContinuousQuery, FactDefinition
+from protocol.terms import triple_text
 from protocol.time import Instant, format_duration, format_instant
 from protocol.windows.spec import (
     DEFAULT_REPORT,
@@ -25,12 +28,13 @@ from protocol.windows.spec import (
 from spark_backend.budget import Lane
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
 from spark_backend.compiler.deep_stack import with_deep_stack
-from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.plan import Plan, TemplatePart, TemplateTriple
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.compiler.statistics import Statistics
 from spark_backend.evaluation.step import MeasuredStatement
 from spark_backend.queries.measurements import Measurement, Measurements
 from spark_backend.queries.operators import milliseconds, operator_lines, total_times
+from spark_backend.queries.services import ROWS_OF_REQUEST
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 
 _LONGEST_SQL = 60_000
@@ -43,7 +47,8 @@ class Circumstances:
 
     ``matches``: how many each static pattern has in the store. ``rows``: for each window about how many triples it
     holds at ``instant``, the last that can be evaluated; None, and no instant, where there is none. ``measured``: how
-    an evaluation was made, or why there is none to tell of; None where it was not asked for.
+    an evaluation was made, or why there is none to tell of; None where it was not asked for. ``limits``: those of
+    requests to other endpoints.
     """
 
     matches: Mapping[StaticPattern, int] = field(default_factory=dict)
@@ -55,6 +60,7 @@ class Circumstances:
     lane: Lane = Lane.COMMON
     overdue: float = 0.0
     measured: MeasuredStatement | str | None = None
+    limits: Sequence[str] = ()
 
     @property
     def together(self) -> int | None:
@@ -84,6 +90,8 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
     yield from _section("Windows", _windows(query))
     if plan.facts:
         yield from _section("Facts", _facts(query, plan, names))
+    if plan.services:
+        yield from _section("Services (asked once an instant, and recorded)", _services(plan, circumstances.limits))
     changed = f"after the passes {', '.join(plan.passes)}" if plan.passes else "no pass changed anything"
     if plan.algebra is not None:
         written = partial(algebra_text, plan.algebra, plan.parameters, names, partial(_estimate, circumstances))
@@ -254,14 +262,29 @@ def _facts(query: ContinuousQuery, plan: Plan, names: Mapping[str, str]) -> Iter
         if definition.key not in statements:
             continue
         yield definition.name
-        template = (
-            tuple(f"?{p.name}" if isinstance(p, a.Variable) else p.text for p in line) for line in definition.template
-        )
-        yield from (f"  {_template_line(line, names)}" for line in template)
+        for triple in definition.template:
+            s, p, o = (f"?{part.name}" if isinstance(part, a.Variable) else part.text for part in triple)
+            yield f"  {_template_line((s, p, o), names)}"
         for keyword, pattern in (("since", definition.since), ("till", definition.till)):
             yield f"  {keyword}"
             yield from (f"    {line}" for line in algebra_text(a.Query(pattern, ()), (), names))
         yield from (f"  {line}" for line in _laid_out(statements[definition.key]))
+
+
+def _services(plan: Plan, limits: Sequence[str]) -> Iterator[str]:
+    """What is asked of other endpoints, with what, and within which limits."""
+    for number, service in enumerate(plan.services):
+        call = service.call
+        address = call.service if call.variable is not None else f"<{call.service}>"
+        failing = "gives one solution without terms" if call.silent else "is the error of its instant"
+        yield f"service_{number}: SERVICE {'SILENT ' * call.silent}{address} {call.pattern}"
+        if call.given:
+            sent = ", ".join(f"?{name}" for name in call.given)
+            yield f"  given {sent} by VALUES, {ROWS_OF_REQUEST} solutions a request; not asked where there is none"
+        else:
+            yield "  given no terms: nothing that it surely binds is surely bound beside it"
+        yield f"  a failure {failing}, and is not tried again"
+        yield from (f"  {line}" for line in limits)
 
 
 def _report(member: StreamWindow) -> str:
@@ -307,11 +330,24 @@ def _instant(instant: Instant) -> str:
         return f"{instant} ms"
 
 
+_SCOPES = {
+    "default": "the default graph",
+    "names": "names of named graphs",
+    "schema": "the schema",
+    "beyond": "what makes data a part of the schema",
+}
+_PREMISES = {ANY: "itself", PROPERTY: "its property", CLASS: "its class"}
+
+
 def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
     for pattern in plan.statics:
         parts = " ".join(part or "?" for part in (pattern.subject, pattern.predicate, pattern.object))
         graphs = "all named graphs" if pattern.graphs is None else ", ".join(f"<{g}>" for g in pattern.graphs)
-        where = {"default": "the default graph", "names": "names of named graphs"}.get(pattern.scope, graphs)
+        where = _SCOPES.get(pattern.scope, graphs)
+        if pattern.premise is not None:
+            where = f"what follows from a triple by {_PREMISES[pattern.premise]} and the schema with {where}"
+        elif pattern.regime is not Regime.NONE:
+            where += f" under {pattern.regime}"
         found = circumstances.matches.get(pattern, 0)
         told = f"{_count(found)} match{'es' * (found != 1)}, {pattern.table}" if found else "no match, left out"
         yield f"{parts} in {where}: {told}"
@@ -319,8 +355,14 @@ def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
         yield f"joined_{number}, computed once per change: {sql}"
 
 
-def _template_line(triple: Sequence[str], names: Mapping[str, str]) -> str:
-    return f"{' '.join(term_text(part, names) for part in triple)} ."
+def _template_line(triple: TemplateTriple, names: Mapping[str, str]) -> str:
+    return f"{' '.join(_template_part(part, names) for part in triple)} ."
+
+
+def _template_part(part: TemplatePart, names: Mapping[str, str]) -> str:
+    if isinstance(part, str):
+        return term_text(part, names)
+    return triple_text(*(_template_part(within, names) for within in part))
 
 
 # --- SQL -------------------------------------------------------------------------------------

@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from protocol.errors import Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
-from spark_backend.budget import COMMON_SECONDS, OWN_AT_ONCE, Lane
+from spark_backend.budget import COMMON_SECONDS, OWN_AT_ONCE, Budget, Lane
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.trials import Trials
+from spark_backend.registry import RegisteredQuery
 from spark_backend.streams.timelines import Timelines
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ class OwnLanes:
         self._turn = 0
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self.apart: Callable[[Callable[[], None]], None] = _in_a_thread
+        """Has the evaluations made of a query that asks services, which may keep it waiting, and no other query."""
 
     def start(self) -> None:
         turns = {f"lane-{n}": self.turn for n in range(OWN_AT_ONCE)} | {"trials": self._trials.turn}
@@ -80,6 +84,32 @@ class OwnLanes:
             self._turn += 1
             self._turns[registered.key] = self._turn
             self._busy.add(registered.key)
+        if running.plan.services:
+            self.apart(partial(self._evaluate_apart, running, registered, instants, budget))
+            return True
+        try:
+            self._evaluate(running, registered, instants, budget)
+        finally:
+            self._leave(registered)
+        return True
+
+    def _evaluate_apart(
+        self, running: RunningQuery, registered: RegisteredQuery, instants: Sequence[Instant], budget: Budget
+    ) -> None:
+        """Evaluate where nobody waits for it; what cannot be evaluated now is left alone for a while."""
+
+        def evaluated() -> bool:
+            self._evaluate(running, registered, instants, budget)
+            return True
+
+        try:
+            self._stopping.wait(self._pause_after(evaluated))
+        finally:
+            self._leave(registered)
+
+    def _evaluate(
+        self, running: RunningQuery, registered: RegisteredQuery, instants: Sequence[Instant], budget: Budget
+    ) -> None:
         try:
             evaluations = self._delivery.evaluations
             answers = list(evaluations.answers(registered.key, registered.prepared, instants, budget))
@@ -90,10 +120,10 @@ class OwnLanes:
                 removed = self._running.get(running.name) is not running
             if not removed:
                 raise
-        finally:
-            with self._running.lock:
-                self._busy.discard(registered.key)
-        return True
+
+    def _leave(self, registered: RegisteredQuery) -> None:
+        with self._running.lock:
+            self._busy.discard(registered.key)
 
     def _next(self) -> tuple[RunningQuery, list[Instant]] | None:
         waiting = [
@@ -119,7 +149,8 @@ class OwnLanes:
                 cheap = answer.error is None and answer.seconds < COMMON_SECONDS / 2 and not answer.for_spark_sql
                 running.cheap = running.cheap + 1 if cheap else 0
             stay = min(_CHEAP_BEFORE_RETURN << running.registered.moves, _LONGEST_STAY)
-            if running.cheap >= stay and running.registered.lane is Lane.OWN and running.evaluable:
+            stays = bool(running.plan.services)  # another endpoint may keep it waiting at any time
+            if running.cheap >= stay and not stays and running.registered.lane is Lane.OWN and running.evaluable:
                 running.cheap = 0
                 running.registered = running.registered.in_common_lane(running.position)
                 self._publish()
@@ -127,15 +158,23 @@ class OwnLanes:
 
     def _run(self, turn: Callable[[], bool]) -> None:
         while not self._stopping.is_set():
-            try:
-                pause = 0.0 if turn() else _PAUSE
-            except Unavailable:
-                pause = _LONG_PAUSE
-            except Exception:
-                log.exception("a turn in a lane of its own failed")
-                pause = _LONG_PAUSE
+            pause = self._pause_after(turn)
             if pause:
                 self._stopping.wait(pause)
+
+    def _pause_after(self, turn: Callable[[], bool]) -> float:
+        """Take a turn; for how many seconds there is nothing to do then."""
+        try:
+            return 0.0 if turn() else _PAUSE
+        except Unavailable:
+            return _LONG_PAUSE
+        except Exception:
+            log.exception("a turn in a lane of its own failed")
+            return _LONG_PAUSE
+
+
+def _in_a_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="services", daemon=True).start()
 
 
 def _next_pace(running: RunningQuery, answers: Sequence[Answer]) -> int:

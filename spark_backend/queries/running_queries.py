@@ -31,7 +31,8 @@ class RunningQuery:
     ``failed`` says why it is evaluated no more, after ``stopped`` evaluations in a row that took more than its
     ``budget``, which is what its ``limits`` leave. ``cheap``: so many evaluations in its own lane, in a row, would do
     for the common one; ``pace``: how many instants a turn there has. ``reached``: when (seconds that never step back)
-    its streams' watermark was where, since the first evaluation that is due and not out.
+    its streams' watermark was where, since the first evaluation that is due and not out. ``recorded``: what services
+    gave is kept from there on, None from the beginning.
     """
 
     name: str
@@ -56,6 +57,7 @@ class RunningQuery:
     reached: deque[tuple[float, Instant]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     output: str | None = None
     reads: tuple[str, ...] = ()
+    recorded: Instant | None = None
     measurements: Measurements = field(default_factory=Measurements)
 
     @property

@@ -12,12 +12,15 @@ import os
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
+from protocol.entailment.consequences import PLACES
+from protocol.entailment.regimes import Regime
 from protocol.terms import facets
 from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.queries.entailed_matches import EntailedMatches
+from spark_backend.queries.static_graphs import Quad, StaticGraphs
 
 SCHEMA = pa.schema(
     [
@@ -27,31 +30,15 @@ SCHEMA = pa.schema(
     ]
 )
 
-Quad = tuple[str, str, str, str]
-
-
-class StaticGraphs(Protocol):
-    """The endpoint's dataset, as far as continuous queries read it. Terms are canonical N-Triples."""
-
-    @property
-    def version(self) -> int:
-        """Grows with every change."""
-
-    def named_graphs(self) -> list[str]:
-        """The IRIs of the named graphs; ``_:label`` for those named by blank nodes."""
-
-    def quads(
-        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
-    ) -> Iterable[Quad]:
-        """(g, s, p, o) matching these terms (None: any) in the graphs of these names, or None for the default graph."""
-
 
 class StaticTables:
     """Arrow files of static patterns, at the store's current version. Thread-safe."""
 
-    def __init__(self, directory: Path, graphs: StaticGraphs) -> None:
+    def __init__(self, directory: Path, graphs: StaticGraphs, schema: Sequence[str] = ()) -> None:
+        """``schema`` are the IRIs of the graphs that the schema is taken from; none: it is the default graph's."""
         self._directory = directory
         self._graphs = graphs
+        self._entailed = EntailedMatches(graphs, schema)
         self._known: dict[StaticPattern, tuple[int, str | None]] = {}
         self._written: set[str] = set()
         # Files are written for a query that is compiled while others are deleted with theirs.
@@ -92,6 +79,8 @@ class StaticTables:
         names = [name for name in graphs if name not in pattern.without]
         if pattern.scope == "names":
             return [(name if name.startswith("_:") else f"<{name}>", "", "", "") for name in names]
+        if pattern.regime is not Regime.NONE:
+            return self._entailed.rows(pattern, names)
         parts = (pattern.subject, pattern.predicate, pattern.object)
         found = self._graphs.quads(*parts, None if pattern.scope == "default" else names)
         return found if pattern.scope == "named" else (("", s, p, o) for _, s, p, o in found)
@@ -113,7 +102,7 @@ class StaticTables:
 
 
 def _table(rows: list[Quad]) -> pa.Table:
-    objects = [facets(o) if o else (None, None) for _, _, _, o in rows]
+    objects = [(None, None) if not o or o in PLACES else facets(o) for _, _, _, o in rows]
     return pa.table(
         [
             [g for g, _, _, _ in rows],

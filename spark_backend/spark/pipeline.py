@@ -35,18 +35,8 @@ Receive = Callable[[Answers], None]
 """Gets the answers of a micro-batch, (key, answer), per query in order of their instants."""
 
 
-class Evaluations(Protocol):
-    """What the engine asks of whatever evaluates; ``Pipeline`` does it on Spark."""
-
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def detail(self) -> str: ...
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
+class Answering(Protocol):
+    """What evaluates queries apart from the streaming query."""
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         """Evaluate in a lane of its own: the answers of a prepared query at these instants, in order.
@@ -59,6 +49,20 @@ class Evaluations(Protocol):
 
         The answers (key, answer), of each query in order. Raises Unavailable while nothing is evaluated.
         """
+
+
+class Evaluations(Answering, Protocol):
+    """What the engine asks of whatever evaluates; ``Pipeline`` does it on Spark."""
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def detail(self) -> str: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
 
     def measured(self, key: str, prepared: str, instant: Instant, budget: Budget) -> MeasuredStatement:
         """Evaluate in a lane of its own to see how that is done.

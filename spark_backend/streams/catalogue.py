@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from protocol.entailment.regimes import Regime
 from protocol.login import Login, TlsFiles
 from protocol.sources import SourceSettings, SourceType
 from protocol.streams import JsonContext, OnInvalid, StreamSettings, TimeKind
@@ -42,7 +44,8 @@ class QueryEntry:
 
     ``budget``: the seconds and bytes of memory that were asked for it, if any were. ``own_lane``: whether it is known
     to be heavy. ``failed`` says why it is evaluated no more, if that is so. ``facts``: the names of the queries whose
-    facts it reads.
+    facts it reads. ``graphs``: the graphs of the store that its registration named, instead of its text: those of the
+    default graph, and named ones. ``entailment``: the regime under which it is answered.
     """
 
     name: str
@@ -54,6 +57,8 @@ class QueryEntry:
     own_lane: bool = False
     failed: str | None = None
     facts: list[str] = field(default_factory=list)
+    graphs: tuple[Sequence[str], Sequence[str]] = ((), ())
+    entailment: str = Regime.NONE.value
 
     @cached_property
     def document(self) -> str:

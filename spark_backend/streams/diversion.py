@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from protocol.errors import Conflict, InvalidMessage
 from protocol.messages.body_type import parse_content_type
-from protocol.messages.rejected import Rejected, reason_of
+from protocol.messages.rejected import Rejected
 from protocol.streams import REJECTED, AppendReceipt
 from protocol.time import Instant
 from spark_backend.ingest.columns import ELEMENT_SCHEMA
@@ -83,10 +83,7 @@ def divide_request(body: bytes, content_type: str, read: Read, *, has_context: b
     except InvalidMessage as error:
         parts = MessageParts.of(body, content_type, parse_content_type(content_type, has_context=has_context))
         wrong = {0: error} if len(parts.parts) == 1 else parts.wrong(read)
-    rejected = [
-        Rejected(parts.alone(number), parts.content_type, error.detail, kind=reason_of(error))
-        for number, error in sorted(wrong.items())
-    ]
+    rejected = [Rejected.by(error, parts.alone(number), parts.content_type) for number, error in sorted(wrong.items())]
     rest = parts.without(list(wrong))
     nothing = pa.RecordBatch.from_pylist([], ELEMENT_SCHEMA)
     return DividedRequest(nothing if rest is None else read(*rest), rejected)

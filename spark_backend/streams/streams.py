@@ -39,6 +39,7 @@ from spark_backend.streams.diversion import Diversion, Read
 from spark_backend.streams.idle import IdleClocks
 from spark_backend.streams.known_logs import KnownLogs, Log, end_log
 from spark_backend.streams.references import bound_windows, with_only_stream
+from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.sides import SideStreams
 
 
@@ -49,6 +50,7 @@ class Streams:
     it: they end and go together. The latter is made when it is first needed.
 
     ``warnings``: what is to be known of how their logs were found, a sentence each. ``parsers`` are ended with them.
+    ``shapes`` knows what messages have to conform to.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class Streams:
         base_iri: str,
         clock: Callable[[], Instant],
         parsers: Parsers | None = None,
+        shapes: StreamShapes | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._layout = layout
         self._base_iri = base_iri.rstrip("/")
         self._clock = clock
         self._parsers = Parsers() if parsers is None else parsers
+        self._shapes = StreamShapes() if shapes is None else shapes
         self._ending: set[str] = set()
         self._idle: WeakKeyDictionary[Log, IdleClocks] = WeakKeyDictionary()
         self._logs = KnownLogs(catalogue, layout.streams, clock)
@@ -93,6 +97,7 @@ class Streams:
                     return False
                 raise Conflict(f"the stream {name} exists with other settings: delete it first, or choose another name")
             self._require_free(settings.iri)
+            self._shapes.check(settings)
             self._logs.create(name, settings)
             return True
 
@@ -182,7 +187,11 @@ class Streams:
         """What makes elements of a body of a content type, as the stream is set."""
         # Messages that the server stamps have no time yet: their blank nodes are told apart by the request.
         scope = uuid.uuid4().hex if entry.settings.time is TimeKind.ARRIVAL else None
-        return partial(read_elements, settings=entry.settings, at=at, blank_scope=scope, now=now, parser=self._parsers)
+        shapes = self._shapes.of(entry.settings)
+        return partial(
+            read_elements,
+            settings=entry.settings, at=at, blank_scope=scope, now=now, parser=self._parsers, shapes=shapes,
+        )  # fmt: skip
 
     def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
         """What ``SideStreams.divert`` says."""
@@ -191,8 +200,8 @@ class Streams:
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest.
 
-        So a message that comes again after a crash may be rejected already; then it stays so, though by the clock of
-        today it would be right.
+        So a message that comes again after a crash may be rejected already; then it stays so, though by the clock or
+        the shapes of today it would be right.
         """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
@@ -210,10 +219,11 @@ class Streams:
     def _parsed(self, messages: Sequence[SourceMessage], entry: StreamEntry) -> tuple[Parsed, int]:
         """What messages become, and how many are left out since they were rejected before."""
         known: set[bytes] = set()
-        if entry.settings.max_ahead is not None:
+        if entry.settings.max_ahead is not None or entry.settings.shape is not None:
             known = self._sides.rejected_before(entry.name, [message.key for message in messages])
         left = [message for message in messages if message.key not in known]
-        read = read_messages(left, entry.settings, self._parsers, self._clock())
+        shapes = self._shapes.of(entry.settings)
+        read = read_messages(left, entry.settings, self._parsers, self._clock(), shapes)
         wrong = [rejected_message(message, error) for message, error in read.wrong]
         return Parsed(read.batch, wrong), len(messages) - len(left)
 

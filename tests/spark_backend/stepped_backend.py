@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from protocol.entailment.regimes import Regime
 from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Notice
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
+from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
@@ -19,7 +22,8 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.step import Due, MeasuredStatement, StepEvaluator, evaluate
 from spark_backend.layout import Layout
 from spark_backend.queries.running_queries import RunningQuery
-from spark_backend.queries.statics import Quad
+from spark_backend.queries.services import OtherEndpoints
+from spark_backend.queries.static_graphs import Quad
 from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark.pipeline import Receive, SharedSession
 from spark_backend.spark.source import EvaluationClock
@@ -137,6 +141,7 @@ class SteppedBackend:
         sites: SiteChoice = BY_SIZE,
         spark_sql: SparkSql | None = None,
         evaluators: Callable[[Layout], Mapping[Lane, StepEvaluator]] | None = None,
+        endpoints: OtherEndpoints | None = None,
     ) -> None:
         self.now = clock
         self.graphs = graphs or Graphs()
@@ -148,8 +153,11 @@ class SteppedBackend:
             return self.pipeline
 
         self.backend = SparkBackend(
-            directory, self.graphs, base_iri=base, clock=lambda: self.now, sites=sites, make_pipeline=make
+            directory, self.graphs, base_iri=base, clock=lambda: self.now, sites=sites, make_pipeline=make,
+            endpoints=endpoints,
         )  # fmt: skip
+        # What asks services is evaluated in the turn itself, and the test does not wait for a thread.
+        self.backend._lanes.apart = lambda work: work()
         self.notices: list[Notice] = []
         self.backend.listen(self.notices.extend)
 
@@ -168,9 +176,12 @@ class SteppedBackend:
         since: Instant | None = None,
         standing: bool = True,
         limits: EvaluationLimits = NO_LIMITS,
+        requested: RequestedGraphs = NONE_REQUESTED,
+        entailment: Regime = Regime.NONE,
     ) -> None:
-        query = parse(text, base=f"{BASE}/sparql")
+        query = parse(text, base=f"{BASE}/sparql", requested=requested)
         assert isinstance(query, ContinuousQuery)
+        query = replace(query, entailment=entailment)
         self.backend.register(name, query, standing=standing, since=since, limits=limits)
 
     def run(self) -> None:

@@ -62,7 +62,7 @@ def _read_by_value(node: Any) -> frozenset[a.Variable]:
 
 def _variables(expression: a.Expression) -> frozenset[a.Variable]:
     if isinstance(expression, a.Call) and expression.name in _BY_TERM:
-        return frozenset()
+        return frozenset().union(*(_variables(part) for part in expression.arguments if isinstance(part, a.Call)))
     if isinstance(expression, a.Call):
         return frozenset().union(*map(_variables, expression.arguments))
     return a.expression_variables(expression)

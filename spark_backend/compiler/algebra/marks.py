@@ -26,7 +26,7 @@ class _Marks:
     def of(self, pattern: a.Pattern) -> a.Pattern:
         """The same solutions, with variables that tell what expressions ask."""
         match pattern:
-            case a.BGP() | a.Values():
+            case a.BGP() | a.Values() | a.ServiceSolutions():
                 return pattern
             case a.Closure(step=step, nodes=nodes):
                 return replace(pattern, step=self.of(step), nodes=None if nodes is None else self.of(nodes))
@@ -153,13 +153,15 @@ def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:
             return certainly_bound(inner) | ({name} if isinstance(name, a.Variable) else frozenset())
         case a.Values(variables, rows):
             return frozenset(v for place, v in enumerate(variables) if all(row[place] is not None for row in rows))
+        case a.ServiceSolutions():
+            return frozenset(pattern.certain)
         case a.Project(inner, variables):
             return certainly_bound(inner) & frozenset(variables)
         case a.Group(inner, keys, _):
             return certainly_bound(inner) & frozenset(keys or ())
         case a.Extend(inner, variable, expression):
             bound = certainly_bound(inner)  # once: it is asked of one BIND below another
-            sure = isinstance(expression, a.Constant) or expression in bound
+            sure = isinstance(expression, a.Constant) or expression in bound or a.is_unfolded(expression)
             return bound - {variable} | ({variable} if sure else frozenset())
         case a.PathJoin(inner, path, _):
             return certainly_bound(inner) | certainly_bound(path)
@@ -175,7 +177,7 @@ def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
     if not outer:
         return True
     match pattern:
-        case a.BGP() | a.Values():
+        case a.BGP() | a.Values() | a.ServiceSolutions():
             return True
         case a.Closure():
             return not pattern.zero  # a term is at the end of a path of length zero even where no node is
@@ -192,6 +194,8 @@ def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
             return joins_alike(inner, outer) and a.mentioned_variables(read) & outer <= certainly_bound(inner)
         case a.MarkJoin(inner, _, exists):
             return joins_alike(inner, outer) and a.mentioned_variables(exists) & outer <= certainly_bound(inner)
+        case a.Extend(inner, variable, read) if a.is_unfolded(read):
+            return joins_alike(inner, outer)
         case a.Extend(inner, variable, read):
             bound = certainly_bound(inner)
             return joins_alike(inner, outer) and variable not in outer and a.mentioned_variables(read) & outer <= bound

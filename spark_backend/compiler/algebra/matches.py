@@ -23,7 +23,7 @@ def with_matches(query: a.Query) -> tuple[a.Query, int]:
 def _told(pattern: a.Pattern) -> tuple[a.Pattern, tuple[a.Variable, ...]]:
     """The pattern, and the hidden variables that its solutions have of their matches."""
     match pattern:
-        case a.BGP() | a.Values() | a.Closure() | a.Distinct() | a.Group():
+        case a.BGP() | a.Values() | a.Closure() | a.ServiceSolutions() | a.Distinct() | a.Group():
             return pattern, ()
         case a.Graph(a.Constant(), inner) if times := _times(inner):
             return _with_copies(pattern, times)

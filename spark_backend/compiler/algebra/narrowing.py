@@ -94,7 +94,7 @@ class _Walk:
                 return self._hide(inner, frozenset(variables))
             case a.Distinct(inner, latest) if not latest:
                 return self.pattern(inner)
-            case a.Values() | a.Closure() | a.Service():
+            case a.Values() | a.Closure() | a.ServiceSolutions():
                 return _Found()
         asking, self._asking = self._asking, False
         self.pattern(pattern.pattern)  # groups, cuts and draws are of all solutions

@@ -33,8 +33,10 @@ def of_new_matches(query: ContinuousQuery) -> tuple[a.Query, Followers] | None:
     (member,) = query.windows
     if not member.occurrences or offset_of(member.window):
         return None
+    # What a service gives may let a match pass later than at its end.
     if any(
-        isinstance(node, a.Exists) or (isinstance(node, a.Call) and node.name in a.VARYING) for node in a.nodes(pattern)
+        isinstance(node, a.Exists | a.ServiceSolutions) or (isinstance(node, a.Call) and node.name in a.VARYING)
+        for node in a.nodes(pattern)
     ):
         return None
     name = a.Constant(f"<{member.graph}>")

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from protocol.language.algebra import Call, Constant, Expression, Variable
-from protocol.language.sparql_text import call_text
-
-_SHORT = 300
-"""Sums of longer operands are written once: in a chain of sums each would be three times as long as the last."""
+from protocol.language.sparql_text import exact_call_text
 
 
 def expression_text(expression: Expression, names: Mapping[Variable, str]) -> str:
@@ -19,15 +16,4 @@ def expression_text(expression: Expression, names: Mapping[Variable, str]) -> st
         return expression.text
     assert isinstance(expression, Call), "parameters are handed over as arguments"
     arguments = [expression_text(argument, names) for argument in expression.arguments]
-    if expression.name == "+" and len(arguments) == 2 and len(arguments[0]) + len(arguments[1]) < _SHORT:
-        return _sum_text(*arguments)
-    return call_text(expression, arguments)
-
-
-def _sum_text(one: str, other: str) -> str:
-    """The sum of two.
-
-    Oxigraph turns operands of ``+`` round as it likes, by a hash of theirs, and knows no duration plus a dateTime, only
-    a dateTime plus a duration: what is an error to it is tried both ways round. Operands of ``-`` stay where they are.
-    """
-    return f"COALESCE(({one} + {other}), ({one} - (-({other}))), ({other} - (-({one}))))"
+    return exact_call_text(expression, arguments)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from protocol.language import algebra as a
 from protocol.language.sparql_text import call_text
 from protocol.sparql.tokens import TokenKind, tokenize
-from protocol.terms import XSD
+from protocol.terms import XSD, is_triple, triple_parts, triple_text
 
 _STEP = "  "
 _LOCAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z|\Z")
@@ -46,6 +46,8 @@ def algebra_text(
 
 def term_text(term: str, namespaces: Mapping[str, str]) -> str:
     """A term in SPARQL, as short as it can be written."""
+    if is_triple(term):
+        return triple_text(*(term_text(part, namespaces) for part in triple_parts(term)))
     if term.startswith("<"):
         return _iri(term, namespaces)
     plain = _PLAIN.match(term)
@@ -111,6 +113,8 @@ class _Words:
             case a.Graph(name, inner, windows_only):
                 kind = "Window" if windows_only else "Facts" if pattern.facts else "Graph"
                 return f"{kind} {self.expression(name)}", [("", inner)]
+            case a.ServiceSolutions(number, variables):
+                return f"Service {number} of {self._listed(variables)}", []
             case a.Values(variables, rows):
                 return self._values(variables, rows), []
             case a.Group(inner, keys, aggregates):

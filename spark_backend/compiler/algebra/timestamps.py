@@ -14,16 +14,18 @@ have matched the very triple that s, p and o are in this solution. So the rest i
   solutions that DISTINCT makes one, and of those of a group for its keys, it is the greatest;
 - ``getSTARTTIME()`` is the greatest of the hidden variables of the patterns in CURRENT that are in scope: the time of
   a fact is when it began;
+- what is bound in a triple term of a triple is bound by this triple;
 - sequences, alternatives, inverses and negated sets of a path are triple patterns. The end of a path with ``*``, ``+``
   or ``?`` is bound by an unknown number of them: its timestamp is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.language import algebra as a
+from protocol.language.algebra import UNFOLDED
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.refusals import NotCompilable
 
@@ -52,7 +54,24 @@ def with_timestamps(pattern: a.Pattern) -> a.Pattern:
         part for call in calls if len(call.arguments) == 1 for part in call.arguments if isinstance(part, a.Variable)
     }
     triples = tuple(call.arguments for call in calls if len(call.arguments) == 3)
-    return _Telling(frozenset(read), triples, calls, any(map(_is_of_facts, calls))).outermost(pattern)
+    within = _within_triple_terms(pattern)
+    return _Telling(frozenset(read), triples, calls, any(map(_is_of_facts, calls)), within).outermost(pattern)
+
+
+def _within_triple_terms(pattern: a.Pattern) -> dict[a.Variable, frozenset[a.Variable]]:
+    """By the variable of each triple term of a triple pattern those in it (``protocol.grammar.triple_terms``)."""
+    found: dict[a.Variable, set[a.Variable]] = {}
+    for node in a.nodes(pattern):
+        match node:
+            case a.Extend(_, part, a.Call(function, (a.Variable() as term,))) | a.Call(
+                "SAMETERM", (a.Variable() as part, a.Call(function, (a.Variable() as term,)))
+            ) if function in a.PARTS_OF_TRIPLES and term.name.startswith(UNFOLDED):
+                found.setdefault(term, set()).add(part)
+
+    def all_within(term: a.Variable) -> frozenset[a.Variable]:
+        return frozenset({term}).union(*map(all_within, found.get(term, ())))
+
+    return {term: all_within(term) for term in found}
 
 
 def with_all_times(pattern: a.Pattern, times: list[a.Variable]) -> a.Pattern:
@@ -91,13 +110,14 @@ _Witnesses = tuple[_Witness, ...]
 class _Telling:
     """``read`` are the variables and ``triples`` the triples whose time is asked anywhere in the query.
 
-    ``beginnings``: when facts began is asked somewhere.
+    ``beginnings``: when facts began is asked somewhere. ``within``: by variables of triple terms, what is in these.
     """
 
     read: frozenset[a.Variable]
     triples: Sequence[tuple[a.Expression, ...]]
     calls: Sequence[a.Call]
     beginnings: bool
+    within: Mapping[a.Variable, frozenset[a.Variable]]
     _made: int = field(default=0)
     _facts: bool = field(default=False)
     """Whether what is told now is inside of CURRENT."""
@@ -116,11 +136,11 @@ class _Telling:
         match pattern:
             case a.BGP(triples):
                 timed = tuple(map(self._with_time, triples))
-                return a.BGP(timed), tuple(_witness(one, self._facts) for one in timed if one.time is not None)
+                return a.BGP(timed), tuple(self._witness(one, one.time) for one in timed if one.time is not None)
             case a.Closure():
                 self._check(pattern)
                 return pattern, ()
-            case a.Values():
+            case a.Values() | a.ServiceSolutions():
                 return pattern, ()
             case a.Join(left, right) | a.Union(left, right):
                 (one, first), (other, second) = self._tell(left, outer), self._tell(right, outer)
@@ -197,10 +217,19 @@ class _Telling:
         if triple.time is not None:  # of an event pattern
             return triple
         parts = (triple.subject, triple.predicate, triple.object)
-        asked = self.read.intersection(triple.variables) or any(_may_be(parts, asked) for asked in self.triples)
+        asked = self.read & self._bound(triple) or any(_may_be(parts, asked) for asked in self.triples)
         if asked or (self._facts and self.beginnings):
             return replace(triple, time=self._hidden())
         return triple
+
+    def _bound(self, triple: a.TriplePattern) -> frozenset[a.Variable]:
+        """The variables that a triple binds."""
+        own = triple.variables
+        return frozenset(own).union(*(self.within[one] for one in own if one in self.within))
+
+    def _witness(self, triple: a.TriplePattern, time: a.Variable) -> _Witness:
+        parts = (triple.subject, triple.predicate, triple.object)
+        return _Witness(time, self._bound(triple), parts, self._facts)
 
     def _check(self, path: a.Closure) -> None:
         if self._facts and self.beginnings:
@@ -218,11 +247,6 @@ class _Telling:
     def _hidden(self) -> a.Variable:
         self._made += 1
         return a.Variable(f"{_HIDDEN}{self._made}")
-
-
-def _witness(triple: a.TriplePattern, fact: bool) -> _Witness:
-    assert triple.time is not None
-    return _Witness(triple.time, frozenset(triple.variables), (triple.subject, triple.predicate, triple.object), fact)
 
 
 def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> bool:

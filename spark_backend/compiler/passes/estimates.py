@@ -11,8 +11,8 @@ _UNKNOWN = 1000.0
 """Triples of a predicate that nothing is known of."""
 _SUBJECTS, _OBJECTS, _PREDICATES = 0.01, 0.05, 0.1
 """The share of triples with one subject, object, predicate, where nothing is known: subjects tell most."""
-_PASSES, _REACHED = 1 / 3, 10.0
-"""The share of solutions that a filter lets pass; the nodes that paths from one node come to."""
+_PASSES, _REACHED, _SERVED = 1 / 3, 10.0, 100.0
+"""The share of solutions that a filter lets pass; the nodes that paths from one node come to; what a service gives."""
 
 
 def of_triple(triple: a.TriplePattern, bound: frozenset[a.Variable], statistics: Statistics | None) -> float:
@@ -45,6 +45,8 @@ def of_pattern(pattern: a.Pattern, bound: frozenset[a.Variable], statistics: Sta
         case a.Closure(subject, object_):
             given = _is_given(subject, bound), _is_given(object_, bound)
             return 1.0 if all(given) else _REACHED * (1.0 if any(given) else _UNKNOWN)
+        case a.ServiceSolutions():
+            return _SERVED
         case a.Values(_, rows):
             return float(len(rows))
         case a.Join(left, right) | a.PathJoin(left, right):

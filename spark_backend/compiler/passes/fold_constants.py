@@ -16,7 +16,7 @@ import pyoxigraph
 
 from protocol.functions import CUSTOM_FUNCTIONS, FUNCTIONS
 from protocol.language import algebra as a
-from protocol.terms import XSD
+from protocol.terms import XSD, term_text
 from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
@@ -155,5 +155,5 @@ def constant_term(expression: str, base: str | None) -> str | None:
     answer: Any = pyoxigraph.Store().query(query, base_iri=base, custom_functions=CUSTOM_FUNCTIONS)
     for solution in answer:
         result = solution["result"]
-        return None if result is None else str(result)
+        return None if result is None else term_text(result)
     return None

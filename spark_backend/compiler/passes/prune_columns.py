@@ -21,7 +21,7 @@ def prune_columns(query: a.Query, _: object) -> a.Query:
 
 def _prune(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
     match pattern:
-        case a.BGP() | a.Values() | a.Closure():
+        case a.BGP() | a.Values() | a.Closure() | a.ServiceSolutions():
             return pattern
         case a.Project(inner, variables):
             kept = variables if needed is None else tuple(variable for variable in variables if variable in needed)
@@ -92,7 +92,7 @@ def _exposed_variables(pattern: a.Pattern) -> dict[a.Variable, None]:
         case a.BGP(triples):
             times = [triple.time for triple in triples if triple.time is not None]
             return dict.fromkeys([variable for triple in triples for variable in triple.variables] + times)
-        case a.Closure() | a.Values() | a.Project():
+        case a.Closure() | a.Values() | a.Project() | a.ServiceSolutions():
             return dict.fromkeys(pattern.variables)
         case a.Group(_, keys, aggregates):
             return dict.fromkeys([*(keys or ()), *(one.result for one in aggregates)])

@@ -94,6 +94,8 @@ class _Splitter:
                 return self._dataset.only_store(graph)
             case a.Values():
                 return True
+            case a.ServiceSolutions():
+                return False
             case a.Graph(name, inner):
                 active = active_graph(name, pattern.windows_only)
                 return self._dataset.only_store(active) and self._reads_the_store(inner, active)
@@ -142,6 +144,6 @@ def _keeps_small(pattern: a.Pattern) -> bool:
             return _keeps_small(left) and _keeps_small(right)
         case a.Values():
             return True
-        case a.Join():
+        case a.Join() | a.ServiceSolutions():
             return False
     return _keeps_small(pattern.pattern)

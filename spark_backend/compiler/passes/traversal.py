@@ -19,7 +19,7 @@ class Change(Protocol):
 def with_operands(pattern: a.Pattern, change: Change, inside: bool) -> a.Pattern:
     """The pattern, each pattern that it is made of changed; the same object where nothing is."""
     match pattern:
-        case a.BGP() | a.Values():
+        case a.BGP() | a.Values() | a.ServiceSolutions():
             return pattern
         case a.Closure(_, _, step):  # a step is matched alone, whatever is outside
             return with_parts(pattern, step=change(step, False))

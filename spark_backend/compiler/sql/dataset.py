@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from protocol.entailment.consequences import PREMISES
+from protocol.entailment.regimes import Regime
 from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
+from spark_backend.compiler.sql.entailed import entailed_triples
 from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.compiler.sql.sources import Source, SourcePart
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -48,6 +51,10 @@ class StaticPattern:
     None for all named graphs. ``scope`` is "default", "merged", "named" or "names". Constant parts are
     canonical N-Triples, None where a variable stands. ``without``: named graphs that are not ranged over,
     their names being those of the query's windows.
+
+    Under a ``regime`` the matches are of what follows from each graph and the schema; ``scope`` may be "schema" then,
+    which is what follows from that alone. With a ``premise`` the rows are the consequences that triples of the graphs
+    have with the schema (``protocol.entailment.consequences``), those that a pattern of these constants may match.
     """
 
     scope: str
@@ -56,6 +63,8 @@ class StaticPattern:
     predicate: str | None = None
     object: str | None = None
     without: tuple[str, ...] = ()
+    regime: Regime = Regime.NONE
+    premise: str | None = None
 
     @property
     def table(self) -> str:
@@ -70,7 +79,8 @@ class StaticPattern:
     def from_json(cls, document: dict[str, Any]) -> StaticPattern:
         graphs = document["graphs"]
         without = tuple(document["without"])
-        return cls(**{**document, "graphs": None if graphs is None else tuple(graphs), "without": without})
+        told = {"graphs": None if graphs is None else tuple(graphs), "without": without}
+        return cls(**{**document, **told, "regime": Regime(document["regime"])})
 
 
 @dataclass(frozen=True)
@@ -199,6 +209,8 @@ class QueryDataset:
 
     def only_streams(self, graph: ActiveGraph) -> bool:
         """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
+        if self._infers:
+            return False
         named = self._named_graphs()
         if graph.column is not None:
             return graph.windows_only
@@ -207,8 +219,8 @@ class QueryDataset:
         return named is not None and not self.query.from_graphs
 
     def has_static(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
-        """Whether a pattern of an active graph has a match in the store now."""
-        return self._static(triple, graph) is not None
+        """Whether a pattern of an active graph has a match in the store now, or may have one by its schema."""
+        return self._infers or self._static(triple, graph) is not None
 
     def only_store(self, graph: ActiveGraph) -> bool:
         """Whether no window's content is in an active graph, or in one of several."""
@@ -216,7 +228,7 @@ class QueryDataset:
 
     def is_only_in_a_window(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
         """Whether a pattern of an active graph is matched in one window and nowhere else, whenever its triples came."""
-        one = graph.column is None and len(self._windows(graph)) == 1
+        one = graph.column is None and len(self._windows(graph)) == 1 and not self._infers
         return one and triple.time is None and self._static(triple, graph) is None
 
     def only_window(self, graph: ActiveGraph) -> int:
@@ -238,7 +250,7 @@ class QueryDataset:
         timed = triple.time is not None and bool(windows)
         self.timed |= timed and not all(self.query.windows[index].occurrences for index in windows)
         time = Column("t", alias) if timed else _NO_TIME
-        if len(windows) == 1 and static is None:
+        if len(windows) == 1 and static is None and not self._infers:
             if graph.column is not None:
                 keys[graph.column] = self._window_name(windows[0])
             part = self._window_part(windows[0], triple, "", ranged=graph.column is not None)
@@ -252,18 +264,24 @@ class QueryDataset:
             last = (("t", _NO_TIME),) if timed else ()
             columns = (*unnamed(Column("instant", "i")), *graphs, *unnamed(*_columns(_FACETED, "x")), *last)
             selects.append(Select(columns, (Table(self.instants, "i"), Table(static, "x"))))
+        if self._infers:
+            for index in windows:
+                selects += self._inferred(index, triple, graph)
         if not selects:
             selects.append(Select(_NOTHING, (Table(self.instants),), (sql.FALSE,)))
         if timed:
             named_by = ("g",) if graph.column is not None else ()
             by = _columns(("instant", *named_by, "s", "p", "o"))
             greatest = tuple((column, sql.call("max", Column(column))) for column in ("k", "n", "t"))
-            every = Table(Subselect(Compound("UNION ALL", tuple(selects))), "x")
-            select = Select((*unnamed(*by), *greatest), (every,), group=by)
+            all_times = Table(Subselect(Compound("UNION ALL", tuple(selects))), "x")
+            select = Select((*unnamed(*by), *greatest), (all_times,), group=by)
             return TripleSource(Table(Subselect(select), alias), (), keys, time)
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
+        every = Subselect(Compound("UNION", tuple(selects)))
+        if self._infers:
+            return TripleSource(Table(every, alias), (), keys)
         parts = self._parts(triple, graph, windows, static)
-        table = self._narrowable(triple, Subselect(Compound("UNION", tuple(selects))), parts, _places(triple))
+        table = self._narrowable(triple, every, parts, _places(triple))
         return TripleSource(Table(table, alias), (), keys)
 
     def _parts(
@@ -350,26 +368,61 @@ class QueryDataset:
         columns = (*unnamed(Column("instant")), *key, *unnamed(*_columns(_FACETED)), *last)
         return Select(columns, (Table(WindowRows(index)),), constant_conditions(triple))
 
+    @property
+    def _infers(self) -> bool:
+        return self.query.entailment is not Regime.NONE
+
+    def _inferred(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> list[Select]:
+        """What of a window's content the pattern matches only under the regime: a SELECT for each kind of premise, and
+        one of what follows from the schema alone.
+
+        The static part of its graph has a share in the schema; where it ranges over graphs, a window is one by itself.
+        """
+        key = () if graph.column is None else (("g", self._window_name(index)),)
+        timed = triple.time is not None
+        schema = self._static_pattern(triple, graph) if graph.column is None else None
+        # Where it names graphs that are not there, nothing follows from these.
+        by_itself = schema is None or schema.scope != "default"
+        if schema is None:
+            subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
+            regime = self.query.entailment
+            schema = StaticPattern("schema", (), subject, predicate, object_, regime=regime)
+        selects = []
+        for premise in PREMISES:
+            table = self._use(replace(schema, premise=premise))
+            if table is not None:
+                selects.append(entailed_triples(triple, premise, WindowRows(index), table, key, timed=timed))
+        alone = self._use(replace(schema, scope="schema", graphs=())) if by_itself else None
+        if alone is not None:
+            last = (("t", _NO_TIME),) if timed else ()
+            columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*_columns(_FACETED, "x")), *last)
+            selects.append(Select(columns, (Table(self.instants, "i"), Table(alone, "x"))))
+        return selects
+
     def _static(self, triple: TriplePattern, graph: ActiveGraph) -> TableName | None:
         """The table of the store's triples in an active graph; None where there can be none."""
+        pattern = self._static_pattern(triple, graph)
+        return None if pattern is None else self._use(pattern)
+
+    def _static_pattern(self, triple: TriplePattern, graph: ActiveGraph) -> StaticPattern | None:
         if graph.windows_only:
             return None
         if isinstance(triple.subject, Parameter) or isinstance(triple.object, Parameter):
             return None  # lifted where the store has no match for the constant (``compiler.parameters``)
         subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
-        named = self._named_graphs()
+        named, regime = self._named_graphs(), self.query.entailment
         if graph.column is not None:
-            return self._use(StaticPattern("named", named, subject, predicate, object_, self._window_graphs))
+            return StaticPattern("named", named, subject, predicate, object_, self._window_graphs, regime)
         if graph.iri is not None and graph.iri not in self._instead:
             # A dataset has one graph of a name, and the query says itself that it is the window's.
             if graph.iri in self._window_graphs or (named is not None and graph.iri not in named):
                 return None
-            return self._use(StaticPattern("merged", (graph.iri,), subject, predicate, object_))
+            return StaticPattern("merged", (graph.iri,), subject, predicate, object_, regime=regime)
         if named is None:
-            return self._use(StaticPattern("default", (), subject, predicate, object_))
+            return StaticPattern("default", (), subject, predicate, object_, regime=regime)
         if not self.query.from_graphs:
             return None
-        return self._use(StaticPattern("merged", self.query.from_graphs, subject, predicate, object_))
+        return StaticPattern("merged", self.query.from_graphs, subject, predicate, object_, regime=regime)
 
     @property
     def _window_graphs(self) -> tuple[str, ...]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.terms import rename_blank_nodes
 from spark_backend.ingest.terms.quads import Quads
 from spark_backend.ingest.terms.texts import without_start
+from spark_backend.log.equal_messages import triple_terms_with_blank_nodes
 
 _FALSE = pa.scalar(False, pa.bool_())
 
@@ -22,12 +26,28 @@ def scope_blank_nodes(quads: Quads, message: pa.Int32Array, scope: str) -> Quads
 
 
 def _scope(terms: pa.DictionaryArray, message: pa.Int32Array, scope: str) -> pa.DictionaryArray:
+    if pc.any(triple_terms_with_blank_nodes(terms.dictionary)).as_py():
+        terms = _scope_within(terms, message, scope)
     if not pc.any(pc.starts_with(terms.dictionary, "_:")).as_py():
         return terms
     column = pc.dictionary_decode(terms)
     blank = pc.fill_null(pc.starts_with(column, "_:"), _FALSE)
     labels = without_start(column.filter(blank), 2)
     return pc.replace_with_mask(column, blank, _labels(labels, message.filter(blank), scope)).dictionary_encode()
+
+
+def _scope_within(terms: pa.DictionaryArray, message: pa.Int32Array, scope: str) -> pa.DictionaryArray:
+    """The triple terms with their blank nodes scoped, one by one."""
+    column = pc.dictionary_decode(terms)
+    within = pc.fill_null(triple_terms_with_blank_nodes(column), _FALSE)
+
+    def scoped(label: str, ordinal: int) -> str:
+        (renamed,) = _labels(pa.array([label[2:]]), pa.array([ordinal], pa.int32()), scope).to_pylist()
+        return str(renamed)
+
+    triples = zip(column.filter(within).to_pylist(), message.filter(within).to_pylist(), strict=True)
+    renamed = [rename_blank_nodes(term, partial(scoped, ordinal=ordinal)) for term, ordinal in triples]
+    return pc.replace_with_mask(column, within, pa.array(renamed, pa.string())).dictionary_encode()
 
 
 def _labels(labels: pa.StringArray, message: pa.Int32Array, scope: str) -> pa.StringArray:

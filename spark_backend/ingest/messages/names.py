@@ -18,8 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.terms import is_triple, rename_blank_nodes
 from spark_backend.ingest.terms.quads import Quads
-from spark_backend.log.equal_messages import scope_name
+from spark_backend.log.equal_messages import scope_name, triple_terms_with_blank_nodes
 
 _EMPTY, _SPACE, _END, _BLANK, _NODE = (pa.scalar(text, pa.string()) for text in ("", " ", ".\n", "_:b", "b"))
 
@@ -38,9 +39,12 @@ def name_blank_nodes(
     ``message`` and ``element`` are those of each row, messages never falling; ``times`` (ms) those of the elements.
     ``stream``: its IRI. New labels have ASCII letters and digits only.
     """
-    if not any(pc.any(pc.starts_with(column.dictionary, "_:")).as_py() for column in (quads.s, quads.o, quads.g)):
+    within = pc.any(triple_terms_with_blank_nodes(quads.o.dictionary)).as_py()
+    if not within and not any(
+        pc.any(pc.starts_with(column.dictionary, "_:")).as_py() for column in (quads.s, quads.o, quads.g)
+    ):
         return quads
-    named = _one_by_one if len(quads) < _FEW else _by_columns
+    named = _one_by_one if within or len(quads) < _FEW else _by_columns
     return named(quads, message, times.take(element), f"{stream}\n".encode())
 
 
@@ -51,26 +55,37 @@ def _one_by_one(quads: Quads, message: pa.Int32Array, time: pa.Int64Array, strea
     begin = 0
     while begin < len(owner):
         end = begin
-        numbers: dict[str, int] = {}
+        numbers = _Numbers()
         lines = []
         while end < len(owner) and owner[end] == owner[begin]:
-            subject, object_ = (
-                f"_:b{numbers.setdefault(term, len(numbers))}" if term[0] == "_" else term for term in (s[end], o[end])
-            )
+            subject, object_ = (_written(term, "_:", numbers) for term in (s[end], o[end]))
             lines.append(f"{times[end]} {subject} {p[end]} {object_} .\n")
             end += 1
         for name in g[begin:end]:
-            if name is not None and name[0] == "_":
-                numbers.setdefault(name, len(numbers))
+            _written(name, "_:", numbers)
         if numbers:
             scope = _scope("".join(lines).encode(), stream, known)
             for column in (s, o, g):
                 for row in range(begin, end):
-                    if column[row] in numbers:
-                        column[row] = f"{scope}b{numbers[column[row]]}"
+                    column[row] = _written(column[row], scope, numbers)
         begin = end
     s, o, g = (pa.array(column, pa.string()).dictionary_encode() for column in (s, o, g))
     return Quads(g, s, quads.p, o)
+
+
+class _Numbers(dict[str, int]):
+    """The number of each blank node of a message, given when it is first asked for."""
+
+    def __missing__(self, label: str) -> int:
+        number = self[label] = len(self)
+        return number
+
+
+def _written(term: str | None, before: str, numbers: _Numbers) -> str | None:
+    """The term with its number behind ``before`` for each blank node."""
+    if term is None or not (term[0] == "_" or is_triple(term)):
+        return term
+    return rename_blank_nodes(term, lambda label: f"{before}b{numbers[label]}")
 
 
 def _by_columns(quads: Quads, message: pa.Int32Array, time: pa.Int64Array, stream: bytes) -> Quads:

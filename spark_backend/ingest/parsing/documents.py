@@ -13,7 +13,7 @@ from protocol.formats.json_depth import check_json_depth
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml.documents import check_xml
-from spark_backend.ingest.parsing.triple_terms import check_no_triple_terms
+from spark_backend.ingest.parsing.nesting import check_nesting
 from spark_backend.ingest.terms.quads import Quads, quads_of
 
 
@@ -45,7 +45,7 @@ class Parser(Protocol):
     """What makes statements of documents: this process, or others, of which one may be lost (Unavailable)."""
 
     def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
-        """The document's statements. Raises SyntaxError for what is not RDF 1.1, with line and column.
+        """The document's statements. Raises SyntaxError for what is not RDF, with line and column.
 
         ``base`` resolves relative IRIs.
         """
@@ -53,13 +53,13 @@ class Parser(Protocol):
     def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
         """The statements of all documents, and how many each has.
 
-        Raises WrongDocument for the first that is not RDF 1.1.
+        Raises WrongDocument for the first that is not RDF.
         """
 
     def frames(self, document: bytes) -> tuple[Quads, list[int]]:
         """The statements of a document in Jelly, and how many each of its frames has.
 
-        Raises WrongDocument for the first frame that is not RDF 1.1.
+        Raises WrongDocument for the first frame that is not RDF.
         """
 
 
@@ -82,7 +82,7 @@ IN_PROCESS = InProcess()
 
 
 def parse_documents(documents: Sequence[bytes], format: RdfSyntax, base: str) -> Parsed:
-    """Parse documents. Raises WrongDocument for the first that is not RDF 1.1."""
+    """Parse documents. Raises WrongDocument for the first that is not RDF."""
     texts: list[bytes] = []
     end = Names({}, base)
     for number, document in enumerate(documents):
@@ -95,7 +95,7 @@ def parse_documents(documents: Sequence[bytes], format: RdfSyntax, base: str) ->
 
 
 def parse_frames(document: bytes) -> Parsed:
-    """Parse a document in Jelly. Raises WrongDocument for the first frame that is not RDF 1.1."""
+    """Parse a document in Jelly. Raises WrongDocument for the first frame that is not RDF."""
     # Protobuf takes longer to import than all of the other formats, and few read Jelly.
     from protocol.messages.jelly_frames import WrongFrame, read_frames
 
@@ -115,14 +115,14 @@ def parse_frames(document: bytes) -> Parsed:
 def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple[bytes, Names]:
     """The document's statements as N-Quads, and what it has declared at its end.
 
-    Raises SyntaxError for what is not RDF 1.1, with line and column.
+    Raises SyntaxError for what is not RDF, with line and column.
     """
     if format is RdfSyntax.RDF_XML:
         check_xml(document)
     elif format is RdfSyntax.JSON_LD:
         check_json_depth(document)
     else:
-        check_no_triple_terms(document)
+        check_nesting(document)
     with long_token_refused(document, format):
         parser = pyoxigraph.parse(document, format.oxigraph, base_iri=base)
         serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)

@@ -42,6 +42,8 @@ def vectorised_facets(terms: pa.StringArray) -> Columns:
     begins, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)
     initials = characters[begins]
     facets = _Facets.of_kinds(np.where(initials == _LESS, TermKind.IRI, TermKind.BLANK_NODE))
+    triples = np.flatnonzero(initials == _LESS)
+    facets.k[triples[characters[begins[triples] + 1] == _LESS]] = TermKind.TRIPLE
     literals = np.flatnonzero(initials == _QUOTE)
     if len(literals):
         begins, ends = begins[literals], ends[literals]

@@ -22,6 +22,7 @@ def plan_statement(plan: Plan, windows: int, prefix: str = "") -> str:
         instants=f"{prefix}instants",
         windows=[f"{prefix}window_{place}" for place in range(windows)],
         new=[f"{prefix}new_{place}" for place in range(windows)],
+        services=[f"{prefix}service_{place}" for place in range(len(plan.services))],
         members_table=_no_table,
     )
 
@@ -30,6 +31,8 @@ def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
     """Why the plan, which reads these windows, has no translation; None if it has one."""
     if any(member.occurrences for member in windows):
         return "event patterns are evaluated by DuckDB alone: what is in a window of Spark SQL's is a set"
+    if plan.services:
+        return "queries with SERVICE are evaluated by DuckDB alone"
     if plan.facts:
         return "facts are evaluated by DuckDB alone"
     if any(isinstance(member.window, CountWindow) and member.window.where is not None for member in windows):

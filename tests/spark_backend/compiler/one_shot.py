@@ -16,12 +16,17 @@ import duckdb
 import pyarrow as pa
 import pyoxigraph as ox
 
+from protocol.aggregates import CUSTOM_AGGREGATES
+from protocol.entailment.closure import closure
+from protocol.entailment.regimes import Regime
+from protocol.entailment.schema import is_schema
 from protocol.grammar.cursor import Cursor
+from protocol.grammar.one_shot import exact_text
 from protocol.grammar.parser import QueryReader
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.python_functions import NO_FUNCTIONS, PythonFunctions, callables
 from protocol.sparql.source import Source
-from protocol.terms import TermKind, facets
+from protocol.terms import TermKind, facets, is_triple, term_text, triple_parts, triple_text
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.answers.solutions import instantiate
 from spark_backend.answers.sums import finish_sums
@@ -45,17 +50,21 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Content:
-    """A dataset in Turtle: ``windows`` and ``graphs`` (the store's) by graph IRI, None for the default graph."""
+    """A dataset in Turtle: ``windows`` and ``graphs`` (the store's) by graph IRI, None for the default graph.
+
+    Asked under a regime of entailment.
+    """
 
     windows: Mapping[str | None, str]
     graphs: Mapping[str | None, str] = field(default_factory=dict)
     undeclared: frozenset[str] = frozenset()
+    entailment: Regime = Regime.NONE
 
 
 def turtle(text: str) -> list[tuple[str, str, str]]:
     """The triples of a Turtle text (with PREFIXES), as canonical terms."""
     return [
-        (str(triple.subject), str(triple.predicate), str(triple.object))
+        (str(triple.subject), str(triple.predicate), term_text(triple.object))
         for triple in ox.parse((PREFIXES + text).encode(), format=ox.RdfFormat.TURTLE)
     ]
 
@@ -112,6 +121,7 @@ def continuous(text: str, content: Content, operator: R2S = R2S.RSTREAM) -> Cont
         windows,
         tuple(re.findall(r"FROM\s+<([^>]*)>", full)),
         tuple(re.findall(r"FROM\s+NAMED\s+<([^>]*)>", full)),
+        entailment=content.entailment,
     )
 
 
@@ -227,6 +237,9 @@ def _window_tables(contents: Iterable[str], reverse: bool, instants: str) -> lis
 
 def _another(term: str) -> str:
     """A term of the same kind."""
+    if is_triple(term):
+        subject, predicate, _ = triple_parts(term)
+        return triple_text(subject, predicate, "<http://ex/another>")
     if term.startswith("<"):
         return "<http://ex/another>"
     end = term.rindex('"')
@@ -250,10 +263,12 @@ def _window(triples: Iterable[tuple[str, str, str]]) -> pa.Table:
 def one_shot(text: str, content: Content, functions: PythonFunctions = NO_FUNCTIONS) -> Any:
     """Oxigraph's answer over the dataset of windows and graphs (docs/model.md, "The dataset")."""
     plain = PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text)
-    return _store(text, content).query(plain, custom_functions=callables(functions.to_json()))
+    return store_of(text, content).query(
+        exact_text(plain), custom_functions=callables(functions.to_json()), custom_aggregate_functions=CUSTOM_AGGREGATES
+    )
 
 
-def _store(text: str, content: Content) -> ox.Store:
+def store_of(text: str, content: Content) -> ox.Store:
     default_graphs = re.findall(r"FROM\s+<([^>]*)>", text)
     named_graphs = re.findall(r"FROM\s+NAMED\s+<([^>]*)>", text)
     store = ox.Store()
@@ -277,7 +292,26 @@ def _store(text: str, content: Content) -> ox.Store:
             add(None, triples)
     for name in named_graphs:
         store.add_graph(ox.NamedNode(name))
+    if content.entailment.infers:
+        schema = [one for one in _parsed(content.graphs.get(None, "")) if is_schema(one.predicate, one.object)]
+        there: list[ox.NamedNode | ox.DefaultGraph] = [
+            ox.NamedNode(name)
+            for name in (*content.windows, *content.graphs)
+            if name and store.contains_named_graph(ox.NamedNode(name))
+        ]
+        if not clauses or None in content.windows or set(default_graphs) & {*content.graphs}:
+            there.append(ox.DefaultGraph())
+        for graph in there:
+            asserted = [quad.triple for quad in store.quads_for_pattern(None, None, None, graph)]
+            store.extend(
+                ox.Quad(one.subject, one.predicate, one.object, graph)
+                for one in closure(content.entailment, [*schema, *asserted])
+            )
     return store
+
+
+def _parsed(text: str) -> list[ox.Triple]:
+    return [quad.triple for quad in ox.parse((PREFIXES + text).encode(), format=ox.RdfFormat.TURTLE)]
 
 
 def graph_by_graph(text: str, content: Content) -> str:
@@ -297,7 +331,7 @@ def graph_by_graph(text: str, content: Content) -> str:
     inner = text[found.end() : end - 1]
     alternatives = [
         f"{{ GRAPH {name} {{ {inner} }} VALUES {found[1]} {{ {name} }} }}"
-        for name in map(str, _store(text, content).named_graphs())
+        for name in map(str, store_of(text, content).named_graphs())
     ]
     united = " UNION ".join(alternatives) or f"{{ VALUES {found[1]} {{}} }}"
     return graph_by_graph(f"{text[: found.start()]}{{ {united} }}{text[end:]}", content)
@@ -309,6 +343,9 @@ def by_value(term: str | None) -> str | None:
         return None
     if term.startswith("_:"):
         return term if len(term) < 10 else "_:"
+    if is_triple(term):
+        subject, predicate, object_ = triple_parts(term)
+        return triple_text(subject, predicate, str(by_value(object_)))
     return _canonical(term)
 
 
@@ -317,7 +354,7 @@ def _canonical(term: str) -> str:
     store = ox.Store()
     store.update(f"INSERT DATA {{ <http://s> <http://p> {term} }}")
     (quad,) = store
-    written = str(quad.object)
+    written = term_text(quad.object)
     found = re.fullmatch(r'"([^"]*)"\^\^<http://www.w3.org/2001/XMLSchema#(double|float)>', written)
     if found is not None:
         written = f'"{float(found[1]):.{12 if found[2] == "double" else 6}g}"^^{found[2]}'
@@ -329,7 +366,10 @@ def expected(
 ) -> list[Row]:
     answer = one_shot(text, content, functions)
     assert {variable.value for variable in answer.variables} == set(variables)
-    return [tuple(None if solution[name] is None else str(solution[name]) for name in variables) for solution in answer]
+    return [
+        tuple(None if solution[name] is None else term_text(solution[name]) for name in variables)
+        for solution in answer
+    ]
 
 
 def assert_same_solutions(

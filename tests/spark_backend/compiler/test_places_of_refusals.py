@@ -36,8 +36,8 @@ def refusal(text: str) -> ProtocolError:
 @pytest.mark.parametrize(
     ("rest", "kind", "line", "at", "named"),
     [
-        ("  SERVICE <http://ex/> { ?s ?p ?o } }", UnsupportedFeature, 0, "SERVICE", "SERVICE is not evaluated"),
-        ("  OPTIONAL {\n    service silent ?s { ?s ?p ?o } } }", UnsupportedFeature, 1, "service", "SERVICE"),
+        ("  FILTER EXISTS { SERVICE <http://ex/> {} } }", UnsupportedFeature, 0, "SERVICE", "is not evaluated"),
+        ("  OPTIONAL {\n    service silent ?x { ?s ?p ?o } } }", UnsupportedFeature, 1, "service", "SERVICE"),
         ("  BIND(ex:custom(?v) AS ?r) }", UnsupportedFeature, 0, "ex:custom", "<http://ex/custom> is not known"),
         ("  BIND(<http://ex/custom>(?v) AS ?r) }", UnsupportedFeature, 0, "<http://ex/custom>", "is not known"),
         ("  BIND(<custom>(?v) AS ?r) }", UnsupportedFeature, 0, "<custom>", "<http://base/custom> is not known"),
@@ -91,9 +91,9 @@ def test_what_has_no_place_of_its_own_is_the_query_form_s() -> None:
     assert (error.line, error.column) == (3, 3)
 
 
-@pytest.mark.parametrize("call", ["ADJUST(?v)", "isTriple(?v)", "LangDir(?v)"])
-def test_functions_of_later_versions_are_refused_by_name(call: str) -> None:
+@pytest.mark.parametrize("call", ["ADJUST(?v)", "Adjust(?v, ?v)"])
+def test_functions_beyond_the_standard_are_refused_by_name(call: str) -> None:
     rest = f"  ?s ?p '{call}' . # {call}\n BIND({call} AS ?r) }}"
-    with pytest.raises(UnsupportedFeature, match=r"is not part of SPARQL 1\.1") as caught:
+    with pytest.raises(UnsupportedFeature, match="is not part of SPARQL") as caught:
         parse(BEFORE + rest)
     assert (caught.value.line, caught.value.column) == (LINE + 1, 7)

@@ -25,7 +25,7 @@ EMPTY = Content({None: ""})
     ("text", "named"),
     [
         ("SELECT (:custom(?v) AS ?r) {?s :p ?v}", "<http://ex/custom>"),
-        ("SELECT * {?s :p ?v SERVICE <http://ex/> {?s :p ?v}}", "SERVICE"),
+        ("SELECT * {?s :p ?v FILTER EXISTS {SERVICE <http://ex/> {?s :p ?v}}}", "SERVICE"),
     ],
 )
 def test_what_is_not_compiled_yet_is_refused_by_name(text: str, named: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
+from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
@@ -88,7 +89,7 @@ def files(directory: Path) -> dict[str, bytes]:
 UNKNOWN_STREAM = (
     f"SELECT ?s\nFROM STREAM <{EX}s> [RANGE 2]\n  FROM STREAM <{EX}nowhere> [RANGE 2]\nWHERE {{ ?s ?p ?o }}"
 )
-NOT_YET = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ SERVICE <{EX}other> {{ ?s ?p ?o }} }}"
+NOT_YET = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s ?p ?o FILTER EXISTS {{ SERVICE <{EX}other> {{}} }} }}"
 
 
 @pytest.mark.parametrize(
@@ -520,6 +521,40 @@ def test_after_a_restart_the_store_is_read_as_it_is_then(
     post(again, 5)
     again.run()
     assert answers(again) == {2: ["e1"]}
+
+
+OWN_GRAPHS = f"""SELECT ?s FROM <{EX}g2> FROM STREAM <{EX}s> [RANGE 2]
+WHERE {{ ?s a <{EX}T> OPTIONAL {{ ?s <{EX}label> ?l }} OPTIONAL {{ GRAPH ?g {{ ?s <{EX}label> ?n }} }} """
+
+
+@pytest.mark.parametrize(
+    ("requested", "default", "named"),
+    [
+        (NONE_REQUESTED, ["e2"], []),
+        (RequestedGraphs((EX + "g1",)), ["e1"], []),
+        (RequestedGraphs((), (EX + "g1",)), [], ["e1"]),
+        (RequestedGraphs((EX + "g1", EX + "g2"), (EX + "g3",)), ["e1", "e2"], ["e3"]),
+    ],
+)
+def test_requested_graphs_are_the_static_dataset_also_after_a_restart_and_in_replays(
+    opened: Callable[..., SteppedBackend], requested: RequestedGraphs, default: list[str], named: list[str]
+) -> None:
+    labels = [(f"<{EX}g{n}>", f"<{EX}e{n}>", f"<{EX}label>", '"l"') for n in (1, 2, 3)]
+    everywhere = ("", f"<{EX}e3>", f"<{EX}label>", '"in the default graph, which no clause names"')
+    stepped = opened(Graphs([*labels, everywhere]))
+    stepped.event_stream("s", EX + "s")
+    stepped.register("default", OWN_GRAPHS + "FILTER(BOUND(?l)) }", requested=requested)
+    stepped.register("named", OWN_GRAPHS + "FILTER(BOUND(?n)) }", requested=requested)
+    for start in (3, 13):
+        for n in (1, 2, 3):
+            stepped.post("s", f"<{EX}e{n}> a <{EX}T> .", start)
+        post(stepped, start + 2)
+        stepped.run()
+        for name, expected in (("default", default), ("named", named)):
+            assert answers(stepped, name)[start + 1] == expected
+            (replayed,) = stepped.backend.replay(name, start, start + 1)
+            assert replayed.data == stepped.answers(name)[start + 1]
+        stepped = opened()
 
 
 # --- progress --------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from protocol.errors import InvalidMessage
 from protocol.formats.long_tokens import LONGEST_TOKEN
 from protocol.formats.negotiation import UnsupportedMediaType
 from protocol.streams import StreamSettings, TimeKind
+from protocol.terms import TermKind, triple_parts
 from protocol.time import parse_instant
 from spark_backend.ingest import statement_lines
 from spark_backend.ingest.columns import ELEMENT_SCHEMA, read_elements
@@ -554,19 +555,55 @@ def test_an_unknown_media_type_is_415() -> None:
         rows("", "text/csv")
 
 
+TRIPLE = '<<( <http://ex/s> <http://ex/q> "a b"@ar--rtl )>>'
+RDF_XML_OF_TRIPLE = """<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://ex/"
+  xmlns:its="http://www.w3.org/2005/11/its" its:version="2.0" r:version="1.2"><r:Description r:about="http://ex/a">
+  <e:p r:parseType="Triple"><r:Description r:about="http://ex/s"><e:q xml:lang="ar" its:dir="rtl">a b</e:q>
+  </r:Description></e:p></r:Description></r:RDF>"""
+
+
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "content_type"),
     [
-        ("<http://ex/a> <http://ex/p> <<( <http://ex/a> <http://ex/p> 1 )>> .", "triple terms"),
-        ("<< <http://ex/a> <http://ex/p> 1 >> <http://ex/p> 1 .", "triple terms"),
-        ('<http://ex/a> <http://ex/p> "x"@en--ltr .', "base direction"),
+        (f"<http://ex/a> <http://ex/p> {TRIPLE} .", NT),
+        (f"<http://ex/a> <http://ex/p> {TRIPLE} <http://ex/g> .", NQ),
+        (f"PREFIX : <http://ex/> :a :p {TRIPLE} .", TTL),
+        (f"PREFIX : <http://ex/> GRAPH :g {{ :a :p {TRIPLE} }}", TRIG),
+        (RDF_XML_OF_TRIPLE, "application/rdf+xml"),
     ],
 )
-def test_rdf_1_2_is_refused_as_not_supported(body: str, told: str) -> None:
-    raised = error(f"{triple('a')}\n# @message\n{body}", TTL + RDFM)
-    assert told in raised.detail
-    assert "not supported" in raised.detail
-    assert (raised.line, raised.extra) == (3, {"message": 2})
+def test_a_triple_term_is_an_object(body: str, content_type: str) -> None:
+    (row,) = rows(body, content_type)
+    assert (row["o"], row["k"], row["n"]) == (TRIPLE, TermKind.TRIPLE, None)
+
+
+def test_a_reified_triple_is_said_of_by_a_node_of_its_message() -> None:
+    body = "PREFIX : <http://ex/> :a :p 1 ~ _:r {| :by :me |} . :b :q <<( _:r :p [] )>> ."
+    found = rows(body, TTL, EVENT, at=5)
+    terms = {row["p"]: (row["s"], row["o"]) for row in found}
+    reifier, reified = terms["<http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies>"]
+    assert reified == f'<<( <http://ex/a> <http://ex/p> "1"^^<{XSD}integer> )>>'
+    assert terms["<http://ex/by>"] == (reifier, "<http://ex/me>")
+    assert reifier.startswith("_:m")
+    subject, _, object_ = triple_parts(terms["<http://ex/q>"][1])
+    assert subject == reifier
+    assert object_.startswith(reifier.rpartition("b")[0])
+    assert object_ != reifier
+
+
+def test_blank_nodes_within_triple_terms_are_named_whether_few_or_many_are_read() -> None:
+    few = "<http://ex/a> <http://ex/p> <<( _:x <http://ex/p> _:y )>> .\n_:y <http://ex/p> _:x .\n"
+    many = few + "".join(f"<http://ex/a> <http://ex/p{number}> _:x .\n" for number in range(100))
+    first, second = rows(many, NT, EVENT, at=5)[:2]
+    assert triple_parts(first["o"])[::2] == (second["o"], second["s"])
+    assert rows(few, NT, EVENT, at=5) == rows(few.replace("_:x", "_:other"), NT, EVENT, at=5)
+
+
+@pytest.mark.parametrize("direction", ["ltr", "rtl"])
+def test_json_ld_tells_the_direction_of_a_text(direction: str) -> None:
+    value = {"@value": "x", "@language": "ar", "@direction": direction}
+    (row,) = rows(json.dumps({"@id": "http://ex/a", "http://ex/p": value}), "application/ld+json")
+    assert row["o"] == f'"x"@ar--{direction}'
 
 
 @pytest.mark.parametrize(
@@ -578,12 +615,28 @@ def test_rdf_1_2_is_refused_as_not_supported(body: str, told: str) -> None:
         (TRIG + RDFM, "<<( <http://ex/a> <http://ex/p> ", ")>>"),
     ],
 )
-def test_triple_terms_are_refused_before_they_overrun_the_parsers_stack(
+def test_triple_terms_that_would_overrun_the_parsers_stack_are_refused_before(
     content_type: str, head: str, tail: str
 ) -> None:
     raised = error(f"<http://ex/a> <http://ex/p> {head * 50_000}1{tail * 50_000} .", content_type)
-    assert "triple terms" in raised.detail
-    assert (raised.line, raised.column) == (1, 29)
+    assert "triple terms within each other are read to a depth of 50" in raised.detail
+    assert raised.line is not None
+
+
+def test_triple_terms_nest_as_deeply_in_one_format_as_in_another() -> None:
+    head, tail = "<<( <http://ex/a> <http://ex/p> ", " )>>"
+    assert rows(f"<http://ex/a> <http://ex/p> {head * 50}<http://ex/o>{tail * 50} .", NT)[0]["k"] == TermKind.TRIPLE
+    element = '<e:p r:parseType="Triple"><r:Description r:about="http://ex/a">'
+    for depth in (50, 51):
+        body = (
+            '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://ex/" r:version="1.2">'
+            f'<r:Description r:about="http://ex/a">{element * depth}<e:p r:resource="http://ex/o"/>'
+            f"{'</r:Description></e:p>' * depth}</r:Description></r:RDF>"
+        )
+        if depth == 50:
+            assert rows(body, "application/rdf+xml")[0]["k"] == TermKind.TRIPLE
+        else:
+            assert "to a depth of 50" in error(body, "application/rdf+xml").detail
 
 
 def test_text_that_looks_like_rdf_1_2_is_text() -> None:

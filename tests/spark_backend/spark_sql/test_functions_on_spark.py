@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from protocol.aggregates import AGGREGATES_NAMESPACE
+from protocol.geosparql import GEOF
 from protocol.python_functions import OfValues, PythonFunctions
 from tests.application_functions import IRI, OF_TERMS, doubled
+from tests.spark_backend.compiler.differential.test_aggregates import GROUPS
 from tests.spark_backend.compiler.differential.test_functions_with_iris import TERMS
+from tests.spark_backend.compiler.differential.test_geosparql import PLACES as GEOMETRIES
 from tests.spark_backend.compiler.one_shot import Content
 from tests.spark_backend.spark_sql.both_sites import BothSites
 
@@ -31,6 +35,27 @@ def test_both_sites_agree(session: SparkSession, tmp_path: Path) -> None:
     )
     for answers in (duckdb, spark):
         assert [set(json.loads(solution)) for solution in answers[1].solutions] == [{"v", "z"}, {"v"}]
+
+
+def test_aggregates_with_iris_agree(session: SparkSession, tmp_path: Path) -> None:
+    prefix = f"PREFIX agg: <{AGGREGATES_NAMESPACE}>"
+    one = " ".join(
+        f"(agg:{name}(?v) AS ?{name}) (agg:{name}(DISTINCT ?v) AS ?d_{name})"
+        for name in ("median", "mode", "stdev", "var_pop")
+    )
+    two = "(agg:percentile(?v, 90) AS ?p) (agg:first(?v, STR(?v)) AS ?f) (agg:last(?s, ?v) AS ?l)"
+    sites = BothSites(tmp_path, session)
+    assert sites.agree(f"{prefix} SELECT ?s {one} {two} {{?s :p ?v}} GROUP BY ?s ORDER BY agg:median(?v) ?s", GROUPS)
+    assert sites.agree(f"{prefix} SELECT {one} {two} {{?s :never ?v}}", GROUPS)
+
+
+def test_functions_of_geometries_agree(session: SparkSession, tmp_path: Path) -> None:
+    sites = BothSites(tmp_path, session)
+    prefix = f"PREFIX geof: <{GEOF}>"
+    computed = "(geof:sfTouches(?a, ?b) AS ?x) (geof:sfDisjoint(?a, ?b) AS ?y) (geof:envelope(?b) AS ?z)"
+    assert sites.agree(f"{prefix} SELECT ?a ?b {computed} {{?s :g ?a . ?t :g ?b}}", GEOMETRIES)
+    assert sites.agree(f"{prefix} SELECT * {{?s :g ?a . :p :place ?b FILTER(geof:sfContains(?b, ?a))}}", GEOMETRIES)
+    assert sites.agree(f"{prefix} SELECT * {{?s :g ?a . :p :place ?b FILTER(!geof:rcc8dc(?b, ?a))}}", GEOMETRIES)
 
 
 def test_two_endpoints_with_one_spark_have_functions_of_their_own(session: SparkSession, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Functions on terms that read what is written there (SPARQL 1.1 Query section 17.4.2), natively.
+"""Functions on terms that read what is written there (SPARQL 1.2 Query sections 17.4.2 and 17.4.6), natively.
 
 They see the literals of the stream as they came: STR("3.0e0") is "3.0e0", and the datatype of an
 xsd:int is xsd:int, where a store that normalises its literals has forgotten both.
@@ -6,18 +6,24 @@ xsd:int is xsd:int, where a store that normalises its literals has forgotten bot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from protocol.terms import RDF_LANG_STRING, XSD, TermKind
+from protocol.language.algebra import PARTS_OF_TRIPLES
+from protocol.terms import RDF, RDF_LANG_STRING, TRIPLE_BEGIN, TRIPLE_END, XSD, TermKind
 from spark_backend.compiler.sql.tree import expressions as sql
-from spark_backend.compiler.sql.tree.expressions import Inside, Text, call, choice, equal, infix
+from spark_backend.compiler.sql.tree.expressions import Inside, Text, call, choice, equal, every, infix
 from spark_backend.compiler.sql.tree.nodes import Expression
-from spark_backend.compiler.sql.values import NO_NUMBER, Value, kind_of, of_truth
+from spark_backend.compiler.sql.values import NO_NUMBER, Value, kind_of, of_term, of_truth
 
 _LANG_STRING = f"<{RDF_LANG_STRING}>"
-_IRI, _BLANK, _STRING, _LANGUAGE = map(
-    kind_of, (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.LANGUAGE_STRING)
+_DIR_LANG_STRING = f"<{RDF}dirLangString>"
+_IRI, _BLANK, _STRING, _LANGUAGE, _TRIPLE = map(
+    kind_of, (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.LANGUAGE_STRING, TermKind.TRIPLE)
 )
+_PARTS = Text(rf"(?s)^{re.escape(TRIPLE_BEGIN)}([^ ]+) ([^ ]+) (.*){re.escape(TRIPLE_END)}$".replace(r"\ ", " "))
+"""Of a triple term; the first two have no space."""
+_NOTHING = Text("")
 
 
 def _str(value: Value) -> Value:
@@ -30,16 +36,32 @@ def _str(value: Value) -> Value:
 
 
 def _lang(value: Value) -> Value:
-    language = call("regexp_extract", value.term, Text('@([^"]*)$'), sql.number(1))
+    language = call("regexp_extract", value.term, Text('@([^"-]*(?:-[^"-]+)*)(?:--[a-z]+)?$'), sql.number(1))
     term = choice((equal(value.kind, _LANGUAGE), _quoted(language)), (_is_literal(value), Text('""')))
     return Value(term, choice((_is_literal(value), _STRING)), NO_NUMBER)
+
+
+def _direction(value: Value) -> Expression:
+    """The base direction, of a literal with a language."""
+    return call("regexp_extract", value.term, Text("--(ltr|rtl)$"), sql.number(1))
+
+
+def _language_direction(value: Value) -> Value:
+    term = choice((equal(value.kind, _LANGUAGE), _quoted(_direction(value))), (_is_literal(value), Text('""')))
+    return Value(term, choice((_is_literal(value), _STRING)), NO_NUMBER)
+
+
+def _has_direction(value: Value) -> Value:
+    directed = choice((equal(value.kind, _LANGUAGE), infix(_direction(value), "<>", _NOTHING)), otherwise=sql.FALSE)
+    return of_truth(choice((sql.IsBound(value.kind), directed)))
 
 
 def _datatype(value: Value) -> Value:
     written = call("regexp_extract", value.term, Text('\\^\\^(<[^"]*>)$'), sql.number(1))
     term = choice(
         (equal(value.kind, _STRING), Text(f"<{XSD}string>")),
-        (equal(value.kind, _LANGUAGE), Text(_LANG_STRING)),
+        (every([equal(value.kind, _LANGUAGE), equal(_direction(value), _NOTHING)]), Text(_LANG_STRING)),
+        (equal(value.kind, _LANGUAGE), Text(_DIR_LANG_STRING)),
         (_is_literal(value), written),
     )
     return Value(term, choice((_is_literal(value), _IRI)), NO_NUMBER)
@@ -57,6 +79,23 @@ def _is_iri(value: Value) -> Value:
     return of_truth(sql.Parentheses(equal(value.kind, _IRI)))
 
 
+def _part(number: int) -> Callable[[Value], Value]:
+    """SUBJECT, PREDICATE or OBJECT, by their number from 1."""
+
+    def part(value: Value) -> Value:
+        found = call("regexp_extract", value.term, _PARTS, sql.number(number))
+        return of_term(choice((equal(value.kind, _TRIPLE), found)))
+
+    return part
+
+
+def triple_of(subject: Value, predicate: Value, object: Value) -> Value:
+    """TRIPLE: an error where the parts make no RDF triple."""
+    parts = (Text(TRIPLE_BEGIN), subject.term, Text(" "), predicate.term, Text(" "), object.term, Text(TRIPLE_END))
+    fit = [sql.In(subject.kind, (_IRI, _BLANK)), equal(predicate.kind, _IRI), sql.IsBound(object.term)]
+    return Value(choice((every(fit), sql.Infix("||", parts))), choice((every(fit), _TRIPLE)), NO_NUMBER)
+
+
 ACCESSORS: dict[str, Callable[[Value], Value]] = {
     "STR": _str,
     "LANG": _lang,
@@ -65,4 +104,9 @@ ACCESSORS: dict[str, Callable[[Value], Value]] = {
     "ISURI": _is_iri,
     "ISBLANK": lambda value: of_truth(sql.Parentheses(equal(value.kind, _BLANK))),
     "ISLITERAL": lambda value: of_truth(sql.Parentheses(_is_literal(value))),
+    "ISTRIPLE": lambda value: of_truth(sql.Parentheses(equal(value.kind, _TRIPLE))),
+    "LANGDIR": _language_direction,
+    "HASLANG": lambda value: of_truth(sql.Parentheses(equal(value.kind, _LANGUAGE))),
+    "HASLANGDIR": _has_direction,
+    **{name: _part(number) for number, name in enumerate(PARTS_OF_TRIPLES, 1)},
 }

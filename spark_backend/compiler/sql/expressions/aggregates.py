@@ -96,8 +96,10 @@ def compile_aggregate(aggregate: a.Aggregate, argument: Argument, name: str) -> 
             sample = Column(f"{name}_s")
             found = of_term(sample)
             return CompiledAggregate({sample.name: call("min", value.term)}, found.term, found.kind, found.number)
-        case _:  # GROUP_CONCAT
+        case "GROUP_CONCAT":
             return _concatenation(aggregate, argument, name, errors)
+        case called:
+            return _of_terms(called[1:-1], argument, name, errors)
 
 
 def _fine(raw: Mapping[str, Expression], *names: str) -> Expression:
@@ -210,3 +212,12 @@ def _concatenation(
     # A simple literal (18.5.1.7), also of strings that have a language in common.
     text = call("string_term", call("COALESCE", Column(f"{name}_g"), Text("")))
     return CompiledAggregate(raw, choice((fine, text)), choice((fine, _STRING)), NO_NUMBER)
+
+
+def _of_terms(called: str, argument: Argument, name: str, errors: Mapping[str, Expression]) -> CompiledAggregate:
+    """An aggregate with an IRI, which the prelude makes of the list of the group's terms."""
+    terms, term = Column(f"{name}_l"), argument.value.term
+    raw = {**errors, terms.name: Call("list", (term,), where=IsBound(term))}
+    error_count = Column(f"{name}_e") if errors else sql.number(0)
+    found = of_term(call("aggregate_term", Text(called), terms, error_count))
+    return CompiledAggregate(raw, found.term, found.kind, found.number)

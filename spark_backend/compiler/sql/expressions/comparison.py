@@ -1,6 +1,6 @@
 """``=`` and ``<`` in SQL: by the facets where they decide, by the prelude where they do not.
 
-Operator mapping of SPARQL 1.1 Query section 17.3, as the one-shot engine has it: beyond what is listed there,
+Operator mapping of SPARQL 1.2 Query section 17.3, as the one-shot engine has it: beyond what is listed there,
 any term is ``<=`` and ``>=`` itself, and neither ``<`` nor ``>``. A number facet
 is exact within its comparison class (``protocol.terms``), so comparing it is comparing values; it is
 NULL for NaN, which therefore never gets here.
@@ -29,7 +29,7 @@ from spark_backend.compiler.sql.values import Value, kind_of
 ORDERINGS = frozenset({"<", ">", "<=", ">="})
 _NUMERIC = TermKind.DOUBLE  # kinds up to this one are numeric
 _KNOWN = TermKind.LANGUAGE_STRING  # literals up to this kind have a datatype that SPARQL knows
-_FLOAT, _IRI, _STRING = kind_of(TermKind.FLOAT), kind_of(TermKind.IRI), kind_of(TermKind.STRING)
+_FLOAT, _IRI, _STRING, _TRIPLE = map(kind_of, (TermKind.FLOAT, TermKind.IRI, TermKind.STRING, TermKind.TRIPLE))
 _STRINGS = (_STRING, kind_of(TermKind.LANGUAGE_STRING))
 _TIME_LINES = (kind_of(TermKind.DATE_TIME_ZONED), kind_of(TermKind.DATE_TIME_LOCAL))
 _WITHOUT_ORDER = (_IRI, kind_of(TermKind.BLANK_NODE))
@@ -38,13 +38,15 @@ _WITHOUT_ORDER = (_IRI, kind_of(TermKind.BLANK_NODE))
 def equality(left: Value, right: Value, slow: Callable[[], Expression]) -> Expression:
     """RDFterm-equal and the numeric, string, boolean and dateTime equalities; NULL for a type error."""
     for one, other in ((left, right), (right, left)):
-        if one.constant_kind is not None and one.constant_kind >= TermKind.IRI:
+        if one.constant_kind in (TermKind.IRI, TermKind.BLANK_NODE):
             return Parentheses(equal(Parentheses(other.term), one.term))
         if one.constant_kind == TermKind.STRING:
             return string_equality(other, [one], slow)
     same_term, same_number = equal(left.term, right.term), equal(left.number, right.number)
     has_value = sql.some([IsBound(left.number), infix(left.kind, ">", kind_of(_NUMERIC))])
     no_literal = sql.some([infix(left.kind, ">=", _IRI), infix(right.kind, ">=", _IRI)])
+    # Of two triple terms the parts are compared by value.
+    one_no_triple = sql.some([infix(left.kind, "<", _TRIPLE), infix(right.kind, "<", _TRIPLE)])
     other_kinds = sql.some(
         [
             Parentheses(every([In(left.kind, _STRINGS), _is_known(right)])),
@@ -54,8 +56,8 @@ def equality(left: Value, right: Value, slow: Callable[[], Expression]) -> Expre
     return Case(
         (
             (_both_numeric(left, right), same_number),
-            (every([same_term, Parentheses(has_value)]), sql.TRUE),
-            (no_literal, same_term),
+            (every([same_term, Parentheses(has_value), infix(left.kind, "<", _TRIPLE)]), sql.TRUE),
+            (every([Parentheses(no_literal), Parentheses(one_no_triple)]), same_term),
             (other_kinds, sql.FALSE),
             (_same_time_line(left, right), same_number),
         ),

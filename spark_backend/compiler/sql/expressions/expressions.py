@@ -11,14 +11,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from protocol.geosparql import RELATIONS
 from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.sparql_text import expression_text
-from spark_backend.compiler.sql.expressions.accessors import ACCESSORS
+from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, triple_of
 from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
 from spark_backend.compiler.sql.expressions.comparison import ORDERINGS, equality, ordering, string_equality
 from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
+from spark_backend.compiler.sql.expressions.geometry import relation
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import (
@@ -68,6 +70,9 @@ _BOOLEAN_FUNCTIONS |= {
     "ISURI",
     "ISBLANK",
     "ISLITERAL",
+    "ISTRIPLE",
+    "HASLANG",
+    "HASLANGDIR",
 }
 _BOUNDS = frozenset({a.START_TIME, a.END_TIME})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
@@ -217,6 +222,11 @@ class ExpressionCompiler:
                 )
             case a.Call(name, (argument,)) if name in ACCESSORS:
                 return ACCESSORS[name](self.value(argument))
+            case a.Call("TRIPLE", parts):
+                return triple_of(*map(self.value, parts))
+            case a.Call(name, (left, right)) if name[1:-1] in RELATIONS:
+                left_term, right_term = self.value(left).term, self.value(right).term
+                return of_truth(relation(name[1:-1], left_term, right_term, self._slow_truth(expression)))
             case a.Call(name, arguments) if name in _ARITHMETIC and arguments:
                 return arithmetic(expression, self.value, lambda unless: self._slow(expression, unless))
         return None
@@ -302,9 +312,9 @@ class ExpressionCompiler:
                 drawn = a.Variable(f"__draw {len(taken)}")
                 taken[drawn] = self.value(expression).term
                 return drawn
-            case a.Call("STR" | "LANG" | "DATATYPE" as name, (a.Variable() as variable,)):
-                taken[a.Variable(f"__{name} {variable.name}")] = self.value(expression).term
-                return a.Variable(f"__{name} {variable.name}")
+            case a.Call() if (name := _read(expression)) is not None:
+                taken[a.Variable(f"__{name}")] = self.value(expression).term
+                return a.Variable(f"__{name}")
             case a.Parameter(number):
                 taken[a.Variable(f"__parameter {number}")] = self.parameters[expression].term
                 return a.Variable(f"__parameter {number}")
@@ -334,6 +344,26 @@ def _instant(number: Expression) -> Value:
     """An xsd:dateTime of so many milliseconds; unbound where that is NULL."""
     within = Parentheses(number)
     return Value(call("instant_term", Cast(within, "BIGINT")), choice((IsBound(number), _DATE_TIME)), within)
+
+
+_PARTS = frozenset({"SUBJECT", "PREDICATE", "OBJECT"})
+_AS_WRITTEN = frozenset({"STR", "LANG", "DATATYPE"})
+
+
+def _read(expression: a.Expression) -> str | None:
+    """A name for what is read as it is written in a variable's term, or in a part of it."""
+    match expression:
+        case a.Variable(name):
+            return name
+        # Of what another of these gives, all is in its value: a chain of them is not taken apart call by call.
+        case a.Call(name, (argument,)) if name in _PARTS or (name in _AS_WRITTEN and not _is_as_written(argument)):
+            within = _read(argument)
+            return None if within is None else f"{name} {within}"
+    return None
+
+
+def _is_as_written(expression: a.Expression) -> bool:
+    return isinstance(expression, a.Call) and expression.name in _AS_WRITTEN
 
 
 def selects_a_term(expression: a.Expression) -> bool:

@@ -1,6 +1,6 @@
 """The order of ORDER BY, MIN and MAX (SPARQL 1.1 Query sections 15.1 and 18.5.1.5) as SQL sort keys.
 
-Unbound, blank nodes, IRIs, literals; literals by what they compare with, and within that by value.
+Unbound, blank nodes, IRIs, literals, triple terms; literals by what they compare with, and within that by value.
 Where the standard leaves the order open, terms decide it, so that it is the same at every replay.
 """
 
@@ -12,7 +12,7 @@ from spark_backend.compiler.sql.tree.expressions import In, Inside, IsNull, Text
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value, kind_of
 
-_STRING, _IRI = kind_of(TermKind.STRING), kind_of(TermKind.IRI)
+_STRING, _IRI, _TRIPLE = map(kind_of, (TermKind.STRING, TermKind.IRI, TermKind.TRIPLE))
 _STRINGS = (_STRING, kind_of(TermKind.LANGUAGE_STRING))
 _TIMES = (kind_of(TermKind.DATE_TIME_ZONED), kind_of(TermKind.DATE_TIME_LOCAL))
 _VALUED = kind_of(TermKind.DATE_TIME_LOCAL)
@@ -40,6 +40,7 @@ def _class(value: Value) -> Expression:
         (equal(value.kind, kind_of(TermKind.BLANK_NODE)), sql.number(1)),
         (In(value.kind, _TIMES), sql.number(5)),
         (equal(value.kind, kind_of(TermKind.BOOLEAN)), sql.number(6)),
+        (equal(value.kind, _TRIPLE), sql.number(8)),
         (IsNull(value.term), sql.number(0)),
         otherwise=sql.number(7),
     )
@@ -53,5 +54,6 @@ def _text(value: Value) -> Expression:
         (equal(value.kind, _IRI), Inside(value.term)),
         (every([equal(value.kind, _STRING), plain]), Inside(value.term)),
         (In(value.kind, _STRINGS), call("lexical", value.term)),
+        (equal(value.kind, _TRIPLE), call("order_triple", value.term)),
         otherwise=value.term,
     )

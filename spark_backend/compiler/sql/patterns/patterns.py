@@ -31,10 +31,11 @@ from spark_backend.compiler.sql.patterns.intervals import compile_monotone
 from spark_backend.compiler.sql.patterns.joins import Condition, left_join, union
 from spark_backend.compiler.sql.patterns.named_graphs import compile_graph
 from spark_backend.compiler.sql.patterns.paths import compile_path, follow_path
+from spark_backend.compiler.sql.patterns.services import compile_service
 from spark_backend.compiler.sql.patterns.static_tables import compile_join, compile_static
 from spark_backend.compiler.sql.patterns.triples import match_triples
 from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, facet_type, unbound_column
-from spark_backend.compiler.sql.tree.expressions import Cast, Parentheses
+from spark_backend.compiler.sql.tree.expressions import Cast, IsBound, IsNull, Parentheses, call, equal, some
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.tree.placeholders import Parameter
 from spark_backend.compiler.sql.values import columns_of
@@ -91,13 +92,17 @@ def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relat
             relation, members = context.members(context.compile(inner, scope))
             drawn_from = Parameter(members, identity.number)
             return with_draws(relation, variable, drawn_from, ("instant", MEMBER), keys[1:], names)
+        case a.Extend(inner, variable, expression) if a.is_unfolded(expression):
+            return _bind_part(context, context.compile(inner, scope), variable, expression)
         case a.Extend(inner, variable, expression):
             extended = context.seeing(context.compile(inner, scope), a.expression_variables(expression), scope)
             return _extend(context, extended, variable, expression)
         case a.Graph(name, inner, windows_only):
             return compile_graph(context, name, inner, windows_only, scope)
         case a.Service():
-            raise AssertionError("refused before (spark_backend.compiler.refusals)")
+            raise AssertionError("taken out before (spark_backend.compiler.services)")
+        case a.ServiceSolutions():
+            return context.inside(compile_service(context, pattern, scope.leaf), scope)
         case a.Values(variables, rows):
             return context.inside(compile_values(context, variables, rows, scope.leaf), scope)
         case a.Group(inner) | a.Aggregation(inner):
@@ -133,6 +138,33 @@ def _condition(context: Context, condition: a.Expression | None, left: Relation,
         return ExpressionCompiler(found, context.prelude, columns["instant"]).truth(condition)
 
     return truth
+
+
+def _bind_part(context: Context, relation: Relation, variable: a.Variable, expression: a.Expression) -> Relation:
+    """The solutions in which the triple term has a part, which is what the variable is bound to (``a.is_unfolded``)."""
+    names = context.names.columns(variable)
+    is_known = variable in relation.variables  # outside of EXISTS
+    relation, parts = compute(
+        relation, context.names, context.prelude, lambda compiler: columns_of(compiler.value(expression))[: len(names)]
+    )
+    columns: dict[str, Expression] = {
+        name: Cast(Parentheses(part), facet_type(name)) for name, part in zip(names, parts, strict=True)
+    }
+    condition: Expression = IsBound(Parentheses(parts[0]))
+    if is_known:
+        there = {name: relation.columns[name] for name in names}
+        condition = equal(there[names[0]], Parentheses(parts[0]))
+        if variable not in relation.certain:
+            condition = some([IsNull(there[names[0]]), condition])
+            there = {name: call("COALESCE", column, columns[name]) for name, column in there.items()}
+        columns = there
+    found = replace(
+        relation,
+        columns={**relation.columns, **columns},
+        variables=tuple(dict.fromkeys((*relation.variables, variable))),
+        certain=relation.certain | {variable},
+    )
+    return found.where(Parentheses(condition))
 
 
 def _extend(context: Context, relation: Relation, variable: a.Variable, expression: a.Expression) -> Relation:

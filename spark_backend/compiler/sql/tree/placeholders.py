@@ -64,6 +64,17 @@ class StaticRows(Placeholder):
 
 
 @dataclass(frozen=True)
+class ServiceRows(Placeholder):
+    """The solutions, at the instants due, that one of a plan's services gave."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"service_{self.number}"
+
+
+@dataclass(frozen=True)
 class SourceRows(Placeholder):
     """What there is to look at of one of a plan's sources."""
 
@@ -172,6 +183,7 @@ _KINDS: dict[str, Callable[..., Placeholder]] = {
     "window": WindowRows,
     "new": NewRows,
     "static": StaticRows,
+    "service": ServiceRows,
     "source": SourceRows,
     "intervals": IntervalRows,
     "matches": MatchRows,

@@ -1,0 +1,149 @@
+"""What static patterns match under an entailment regime, and the consequences that streamed triples have.
+
+A graph of the store is not inferred as a whole: of a pattern are looked up the triples of which its matches may follow.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import pyoxigraph as ox
+
+from protocol.entailment.consequences import (
+    ANY,
+    CLASS,
+    OBJECT,
+    PLACES,
+    PROPERTY,
+    Consequence,
+    Consequences,
+    consequences,
+)
+from protocol.entailment.regimes import Regime
+from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
+from protocol.terms import RDF_TYPE
+from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.queries.static_graphs import Quad, StaticGraphs
+
+_Triple = tuple[str, str, str]
+_Schema = frozenset[_Triple]
+
+
+class EntailedMatches:
+    """The rows of static patterns under a regime, of the store as it is."""
+
+    def __init__(self, graphs: StaticGraphs, schema: Sequence[str]) -> None:
+        """``schema`` are the IRIs of the graphs that the schema is taken from; none: it is the default graph's."""
+        self._graphs = graphs
+        self._of_schema = list(schema) or None
+        self._known: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
+
+    def rows(self, pattern: StaticPattern, names: Sequence[str]) -> Iterable[Quad]:
+        """Those of a pattern under a regime; ``names`` are the graphs of the store that it ranges over, or merges.
+
+        Of consequences (``StaticPattern.premise``): the term of the premise, and the triple that follows.
+        """
+        shared = self._shared()
+        if pattern.scope == "beyond":
+            return [("", *one.follows) for one in _of(pattern.regime, shared).beyond]
+        there = set(self._graphs.named_graphs())
+        read = None if pattern.scope == "default" else tuple(name for name in names if name in there)
+        if pattern.scope == "schema" or (pattern.scope != "default" and not read):
+            if pattern.premise is not None:
+                return _consequences(pattern, shared)
+            if pattern.scope != "schema":
+                return []
+            return [("", *one) for one in _of(pattern.regime, shared).triples if _matches(pattern, one)]
+        by_graph = self._schemas(read)
+        if pattern.scope != "named":
+            own = shared.union(*by_graph.values())
+            if pattern.premise is not None:
+                return _consequences(pattern, own)
+            return {("", s, p, o) for _, s, p, o in self._entailed(pattern, own, read, [""])}
+        # Graphs that say nothing of classes and properties themselves have the same schema.
+        alike: dict[_Schema, list[str]] = defaultdict(list)
+        for name in read or ():
+            alike[shared | by_graph.get(_graph(name), set())].append(name)
+        return (quad for own, group in alike.items() for quad in self._entailed(pattern, own, group, group))
+
+    def _entailed(
+        self, pattern: StaticPattern, schema: _Schema, read: Sequence[str] | None, names: Sequence[str]
+    ) -> Iterator[Quad]:
+        """What the pattern matches of what follows from graphs and the schema; ``names`` are those of its rows."""
+        found = _of(pattern.regime, schema)
+        alone = [one for one in found.triples if _matches(pattern, one)]
+        yield from ((_graph(name), *one) for name in names for one in alone)
+        yield from self._graphs.quads(pattern.subject, pattern.predicate, pattern.object, read)
+        wanted: dict[tuple[str, str], list[Consequence]] = defaultdict(list)
+        for one in found.of_triples:
+            if _may_match(pattern, one):
+                wanted[one.premise, "" if one.premise == CLASS else one.term].append(one)
+        for (premise, term), some in wanted.items():
+            by_class: dict[str, list[Consequence]] = defaultdict(list)
+            for one in some:
+                by_class[one.term].append(one)
+            predicate = {ANY: None, PROPERTY: term, CLASS: RDF_TYPE}[premise]
+            for g, s, p, o in self._graphs.quads(None, predicate, None, read):
+                for one in by_class.get(o, ()) if premise == CLASS else some:
+                    follows = _follows(one, s, p, o)
+                    if follows is not None and _matches(pattern, follows):
+                        yield g, *follows
+
+    def _shared(self) -> _Schema:
+        """The schema of all graphs."""
+        return frozenset().union(*self._schemas(self._of_schema).values())
+
+    def _schemas(self, graphs: Sequence[str] | None) -> dict[str, set[_Triple]]:
+        """What each of these graphs says of classes and properties, by its term."""
+        key, version = None if graphs is None else tuple(graphs), self._graphs.version
+        known = self._known.get(key)
+        if known is None or known[0] != version:
+            found: dict[str, set[_Triple]] = defaultdict(set)
+            asked: list[tuple[str, str | None]] = [(str(predicate), None) for predicate in SCHEMA_PROPERTIES]
+            asked += [(RDF_TYPE, str(kind)) for kind in SCHEMA_KINDS]
+            for predicate, kind in asked:
+                for g, *triple in self._graphs.quads(None, predicate, kind, graphs):
+                    found[g].add((triple[0], triple[1], triple[2]))
+            known = version, found
+            self._known[key] = known
+        return known[1]
+
+
+@lru_cache(maxsize=64)
+def _of(regime: Regime, schema: _Schema) -> Consequences:
+    """What follows from a schema, which is asked again for every pattern."""
+    lines = "".join(f"{s} {p} {o} .\n" for s, p, o in sorted(schema))
+    triples = ox.parse(lines.encode(), format=ox.RdfFormat.N_TRIPLES)
+    return consequences(regime, [(one.subject, one.predicate, one.object) for one in triples])
+
+
+def _consequences(pattern: StaticPattern, schema: _Schema) -> Iterator[Quad]:
+    for one in _of(pattern.regime, schema).of_triples:
+        if one.premise == pattern.premise and _may_match(pattern, one):
+            yield one.term, *one.follows
+
+
+def _may_match(pattern: StaticPattern, one: Consequence) -> bool:
+    """Whether a pattern may match what follows, wherever that has a place instead of a term."""
+    asked = zip((pattern.subject, pattern.predicate, pattern.object), one.follows, strict=True)
+    return all(term is None or term == found or found in PLACES for term, found in asked)
+
+
+def _matches(pattern: StaticPattern, triple: _Triple) -> bool:
+    asked = zip((pattern.subject, pattern.predicate, pattern.object), triple, strict=True)
+    return all(term is None or term == found for term, found in asked)
+
+
+def _follows(one: Consequence, s: str, p: str, o: str) -> _Triple | None:
+    """The consequence that a triple has; None where it would have a literal, or a triple, as its subject."""
+    if one.subject == OBJECT and o.startswith(('"', "<<")):
+        return None
+    terms = dict(zip(PLACES, (s, p, o), strict=True))
+    return terms.get(one.subject, one.subject), one.predicate, terms.get(one.object, one.object)
+
+
+def _graph(name: str) -> str:
+    """A graph's term, by its name; "" is the default graph's."""
+    return name if not name or name.startswith("_:") else f"<{name}>"

@@ -1,0 +1,25 @@
+"""The store, as continuous queries read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+Quad = tuple[str, str, str, str]
+"""(g, s, p, o) as canonical N-Triples; g is "" for the default graph."""
+
+
+class StaticGraphs(Protocol):
+    """The endpoint's dataset, as far as continuous queries read it. Terms are canonical N-Triples."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+
+    def named_graphs(self) -> list[str]:
+        """The IRIs of the named graphs; ``_:label`` for those named by blank nodes."""
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> Iterable[Quad]:
+        """(g, s, p, o) matching these terms (None: any) in the graphs of these names, or None for the default graph."""

@@ -1,0 +1,105 @@
+"""Registered queries under an entailment regime: changes of the schema, restarts, replays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.entailment.regimes import Regime
+from protocol.evaluations import Ended
+from spark_backend.queries.static_graphs import Quad
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+EX = "http://ex/"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+ANIMALS = f"PREFIX : <{EX}> SELECT ?x FROM STREAM <{EX}s> [RANGE 2] {{ ?x a :Animal }}"
+SLIDING = ANIMALS.replace("[RANGE 2]", "[RANGE 4 STEP 2]")
+
+
+def says(subject: str, predicate: str, object: str) -> Quad:
+    return "", f"<{EX}{subject}>", f"<{predicate}>", object if object.startswith("<") else f"<{EX}{object}>"
+
+
+CATS, DOGS = (says(kind, f"{RDFS}subClassOf", "Animal") for kind in ("Cat", "Dog"))
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> Iterator[SteppedBackend]:
+    backend = SteppedBackend(tmp_path)
+    backend.event_stream("s", EX + "s")
+    yield backend
+    backend.close()
+
+
+def change(stepped: SteppedBackend, *quads: Quad) -> None:
+    stepped.graphs.set(quads)
+    stepped.backend.store_changed()
+
+
+def run(stepped: SteppedBackend, *at: int) -> None:
+    for t in at:
+        stepped.post("s", f"<{EX}tom> a <{EX}Cat> . <{EX}rex> a <{EX}Dog> .", t)
+    stepped.run()
+
+
+def found(stepped: SteppedBackend, name: str = "q") -> dict[int, list[str]]:
+    return {
+        t: sorted(binding["x"]["value"].removeprefix(EX) for binding in json.loads(document)["results"]["bindings"])
+        for t, document in stepped.answers(name).items()
+    }
+
+
+def test_a_change_of_the_schema_is_seen_by_the_next_evaluation(stepped: SteppedBackend) -> None:
+    change(stepped, CATS)
+    stepped.register("q", ANIMALS, entailment=Regime.RDFS)
+    stepped.register("plain", ANIMALS)
+    run(stepped, 1, 3)
+    change(stepped, CATS, DOGS)
+    run(stepped, 5)
+    change(stepped)
+    run(stepped, 7, 9)
+    assert found(stepped) == {2: ["tom"], 4: ["rex", "tom"], 6: [], 8: []}
+    assert set(map(tuple, found(stepped, "plain").values())) == {()}
+
+
+def test_sliding_windows_are_matched_under_the_regime_too(stepped: SteppedBackend) -> None:
+    change(stepped, CATS, says("rex", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "Cat"))
+    stepped.register("q", SLIDING, entailment=Regime.RDFS)
+    run(stepped, 1, 3, 5)
+    assert found(stepped) == {2: ["rex", "tom"], 4: ["rex", "tom"]}
+
+
+def test_a_query_has_its_regime_after_a_restart_and_in_replays(stepped: SteppedBackend, tmp_path: Path) -> None:
+    change(stepped, CATS)
+    stepped.register("q", ANIMALS, entailment=Regime.RDFS)
+    run(stepped, 1, 3, 5)
+    before = found(stepped)
+    graphs = stepped.graphs
+    stepped.close()
+    again = SteppedBackend(tmp_path, graphs)
+    try:
+        assert again.backend.query("q").query.entailment is Regime.RDFS
+        replayed = {one.instant: json.loads(one.data) for one in again.backend.replay("q", None, 10)}
+        assert {t: len(document["results"]["bindings"]) for t, document in replayed.items()} == {
+            t: len(names) for t, names in before.items()
+        }
+    finally:
+        again.close()
+
+
+def test_under_a_schema_that_data_extend_the_query_fails_and_says_so(stepped: SteppedBackend) -> None:
+    change(stepped, CATS)
+    stepped.register("q", ANIMALS, entailment=Regime.RDFS)
+    stepped.register("plain", ANIMALS)
+    run(stepped, 1, 3)
+    change(stepped, CATS, says("isA", f"{RDFS}subPropertyOf", f"<{RDFS}subClassOf>"))
+    run(stepped, 5, 7)
+    description = stepped.backend.query("q")
+    assert description.state == "failed"
+    assert "properties below rdf:type or a property of RDFS" in (description.last_error or "")
+    assert [one.query for one in stepped.notices if isinstance(one, Ended)] == ["q"]
+    assert list(found(stepped)) == [2]
+    assert list(found(stepped, "plain")) == [2, 4, 6]
