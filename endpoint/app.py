@@ -54,7 +54,7 @@ def application(
     answer_timeout: float = ANSWER_TIMEOUT,
 ) -> Starlette:
     """As ``create_app``, with whatever extends it."""
-    make_backend = spark_backend if backend is None else lambda data, store, settings, functions: backend
+    make_backend = spark_backend if backend is None else lambda *_: backend
     life = Life(settings, make_backend, extensions, answer_timeout=answer_timeout)
 
     @asynccontextmanager

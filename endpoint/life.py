@@ -18,9 +18,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from endpoint.backend import Backend
 from endpoint.changes import Changes
+from endpoint.entailment.entailed_store import EntailedStore
 from endpoint.extensions import Extensions
 from endpoint.graphs.directory import require_store, store_directory
 from endpoint.graphs.fetching import Fetching
+from endpoint.graphs.service_client import ServiceClient
 from endpoint.graphs.store import GraphStore
 from endpoint.late_backend import LateBackend
 from endpoint.live.hub import Hub
@@ -29,6 +31,8 @@ from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
+from endpoint.readers.regimes import RegimeReaders
+from endpoint.readers.snapshot import SnapshotSource
 from endpoint.services import BACKUP_PREFIX, Services, set_services
 from endpoint.settings import Settings, memory_of_machine
 from endpoint.sinks.sinks import Sinks
@@ -37,6 +41,7 @@ from endpoint.store_queries.kept import KeptQueries
 from endpoint.store_queries.reading import LiveReaders
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
+from protocol.entailment.regimes import Regime
 from protocol.python_functions import PythonFunctions
 
 logger = logging.getLogger(__name__)
@@ -51,10 +56,12 @@ _LONG_TURN = 3600.0
 _MANY = 100_000
 """A live query waits for its turn, for so many seconds and beside so many others."""
 
-MakeBackend = Callable[[Path, GraphStore, Settings, PythonFunctions], Backend]
+MakeBackend = Callable[[Path, GraphStore, Settings, PythonFunctions, ServiceClient], Backend]
 
 
-def spark_backend(data: Path, store: GraphStore, settings: Settings, functions: PythonFunctions) -> Backend:
+def spark_backend(
+    data: Path, store: GraphStore, settings: Settings, functions: PythonFunctions, service_client: ServiceClient
+) -> Backend:
     """The backend on Spark; imported only when it is built, so that an application with another one needs no Spark."""
 
     def make() -> Backend:
@@ -72,6 +79,8 @@ def spark_backend(data: Path, store: GraphStore, settings: Settings, functions: 
             frozen_after=settings.frozen_after,
             kafka_jars=settings.kafka_jars,
             functions=functions,
+            endpoints=service_client,
+            schema=settings.schema,
         )
 
     return LateBackend(make)
@@ -155,18 +164,23 @@ class Life:
                 rdflib_functions="" if rdflib is None else rdflib.to_json(),
             )
             try:
-                # Beside the store, because snapshots are hard links into it.
-                readers = ReaderPool(
-                    store,
-                    data / "snapshots",
-                    self._settings.readers,
-                    most=self._settings.max_readers,
-                    memory_quads=self._settings.memory_quads,
-                    frozen_after=self._settings.frozen_after,
-                    start_process=start_reader,
-                )
+
+                def pool(source: SnapshotSource, snapshots: str) -> ReaderPool:
+                    # Beside the store, because snapshots are hard links into it.
+                    return ReaderPool(
+                        source,
+                        data / snapshots,
+                        self._settings.readers,
+                        most=self._settings.max_readers,
+                        memory_quads=self._settings.memory_quads,
+                        frozen_after=self._settings.frozen_after,
+                        start_process=start_reader,
+                    )
+
+                entailed = {regime: self._entailed(regime, store, data) for regime in Regime if regime.infers}
+                readers = pool(store, "snapshots")
                 live_readers = ReaderPool(
-                    store,
+                    entailed.get(self._settings.entailment, store),
                     data / "live-snapshots",
                     self._settings.readers,
                     most=self._settings.max_readers,
@@ -183,17 +197,25 @@ class Life:
                     KeptQueries(data),
                     QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
                 )
-                backend = self._make_backend(data, store, self._settings, functions)
+                asking = Fetching(
+                    self._settings.allow_fetch, self._settings.service_size, self._settings.service_timeout
+                )
+                service_client = ServiceClient(asking, self._settings.service_cache)
+                backend = self._make_backend(data, store, self._settings, functions, service_client)
                 hub = Hub(backend, live)
                 return Services(
                     settings=self._settings,
                     data=data,
                     store=store,
                     readers=readers,
+                    regimes=RegimeReaders(
+                        readers, entailed, lambda regime, source: pool(source, f"{regime}-snapshots")
+                    ),
                     threads=WorkerThreads(self._settings.threads),
                     changes=Changes(store, backend),
                     metrics_thread=WorkerThreads(1),
                     backend=backend,
+                    service_client=service_client,
                     hub=hub,
                     sinks=Sinks(hub, data, self._settings.allow_fetch),
                     live=live,
@@ -215,6 +237,16 @@ class Life:
             self._remove_temporary()
             raise
 
+    def _entailed(self, regime: Regime, store: GraphStore, data: Path) -> EntailedStore:
+        return EntailedStore(
+            store,
+            regime,
+            self._settings.schema,
+            data / f"entailed-{regime}",
+            memory=self._settings.update_memory,
+            frozen_after=self._settings.frozen_after,
+        )
+
     async def stop(self) -> None:
         """Stop the sinks, then the backend, the hub and the store; a temporary data directory is removed."""
         services = self._services
@@ -227,6 +259,7 @@ class Life:
         await services.hub.stop()
         await services.live.stop()
         await services.live_readers.stop()
+        await services.regimes.stop()
         await services.readers.stop()
         await anyio.to_thread.run_sync(self._take_down)
         atexit.unregister(self._take_down)
@@ -244,6 +277,7 @@ class Life:
         services.changes.stop()
         services.metrics_thread.stop()
         services.live_readers.end()
+        services.regimes.end()
         services.readers.end()
         services.store.close()
         self._remove_temporary()

@@ -11,12 +11,14 @@ from starlette.applications import Starlette
 
 from endpoint.backend import Backend
 from endpoint.changes import Changes
+from endpoint.graphs.service_client import ServiceClient
 from endpoint.graphs.store import GraphStore
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
 from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
+from endpoint.readers.regimes import RegimeReaders
 from endpoint.settings import Settings
 from endpoint.sinks.sinks import Sinks
 from endpoint.sources.sources import Sources
@@ -36,6 +38,8 @@ class Services:
 
     ``data`` is the data directory, a temporary one where the settings have none. ``requests`` counts the responses
     begun by method and status, ``refusals`` what was refused by a rule or a limit.
+    ``readers`` answer one-shot queries of the store as it is, ``regimes`` under an entailment regime as well.
+    ``service_client`` asks other endpoints for continuous queries.
     ``live`` are the queries of the store that somebody listens to, and ``live_readers`` evaluate them.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
     ``extension_functions`` are IRIs of the application's own functions, ``rdflib`` those that only rdflib calls, and
@@ -47,10 +51,12 @@ class Services:
     data: Path
     store: GraphStore
     readers: ReaderPool
+    regimes: RegimeReaders
     threads: WorkerThreads
     changes: Changes
     metrics_thread: WorkerThreads
     backend: Backend
+    service_client: ServiceClient
     hub: Hub
     sinks: Sinks
     live: StoreQueries

@@ -12,9 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from protocol.access import EVERYTHING_OPEN, Tokens, parse_tokens
+from protocol.entailment.regimes import Regime, UnknownRegime, parse_regime
+from protocol.errors import ProtocolError
 from protocol.evaluation_limits import LEAST_EVALUATION_MEMORY
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sizes import parse_size
+from protocol.sparql.dataset import require_absolute
+from protocol.time import parse_duration
 
 PREFIX = "SPARQL_STREAMS_"
 ANY_HOST = "*"
@@ -22,9 +26,11 @@ HOST_NAME = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_\-.]*[a-z0-9_])?\Z")
 """A name of ``hosts``, in lower case; with ``*.`` before it, every name below it."""
 
 _MASTER = re.compile(r"local(?:\[(?:\*|\d+)(?:, *\d+)?\])?|local-cluster\[\d+, *\d+, *\d+\]|yarn|(?:spark|k8s)://\S+")
+_PLAIN_NUMBER = re.compile(r"[0-9.eE+\-]+\Z")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.\-]*://(?:[a-z0-9._\-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\Z")
 
 
+_LEAST_SERVICE_SECONDS = 0.01
 _LEAST_QUERY_MEMORY = 64 * 1024 * 1024
 
 
@@ -74,7 +80,13 @@ class Settings:
     ``evaluation_memory`` an evaluation of a continuous query.
 
     A process of the endpoint's that has stood still for ``frozen_after`` seconds is ended and started anew.
+    ``entailment`` is the regime under which queries are answered that ask for none themselves (``none``, ``rdfs``,
+    ``owl-rl``); ``schema`` are IRIs of the graphs that its schema is taken from, none given that of the default graph.
     ``kafka_jars`` is a directory with Spark's connector to Kafka; None has Spark fetch it when it is first needed.
+
+    What SERVICE of a continuous query asks at an instant takes at most ``service_timeout`` (seconds) and gives at most
+    ``service_size`` (bytes); what a request gave is given again for ``service_cache`` (seconds; 0: never). These
+    times may be durations, too (``PT10S``).
 
     ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
     the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
@@ -105,6 +117,9 @@ class Settings:
     evaluation_seconds: float = 30.0
     evaluation_memory: int = 2**31
     max_result_bytes: int = 2**30
+    service_timeout: float = 10.0
+    service_size: int = 2**24
+    service_cache: float = 0.0
     allow_fetch: AllowList = NOTHING
     tokens: Tokens = EVERYTHING_OPEN
     max_request_bytes: int = 2**26
@@ -114,6 +129,8 @@ class Settings:
     max_listeners: int = 10_000
     frozen_after: float = 10.0
     kafka_jars: Path | None = None
+    entailment: Regime = Regime.NONE
+    schema: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -128,8 +145,8 @@ class Settings:
         """Settings from what is given (None counts as not given), then the environment, then the defaults.
 
         Several ``SPARQL_STREAMS_LOAD`` files are separated as in ``PATH``, several ``SPARQL_STREAMS_HOSTS``,
-        ``SPARQL_STREAMS_CORS_ORIGINS`` and ``SPARQL_STREAMS_ALLOW_FETCH`` by commas. An empty variable is as
-        good as none.
+        ``SPARQL_STREAMS_CORS_ORIGINS``, ``SPARQL_STREAMS_ALLOW_FETCH`` and ``SPARQL_STREAMS_SCHEMA`` by commas. An
+        empty variable is as good as none.
         """
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
@@ -203,6 +220,20 @@ def _seconds(name: str, value: object) -> float:
     return seconds
 
 
+def _duration(name: str, value: object, least: float) -> float:
+    """In seconds: a number of them, or a duration."""
+    try:
+        if isinstance(value, str) and not _PLAIN_NUMBER.match(value.strip()):
+            seconds = parse_duration(value) / 1000
+        else:
+            seconds = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else -1.0
+    except ValueError:
+        seconds = -1.0
+    if not least <= seconds <= 86_400:
+        raise ValueError(f"{name}: {value!r} is neither a number of seconds from {least:g} to 86400 nor such as PT10S")
+    return seconds
+
+
 def _directory(value: object) -> Path | None:
     if value is None:
         return None
@@ -220,6 +251,26 @@ def _jars(value: object) -> Path | None:
     if not isinstance(value, (str, Path)) or not Path(value).expanduser().is_dir():
         raise ValueError(f"kafka_jars: {str(value)!r} is not a directory")
     return Path(value).expanduser().absolute()
+
+
+def _regime(value: object) -> Regime:
+    try:
+        return parse_regime(value, "entailment")
+    except UnknownRegime as error:
+        raise ValueError(error.detail) from None
+
+
+def _schema(value: object) -> tuple[str, ...]:
+    parts: Any = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"schema: {value!r} is not a list of IRIs of graphs")
+    iris = tuple(part.strip() for part in parts if part.strip())
+    for iri in iris:
+        try:
+            require_absolute("schema", iri)
+        except ProtocolError as error:
+            raise ValueError(f"schema: {error.detail.removeprefix('schema=')}") from None
+    return iris
 
 
 def _files(value: object) -> tuple[Path, ...]:
@@ -331,6 +382,9 @@ _READERS: dict[str, Any] = {
     "evaluation_seconds": lambda value: _seconds("evaluation_seconds", value),
     "evaluation_memory": lambda value: _bytes("evaluation_memory", value, LEAST_EVALUATION_MEMORY, 2**53),
     "max_result_bytes": lambda value: _number("max_result_bytes", value, 1, 2**53),
+    "service_timeout": lambda value: _duration("service_timeout", value, _LEAST_SERVICE_SECONDS),
+    "service_size": lambda value: _bytes("service_size", value, 1, 2**31),
+    "service_cache": lambda value: _duration("service_cache", value, 0),
     "allow_fetch": _allow_list,
     "tokens": _tokens,
     "request_timeout": lambda value: _seconds("request_timeout", value),
@@ -340,4 +394,6 @@ _READERS: dict[str, Any] = {
     "max_listeners": lambda value: _number("max_listeners", value, 0, 1_000_000),
     "frozen_after": lambda value: _seconds("frozen_after", value),
     "kafka_jars": _jars,
+    "entailment": _regime,
+    "schema": _schema,
 }

@@ -72,6 +72,9 @@ def settings_options(command: Command) -> Command:
             setting("--evaluation-seconds", metavar="SECONDS", help="How long one evaluation may take (30)."),
             setting("--evaluation-memory", metavar="SIZE", help="How much memory it may take (2GB)."),
             setting("--max-result-bytes", metavar="N", help="How long the answer of one may be (1073741824)."),
+            setting("--service-timeout", metavar="SECONDS", help="How long SERVICE may take at an instant (10)."),
+            setting("--service-size", metavar="SIZE", help="How much it may give at an instant (16MiB)."),
+            setting("--service-cache", metavar="SECONDS", help="How long what it gave is given again (0)."),
             setting(
                 "--allow-fetch",
                 metavar="PREFIX",
@@ -85,6 +88,13 @@ def settings_options(command: Command) -> Command:
             setting("--max-live-queries", metavar="N", help="How many unregistered continuous queries run (100)."),
             setting("--max-listeners", metavar="N", help="How many listeners there are at once (10000)."),
             setting("--frozen-after", metavar="SECONDS", help="A process that stands still so long is replaced (10)."),
+            setting("--entailment", metavar="REGIME", help="What follows from graphs: none, rdfs or owl-rl (none)."),
+            setting(
+                "--schema",
+                metavar="IRI",
+                multiple=True,
+                help="A graph that the schema is taken from (the default graph); may be repeated.",
+            ),
             setting("--kafka-jars", metavar="DIR", help="Has Spark's connector to Kafka (it is fetched when needed)."),
         )
     ):

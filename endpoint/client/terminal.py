@@ -52,7 +52,8 @@ def cell(term: Mapping[str, Any] | None) -> str:
             parts = (cell(value.get(part)) for part in ("subject", "predicate", "object"))
             return f"<<( {' '.join(parts)} )>>"
     if language := term.get("xml:lang"):
-        return f"{value}@{language}"
+        direction = f"--{term['its:dir']}" if "its:dir" in term else ""
+        return f"{value}@{language}{direction}"
     datatype = term.get("datatype", XSD + "string")
     if datatype in _NUMBERS:
         return number(str(value))

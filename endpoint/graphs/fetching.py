@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -31,6 +31,7 @@ MAXIMUM_BYTES = 64 * 1024 * 1024
 
 _REDIRECTS = 5
 _WAIT_SECONDS = 10.0
+_LEAST_SECONDS = 0.001
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNTELLING = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html"})
 _ACCEPT = (
@@ -83,10 +84,11 @@ class Fetching:
             raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {error}") from None
         return written.decode()
 
-    def document(self, iri: str, accept: str) -> tuple[str, str, bytes]:
+    def document(self, iri: str, accept: str, form: Mapping[str, str] | None = None) -> tuple[str, str, bytes]:
         """Where the document was found, its media type, and its bytes. Raises LoadFailed.
 
-        ``accept``: the media types that are wanted, as in a request.
+        ``accept``: the media types that are wanted, as in a request. ``form``: what is sent by POST, also to where that
+        leads; without, it is GET.
         """
         import httpx  # late: the processes that only read the store import this module, too
 
@@ -96,7 +98,7 @@ class Fetching:
             if not self.allowed.permits(address):
                 raise LoadFailed(f"<{iri}> leads to <{address}>, which this server may not fetch")
             try:
-                answer = self._once(address, accept, deadline)
+                answer = self._once(address, accept, deadline, form)
             except httpx.InvalidURL as error:
                 raise LoadFailed(f"<{address}> is not an address: {error}") from None
             except httpx.TimeoutException:
@@ -108,18 +110,20 @@ class Fetching:
             address = answer
         raise LoadFailed(f"<{iri}> leads to more than {_REDIRECTS} others, one after the other")
 
-    def _once(self, address: str, accept: str, deadline: float) -> tuple[str, bytes] | str:
+    def _once(
+        self, address: str, accept: str, deadline: float, form: Mapping[str, str] | None
+    ) -> tuple[str, bytes] | str:
         """Media type and bytes of what is at the address, or the address it leads to."""
         import httpx
 
-        timeout = httpx.Timeout(min(_WAIT_SECONDS, self.seconds))
+        timeout = httpx.Timeout(max(min(_WAIT_SECONDS, deadline - self.clock()), _LEAST_SECONDS))
         # No proxy stands between this machine and itself.
         outside = urlsplit(address).hostname not in _LOOPBACK
         # What comes compressed could be a thousand times as long: it is asked for as it is.
         headers = {"Accept": accept, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
         with (
             httpx.Client(transport=self.transport, timeout=timeout, trust_env=outside, headers=headers) as client,
-            client.stream("GET", address) as response,
+            client.stream("GET" if form is None else "POST", address, data=form) as response,
         ):
             if response.has_redirect_location:
                 return resolve(address, response.headers["location"])

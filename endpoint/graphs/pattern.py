@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 import pyoxigraph as ox
 
 from endpoint.processes.frames import Frame
-from protocol.terms import parse_term
+from protocol.terms import parse_term, term_text
 
 Terms = tuple[str, str, str, str]
 
@@ -45,7 +45,7 @@ class QuadPattern:
 def terms(quad: ox.Quad) -> Terms:
     """The quad as (g, s, p, o), canonical N-Triples; g is "" for the default graph."""
     graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else str(quad.graph_name)
-    return graph, str(quad.subject), str(quad.predicate), str(quad.object)
+    return graph, str(quad.subject), str(quad.predicate), term_text(quad.object)
 
 
 def graph_names(store: ox.Store) -> list[str]:

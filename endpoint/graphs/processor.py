@@ -17,14 +17,16 @@ from rdflib import Graph, Variable, plugin
 from rdflib.query import Processor, Result
 from rdflib.term import Node
 
-from protocol.errors import ProtocolError, QuerySemanticError, StorageDamaged
+from protocol.aggregates import AGGREGATES_NAMESPACE, CUSTOM_AGGREGATES
+from protocol.errors import ProtocolError, QuerySemanticError, ServiceFailed, StorageDamaged
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
+from protocol.formats.json_ld import json_ld_lacks
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.formats.xml.text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
-from protocol.grammar.one_shot import as_standard
+from protocol.grammar.one_shot import as_standard, exact_text, refuse_excluded, standard_text
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.guard import permitted_query, refuse_excess
@@ -40,13 +42,6 @@ Functions = dict[ox.NamedNode, Callable[..., Any]]
 """What a query may call, by IRI."""
 
 OxigraphAnswer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
-
-
-class ServiceFailed(ProtocolError):
-    """An endpoint named by SERVICE did not answer as it should (SPARQL 1.1 Federated Query section 4)."""
-
-    status = 502
-    title = "A service failed"
 
 
 class OxigraphResult(Result):
@@ -121,6 +116,8 @@ def _problem_of(error: RuntimeError | OSError, services: bool) -> ProtocolError 
     """What an error of Oxigraph's is to the client, in a query that asks other endpoints or not; None: it is ours."""
     if (damaged := StorageDamaged.of(error)) is not None:
         return damaged
+    if isinstance(error, OSError) and (lacking := json_ld_lacks(error)) is not None:
+        return lacking
     # An OSError with a number is that of the output or the disk; Oxigraph's of the network have none.
     if services and (error.errno is None if isinstance(error, OSError) else "service <" in str(error)):
         return ServiceFailed(str(error))
@@ -162,7 +159,9 @@ class OxigraphProcessor(Processor):
         if initBindings:
             raise NotImplementedError("bindings are not handed to Oxigraph: use VALUES")
         try:
-            return self._answered(strOrQuery, base, default_graphs, named_graphs, allow_fetch, functions, union)
+            # Oxigraph would take an aggregate of two arguments for a function.
+            text = standard_text(strOrQuery, base) if AGGREGATES_NAMESPACE in strOrQuery else strOrQuery
+            return self._answered(text, base, default_graphs, named_graphs, allow_fetch, functions, union)
         except SyntaxError:
             standard = as_standard(strOrQuery, base)
         try:
@@ -192,17 +191,28 @@ class OxigraphProcessor(Processor):
                 named = list(self._store.named_graphs())
                 default = [ox.DefaultGraph(), *named]
         refuse_misreading(query, base)
+        refuse_excluded(query, base)
         try:
-            text = corrected(text, lambda: self._named_graphs(query, base, default, named))
+            text = corrected(exact_text(text, base), lambda: self._named_graphs(query, base, default, named))
             if not default and not named:
-                answer = self._store.query(text, base_iri=base, custom_functions=functions)
+                answer = self._store.query(
+                    text,
+                    base_iri=base,
+                    custom_functions=functions,
+                    custom_aggregate_functions=CUSTOM_AGGREGATES,
+                )
                 return {"answer": answer, "services": services}
             store = self._store
             if len(default) > 1 and self._overlap(default):
                 # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
                 store, default = merged(store, default, named), [ox.DefaultGraph()]
             answer = store.query(
-                text, base_iri=base, default_graph=default, named_graphs=named, custom_functions=functions
+                text,
+                base_iri=base,
+                default_graph=default,
+                named_graphs=named,
+                custom_functions=functions,
+                custom_aggregate_functions=CUSTOM_AGGREGATES,
             )
             return {"answer": answer, "services": services}
         except (RuntimeError, OSError) as error:

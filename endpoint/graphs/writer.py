@@ -35,6 +35,7 @@ from endpoint.graphs.opening import opened
 from endpoint.graphs.pattern import QuadPattern, graph_names
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
+from protocol.aggregates import CUSTOM_AGGREGATES
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageDamaged, StorageFull
 from protocol.preconditions import Precondition
 from protocol.processes.bounds import bound_memory, lift_memory_bound
@@ -136,7 +137,9 @@ class Writer:
     def _update(self, text: str, base: str | None) -> None:
         functions = {**callables(self._functions), self._last: self._evaluated}
         try:
-            self._oxigraph.update(text, base_iri=base, custom_functions=functions)
+            self._oxigraph.update(
+                text, base_iri=base, custom_functions=functions, custom_aggregate_functions=CUSTOM_AGGREGATES
+            )
         finally:
             if self._bound_again is not None:
                 self._bound_again()

@@ -169,10 +169,13 @@ def _asked_start(query: ContinuousQuery, since: Instant | None) -> Instant | Non
 
 
 def query_identity(query: ContinuousQuery) -> tuple[object, ...]:
-    """What makes two queries the same: the text, read the same way (against the same base IRI, of the same streams)."""
+    """What makes two queries the same: the text, read the same way (against the same base IRI, of the same
+    streams, under the same regime).
+    """
     # Which stream facts are of follows from the text, or from definitions that stay as they are while they are read.
     streams = tuple(member.stream for member in query.windows if not isinstance(member.window, FactsWindow))
-    return query.text.strip(), query.expression.base, streams, query.from_graphs, query.from_named
+    dataset = query.from_graphs, query.from_named, query.entailment
+    return query.text.strip(), query.expression.base, streams, *dataset
 
 
 def _same(existing: QueryDescription, query: ContinuousQuery) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio.to_thread
 
-from endpoint.graphs.store import GraphStore
 from endpoint.processes.frames import Frame, Kind
 from endpoint.processes.watchdog import FROZEN_SECONDS, Watchdog
 from endpoint.readers.answer import ReaderAnswer
@@ -30,7 +29,7 @@ from endpoint.readers.limits import (
     QueryLimits,
 )
 from endpoint.readers.process import ReaderProcess
-from endpoint.readers.snapshot import Snapshot, Snapshots
+from endpoint.readers.snapshot import Snapshot, Snapshots, SnapshotSource
 from protocol.errors import ProtocolError, Unavailable
 from protocol.processes.standstill import LOOK_SECONDS
 
@@ -55,7 +54,7 @@ class ReaderPool:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: SnapshotSource,
         directory: Path,
         size: int,
         *,

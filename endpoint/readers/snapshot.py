@@ -7,8 +7,23 @@ import shutil
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from endpoint.graphs.store import GraphStore
+from protocol.errors import ProtocolError
+
+
+class SnapshotSource(Protocol):
+    """What snapshots are made of: the store, or what follows from it (``endpoint.entailment``)."""
+
+    @property
+    def version(self) -> int:
+        """Grows with each change."""
+
+    def backup(self, directory: Path) -> int:
+        """Make a snapshot in a directory that is not there yet; its version or a later one."""
+
+    def report(self, error: ProtocolError) -> None:
+        """Have what was found when it was read known, where that is damage."""
 
 
 @dataclass(eq=False)
@@ -23,7 +38,7 @@ class Snapshot:
 class Snapshots:
     """The snapshots of one store. Belongs to the event loop; the work on the disk is done in ``executor``."""
 
-    def __init__(self, store: GraphStore, directory: Path, executor: Executor) -> None:
+    def __init__(self, store: SnapshotSource, directory: Path, executor: Executor) -> None:
         """``directory`` is for these alone, on the store's own file system; what an earlier process left is removed."""
         self._store = store
         self._directory = directory

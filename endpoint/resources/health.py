@@ -35,7 +35,7 @@ async def health(request: Request) -> Response:
     """200 while the process can serve, 503 once the backend has failed; ``ready`` once queries are evaluated."""
     services = services_of(request.app)
     reported = services.backend.health()
-    warnings = [*services.store.warnings, *reported.warnings]
+    warnings = [*services.store.warnings, *services.regimes.warnings, *reported.warnings]
     document = {
         "status": "failed" if reported.state == "failed" else "ok",
         "ready": reported.state == "running",

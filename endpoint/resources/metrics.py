@@ -87,6 +87,12 @@ class ServicesCollector(Collector):
         yield _gauge("store_full", "1 while the graphs cannot be changed because there is no room.",
                      services.store.full is not None)  # fmt: skip
         yield _gauge("updates_waiting", "Changes of the graphs that wait for their turn.", services.changes.waiting)
+        asked = services.service_client.counts
+        for name, explained, count in (
+            ("requests", "Requests to other endpoints for SERVICE of continuous queries.", asked.requests),
+            ("failures", "Those of them that failed.", asked.failures),
+        ):
+            yield _family(CounterMetricFamily, f"service_{name}_total", explained, (), [((), count)])
         yield _gauge("streams", "Streams.", len(streams))
         for kind, name, explained, of_stream in _OF_STREAMS:
             samples = (((one.name,), of_stream(one)) for one in streams)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pyoxigraph as ox
 
 from endpoint.graphs.store import GraphStore
+from protocol.aggregates import AGGREGATES
+from protocol.entailment.regimes import Regime
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.functions import FUNCTIONS
 
@@ -25,11 +27,17 @@ _INTEGER = ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
 
 def service_description(
-    store: GraphStore, endpoint: str, syntax: RdfSyntax, functions: Sequence[str] = (), about: bytes = b""
+    store: GraphStore,
+    endpoint: str,
+    syntax: RdfSyntax,
+    functions: Sequence[str] = (),
+    about: bytes = b"",
+    regime: Regime = Regime.NONE,
 ) -> bytes:
     """The description of the service at this URL, with the sizes its graphs have now.
 
-    ``functions`` are IRIs of the application's own, ``about`` is what it says besides (N-Triples).
+    ``functions`` are IRIs of the application's own, ``about`` is what it says besides (N-Triples). ``regime`` is the
+    one that queries are answered under that ask for none.
     """
     triples: list[ox.Triple] = [quad.triple for quad in ox.parse(about, format=ox.RdfFormat.N_TRIPLES)]
 
@@ -50,6 +58,9 @@ def service_description(
     for function in (*FUNCTIONS, *functions):
         say(service, f"{SD}extensionFunction", ox.NamedNode(function))
         say(ox.NamedNode(function), "a", ox.NamedNode(f"{SD}Function"))
+    for aggregate in AGGREGATES:
+        say(service, f"{SD}extensionAggregate", ox.NamedNode(aggregate))
+        say(ox.NamedNode(aggregate), "a", ox.NamedNode(f"{SD}Aggregate"))
     if store.fetching.allowed:
         say(service, f"{SD}feature", ox.NamedNode(f"{SD}BasicFederatedQuery"))
     for written in (*(format.oxigraph.iri for format in SolutionsFormat), *(syntax.iri for syntax in RdfSyntax)):
@@ -57,6 +68,11 @@ def service_description(
     for read in RdfSyntax:
         say(service, f"{SD}inputFormat", ox.NamedNode(read.iri))
     say(service, f"{SD}defaultDataset", dataset)
+    say(service, f"{SD}defaultEntailmentRegime", ox.NamedNode(regime.iri))
+    say(ox.NamedNode(regime.iri), "a", ox.NamedNode(f"{SD}EntailmentRegime"))
+    if regime.profile is not None:
+        say(ox.NamedNode(regime.profile), "a", ox.NamedNode(f"{SD}EntailmentProfile"))
+        say(service, f"{SD}defaultSupportedEntailmentProfile", ox.NamedNode(regime.profile))
     say(dataset, "a", ox.NamedNode(f"{SD}Dataset"))
     say(dataset, f"{SD}defaultGraph", default)
     say(default, "a", ox.NamedNode(f"{SD}Graph"))
@@ -67,6 +83,9 @@ def service_description(
         say(named, "a", ox.NamedNode(f"{SD}NamedGraph"))
         say(named, f"{SD}name", ox.NamedNode(iri))
         say(named, f"{SD}graph", graph)
+        say(named, f"{SD}entailmentRegime", ox.NamedNode(regime.iri))
+        if regime.profile is not None:
+            say(named, f"{SD}supportedEntailmentProfile", ox.NamedNode(regime.profile))
         say(graph, "a", ox.NamedNode(f"{SD}Graph"))
         say(graph, f"{VOID}triples", ox.Literal(str(_size(store, ox.NamedNode(iri))), datatype=_INTEGER))
     return ox.serialize(triples, format=syntax.oxigraph, prefixes={"sd": SD, "void": VOID}) or b""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -24,6 +22,7 @@ from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_O
 from protocol.formats.negotiation import media_type_of
 from protocol.grammar.parser import parse, parse_live, perhaps_continuous
 from protocol.language.model import ContinuousQuery
+from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.form import answers_with_a_graph
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
@@ -67,9 +66,9 @@ async def sparql(request: Request) -> Response:
     offers = GRAPH_OFFERS if answers_with_a_graph(asked.text) else SOLUTIONS_OFFERS
     media_type = chosen_type(request, [*offers, EVENT_STREAM])
     if media_type == EVENT_STREAM:
-        live = _over_graphs(await services.threads.run(parse_live, asked.text, base=base), asked)
+        live = await services.threads.run(parse_live, asked.text, base=base, requested=asked.graphs)
         return await answer_continuous(request, services, live, asked)
-    return _answer(services, asked, media_type, base)
+    return await _answer(services, asked, media_type, base)
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -82,37 +81,27 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
     # Most one-shot queries are spared the way into another thread.
     if not perhaps_continuous(asked.text):
         return None
-    query = await threads.run(parse, asked.text, base=base)
-    if not isinstance(query, ContinuousQuery):
-        return None
-    return _over_graphs(query, asked)
+    query = await threads.run(parse, asked.text, base=base, requested=asked.graphs)
+    return query if isinstance(query, ContinuousQuery) else None
 
 
-def _over_graphs(query: ContinuousQuery, asked: QueryRequest) -> ContinuousQuery:
-    """The query over the graphs that its request names, instead of those of its text."""
-    if not asked.default_graphs and not asked.named_graphs:
-        return query
-    if query.one_shot is None:
-        raise UnsupportedFeature(
-            "default-graph-uri and named-graph-uri are not supported with a query over streams: write FROM in its text"
-        )
-    if query.registration is not None:
-        raise UnsupportedFeature(
-            "default-graph-uri and named-graph-uri are not supported with REGISTER: write FROM in the query's text"
-        )
-    return replace(query, from_graphs=asked.default_graphs, from_named=asked.named_graphs)
-
-
-def _answer(services: Services, asked: QueryRequest, media_type: str, base: str) -> Response:
+async def _answer(services: Services, asked: QueryRequest, media_type: str, base: str) -> Response:
     question = QueryQuestion(
         asked.text,
         media_type,
         base,
-        asked.default_graphs,
-        asked.named_graphs,
+        asked.graphs.default,
+        asked.graphs.named,
         allow_fetch=str(services.store.fetching.allowed),
     )
-    return AnswerResponse(services.readers, question, services.query_limits.asked(asked.timeout))
+    regime = services.settings.entailment if asked.entailment is None else asked.entailment
+    if regime.infers and len(asked.graphs.default or dataset_clauses(asked.text).default) > 1:
+        raise UnsupportedFeature(
+            f"under {regime} the default graph of a query is one graph: what follows from several, merged, is "
+            "not inferred; name one in FROM or default-graph-uri, or say entailment=none"
+        )
+    readers = await services.regimes.under(regime)
+    return AnswerResponse(readers, question, services.query_limits.asked(asked.timeout))
 
 
 async def _description(request: Request, services: Services, endpoint: str) -> Response:
@@ -126,6 +115,7 @@ async def _description(request: Request, services: Services, endpoint: str) -> R
         GRAPH_OFFERS[media_type],
         services.extension_functions,
         services.about,
+        services.settings.entailment,
     )
     return Response(written, headers={"Content-Type": content_type(media_type), **_VARY})
 

@@ -12,13 +12,15 @@ import os
 import shutil
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from protocol.errors import StorageFull
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.grammar.parser import parse_live
 from protocol.language.model import ContinuousQuery
+from protocol.sparql.dataset import RequestedGraphs
 from protocol.time import Instant
 
 _MOST_LINES = 1024 * 1024
@@ -58,7 +60,7 @@ class KeptQueries:
         for file in sorted(self._queries.glob("*.json")):
             try:
                 document = json.loads(file.read_bytes())
-                query = parse_live(document["text"], base=document["base"])
+                query = parse_live(document["text"], base=document["base"], requested=_requested(document))
                 limits = EvaluationLimits(document["timeout"])
                 found.append(KeptQuery(file.name.removesuffix(".json"), query, limits, document["start"]))
             except Exception as error:
@@ -71,6 +73,7 @@ class KeptQueries:
         document = {
             "text": kept.query.text,
             "base": kept.query.one_shot.base,
+            "graphs": asdict(kept.query.requested),
             "timeout": kept.limits.seconds,
             "start": kept.start,
         }
@@ -122,6 +125,12 @@ class KeptQueries:
         """Copy the registered queries into another data directory. Raises OSError."""
         if self._queries.exists():
             shutil.copytree(self._queries, KeptQueries(data)._queries, ignore=shutil.ignore_patterns(".*"))
+
+
+def _requested(document: dict[str, Any]) -> RequestedGraphs:
+    # The version before kept none: it refused them.
+    graphs = document.get("graphs", {"default": (), "named": ()})
+    return RequestedGraphs(tuple(graphs["default"]), tuple(graphs["named"]))
 
 
 def _write(file: Path, content: bytes, *, durably: bool = False) -> None:

@@ -102,5 +102,5 @@ def _draws_nodes(query: ContinuousQuery) -> bool:
     if query.form is not Form.CONSTRUCT:
         return False
     template = query.expression.template or ()
-    made = any(isinstance(term, Variable) and term.name.startswith("_:") for triple in template for term in triple)
+    made = any(isinstance(node, Variable) and node.name.startswith("_:") for node in nodes(template))
     return made or any(isinstance(one, Call) and one.name == "BNODE" for one in nodes(query.expression.pattern))

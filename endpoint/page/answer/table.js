@@ -2,7 +2,7 @@
 
 import { element, formatCount, plural } from "../dom.js";
 import { changeWords, changes } from "./changes.js";
-import { commonDatatype, datatypeOf, isNumeric, isWeb, shortIri, shown } from "./terms.js";
+import { commonDatatype, datatypeOf, isNumeric, isWeb, languageTag, shortIri, shown } from "./terms.js";
 
 const ROWS_AT_ONCE = 500;
 const LONGEST_VALUE = 200;
@@ -37,7 +37,7 @@ function value(term, prefixes) {
   const content = view.text.length > LONGEST_VALUE ? cut(view) : element("span", { textContent: view.text });
   content.classList.add(view.kind);
   if (view.kind === "literal") {
-    content.dir = "auto";
+    content.dir = term["its:dir"] ?? "auto";
     if (view.language !== null) content.lang = view.language;
   }
   return content;
@@ -46,7 +46,7 @@ function value(term, prefixes) {
 function cell(term, column, prefixes) {
   if (term === undefined) return element("td", { class: "unbound" }, element("span", { title: "unbound", textContent: "–" }));
   const made = element("td", { class: column.number ? "number" : "" }, value(term, prefixes));
-  if (term["xml:lang"]) made.append(element("span", { class: "tag", textContent: `@${term["xml:lang"]}` }));
+  if (languageTag(term)) made.append(element("span", { class: "tag", textContent: languageTag(term) }));
   const datatype = datatypeOf(term);
   if (datatype !== null && datatype !== column.datatype) {
     made.append(element("span", { class: "tag", title: datatype, textContent: shortIri(datatype, prefixes) }));

@@ -40,6 +40,12 @@ export const isNumeric = (term) => NUMERIC.has(datatypeOf(term));
 /** Whether an IRI may become a link: nothing that a click would run. */
 export const isWeb = (iri) => /^https?:\/\//i.test(iri);
 
+/** The language and base direction of a literal as they are written behind it, or nothing. */
+export function languageTag(term) {
+  if (!term["xml:lang"]) return "";
+  return `@${term["xml:lang"]}${term["its:dir"] ? `--${term["its:dir"]}` : ""}`;
+}
+
 /**
  * What a cell shows of a term.
  * @returns {{kind: "iri"|"blank"|"literal"|"triple", text: string, full: string, language: string|null}}
@@ -50,7 +56,8 @@ export function shown(term, prefixes) {
   if (term.type === "bnode") return { kind: "blank", text: `_:${value}`, full: `_:${value}`, language: null };
   if (term.type === "triple") {
     const parts = [term.value?.subject, term.value?.predicate, term.value?.object];
-    const text = (pick) => `<< ${parts.map((part) => (part ? shown(part, prefixes)[pick] : "?")).join(" ")} >>`;
+    const inTriple = (part, pick) => `${shown(part, prefixes)[pick]}${languageTag(part)}`;
+    const text = (pick) => `<<( ${parts.map((part) => (part ? inTriple(part, pick) : "?")).join(" ")} )>>`;
     return { kind: "triple", text: text("text"), full: text("full"), language: null };
   }
   return { kind: "literal", text: value, full: value, language: term["xml:lang"] || null };

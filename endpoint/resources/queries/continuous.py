@@ -21,6 +21,7 @@ from endpoint.live.subscription import RequestedSpan
 from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
 from endpoint.resources.queries.query_document import query_document
+from endpoint.resources.queries.regimes import under_regime
 from endpoint.resources.requests.accept import answer_response, answer_type
 from endpoint.resources.requests.parameters import mounted_at, read_requested_span, read_since
 from endpoint.services import Services
@@ -57,6 +58,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     require(request, operation_scope(registration=query.registration is not None))
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     limits = EvaluationLimits(sent.timeout, sent.memory)
+    query = under_regime(query, sent.entailment, services.settings.entailment)
     if query.one_shot is not None:
         await services.threads.run(require_evaluable, query, services.rdflib)
     if query.registration is not None:

@@ -16,14 +16,17 @@ from endpoint.backend import QueryDescription
 from endpoint.live.registration import late_warning, located, put_query, remove_query, standing_query
 from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.queries.query_document import query_document
+from endpoint.resources.queries.regimes import under_regime
 from endpoint.resources.queries.sink_document import sink_document
 from endpoint.resources.requests.accept import answer_response, answer_type
 from endpoint.resources.requests.parameters import (
     flag_parameter,
+    graphs_parameters,
     limits_parameters,
     mounted_at,
+    refuse_graphs,
+    regime_parameter,
     requested_span,
-    require_own_graphs,
     since_parameter,
 )
 from endpoint.resources.requests.request_body import read_body
@@ -68,19 +71,22 @@ class QueryResource(HTTPEndpoint):
     async def put(self, request: Request) -> Response:
         """Create (201) or replace (200) a standing query; ``?since=`` moves its start back.
 
+        ``?default-graph-uri=`` and ``?named-graph-uri=`` are its graphs of the store, instead of those of its text.
         ``?timeout=`` and ``?memory=`` are what one evaluation may take, where the settings say more.
         """
         services, name = services_of(request.app), checked_name(request.path_params["name"])
         hub, settings = services.hub, services.settings
         condition = Precondition.of(request.headers)
-        require_own_graphs(request)
         since, limits = since_parameter(request), limits_parameters(request)
+        graphs = graphs_parameters(request)
         body = await read_body(request, min(MAXIMUM_TEXT, settings.max_request_bytes))
         text = _text(request.headers.get("content-type", ""), body)
         # The same base as at /sparql: the same text is the same query.
-        query = await services.threads.run(parse_live, text, base=f"{settings.base_url}/sparql")
+        base = f"{settings.base_url}/sparql"
+        query = await services.threads.run(parse_live, text, base=base, requested=graphs)
         if query.one_shot is not None:
             await services.threads.run(require_evaluable, query, services.rdflib)
+        query = under_regime(query, regime_parameter(request), settings.entailment)
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
         new = await put_query(hub, name, query, since, limits, condition)
         response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))
@@ -99,7 +105,7 @@ async def results(request: Request) -> Response:
     """The query's result stream, or its latest answer."""
     services, name = services_of(request.app), checked_name(request.path_params["name"])
     hub = services.hub
-    require_own_graphs(request)
+    refuse_graphs(request)
     description = await standing_query(hub, name)
     form = description.query.form
     media_type = answer_type(request, form)

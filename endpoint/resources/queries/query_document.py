@@ -7,6 +7,7 @@ from typing import Any
 
 from endpoint.backend import QueryDescription
 from protocol.formats.sse import show_instant
+from protocol.language.model import ContinuousQuery
 from protocol.time import Instant, format_duration
 
 
@@ -32,6 +33,8 @@ def query_document(
         "form": query.form.value,
         "operator": query.operator.value,
         "streams": list(query.streams),
+        "graphs": _graphs(query),
+        "entailment": query.entailment.value,
         "state": description.state,
         "start": format_or_null(description.start),
         "evaluated": format_or_null(description.evaluated),
@@ -59,6 +62,13 @@ def query_document(
     if warning is not None:
         document["warning"] = warning
     return document
+
+
+def _graphs(query: ContinuousQuery) -> dict[str, list[str]] | None:
+    """The graphs of the store that it is over, of its request or its text; null: all of them."""
+    if not query.from_graphs and not query.from_named:
+        return None
+    return {"default": list(query.from_graphs), "named": list(query.from_named)}
 
 
 def format_or_null(instant: Instant | None) -> str | None:

@@ -7,10 +7,12 @@ import re
 from starlette.requests import Request
 
 from endpoint.live.subscription import RequestedSpan
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.entailment.regimes import Regime, read_regime
+from protocol.errors import ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats import sse
-from protocol.sparql.request import read_limits, require_no_entailment
+from protocol.sparql.dataset import DatasetConflict, RequestedGraphs
+from protocol.sparql.request import read_graphs, read_limits
 from protocol.streams import InvalidPartition
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, parse_instant
 
@@ -107,16 +109,25 @@ def read_since(text: str) -> Instant | None:
 
 
 def limits_parameters(request: Request) -> EvaluationLimits:
-    """``?timeout=`` and ``?memory=`` of the URL. Raises MalformedRequest, or UnsupportedFeature (``?entailment=``)."""
-    require_no_entailment(request.query_params.getlist("entailment"))
+    """``?timeout=`` and ``?memory=`` of the URL. Raises MalformedRequest."""
     return read_limits(*(request.query_params.getlist(name) for name in ("timeout", "memory")))
 
 
-def require_own_graphs(request: Request) -> None:
-    """Raise UnsupportedFeature for ``?default-graph-uri=`` and ``?named-graph-uri=``, for a standing query."""
-    if not {"default-graph-uri", "named-graph-uri"}.isdisjoint(request.query_params):
-        raise UnsupportedFeature(
-            "default-graph-uri and named-graph-uri are not supported with a standing query: write FROM in its text"
+def regime_parameter(request: Request) -> Regime | None:
+    """``?entailment=`` of the URL; None without it. Raises UnknownRegime."""
+    return read_regime(request.query_params.getlist("entailment"))
+
+
+def graphs_parameters(request: Request) -> RequestedGraphs:
+    """``?default-graph-uri=`` and ``?named-graph-uri=`` of the URL. Raises DatasetConflict."""
+    return read_graphs(*(request.query_params.getlist(name) for name in ("default-graph-uri", "named-graph-uri")))
+
+
+def refuse_graphs(request: Request) -> None:
+    """Raise DatasetConflict for the same with the results of a standing query, which has its graphs already."""
+    if graphs_parameters(request):
+        raise DatasetConflict(
+            "default-graph-uri and named-graph-uri go with PUT /queries/NAME: results are over the graphs given there"
         )
 
 

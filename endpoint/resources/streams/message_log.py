@@ -17,6 +17,7 @@ from endpoint.live.hub import Hub
 from endpoint.resources.requests.parameters import requested_elements
 from endpoint.services import services_of
 from protocol.errors import Unavailable
+from protocol.formats.json_ld import json_ld_lacks
 from protocol.formats.media_types import JELLY, JSON_LINES, RdfSyntax
 from protocol.messages.division import DELIMITERS, VERSION, VERSION_LINE
 from protocol.streams import StreamDamage, StreamDescription, StreamElement, StreamItem
@@ -34,7 +35,10 @@ def _n_quads() -> tuple[bytes, _Form]:
 
 def _json_ld_lines() -> tuple[bytes, _Form]:
     def line(quads: bytes) -> bytes:
-        graph = serialize(parse(quads, RdfFormat.N_QUADS), format=RdfFormat.JSON_LD) if quads else None
+        try:
+            graph = serialize(parse(quads, RdfFormat.N_QUADS), format=RdfFormat.JSON_LD) if quads else None
+        except OSError as error:
+            raise json_ld_lacks(error) or error from None
         return b"{}\n" if graph is None else b'{"@graph":' + graph + b"}\n"
 
     return b"", lambda elements: b"".join(map(line, elements))
@@ -62,7 +66,8 @@ MESSAGE_LOG_TYPES = tuple(_FORMS)
 async def message_log(request: Request, stream: StreamDescription, media_type: str) -> Response:
     """The response to a request for what a stream holds, in one of ``MESSAGE_LOG_TYPES``.
 
-    Raises InvalidResumePoint or InvalidTime, and Unavailable where elements of it cannot be read.
+    Raises InvalidResumePoint or InvalidTime, Unavailable where elements of it cannot be read, and NotExpressible where
+    the format has no way to write what comes first.
     """
     hub = services_of(request.app).hub
     if stream.damage:
@@ -73,8 +78,11 @@ async def message_log(request: Request, stream: StreamDescription, media_type: s
     after, since = requested_elements(request)
     content_type, form = _FORMS[media_type]
     follower: StreamFollower = await hub.threads.run(hub.backend.follow, stream.name, -1 if after is None else after)
+    written = _written(hub, follower, since, stream.elements - 1, *form())
+    # What comes first may be what the format cannot write: said of what comes later, the response breaks off.
+    first = [await anext(written), await anext(written, b"")]
     return StreamingResponse(
-        _written(hub, follower, since, stream.elements - 1, *form()),
+        _continued(first, written),
         headers={"Content-Type": content_type, "Cache-Control": "no-store", "Vary": "Accept"},
     )
 
@@ -97,6 +105,16 @@ async def _written(
             yield written
     finally:
         follower.close()
+
+
+async def _continued(first: Iterable[bytes], rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    try:
+        for one in first:
+            yield one
+        async for one in rest:
+            yield one
+    finally:
+        await rest.aclose()
 
 
 def _number(one: StreamItem) -> int:

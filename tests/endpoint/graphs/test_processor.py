@@ -188,3 +188,48 @@ def test_the_default_graph_may_be_the_union_of_all(store: GraphStore, clauses: s
     bindings = json.loads(result.write(SolutionsFormat.JSON))["results"]["bindings"]
     found = [row["o"]["value"] + ("@" + row["g"]["value"][-2:] if "g" in row else "") for row in bindings]
     assert sorted(found) == expected
+
+
+AGG = "PREFIX agg: <urn:x-sparql-streams:aggregate:> PREFIX jena: <http://jena.apache.org/ARQ/function/aggregate#> "
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        ("agg:last(?v, STRLEN(?v))", "both"),
+        ("agg:first(?v, ?s)", "both"),
+        ("jena:mode(DISTINCT ?v)", "both"),
+        ("jena:mode(?v)", "both"),
+        ("STR(agg:median(STRLEN(?v)))", "3"),
+    ],
+)
+def test_aggregates_with_iris_are_answered(store: GraphStore, call: str, result: str) -> None:
+    assert objects(store, f"{AGG} SELECT ({call} AS ?o) {{ GRAPH <{G1}> {{ ?s ?p ?v }} }}") == [result]
+
+
+def test_an_aggregate_of_two_arguments_of_nothing_is_one_solution(store: GraphStore) -> None:
+    answer = store.query(f"{AGG} SELECT (agg:first(?v, ?v) AS ?o) {{ FILTER(false) }}")
+    assert json.loads(answer.write(SolutionsFormat.JSON))["results"]["bindings"] == [{}]
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("SELECT (agg:first(?v) AS ?o) { ?s ?p ?v }", "the aggregate agg:first takes two arguments, not 1"),
+        ("SELECT (agg:median(?v, 1) AS ?o) { ?s ?p ?v }", "the aggregate agg:median takes an argument, not 2"),
+        ("SELECT ?o { ?s ?p ?o FILTER(agg:median(?o) > 1) }", "agg:median is an aggregate: it goes in SELECT"),
+        ("SELECT (agg:median(MAX(?v)) AS ?o) { ?s ?p ?v }", "MAX stands inside of another aggregate"),
+    ],
+)
+def test_an_aggregate_where_none_goes_is_refused_with_its_place(store: GraphStore, text: str, detail: str) -> None:
+    with pytest.raises(QuerySyntaxError) as raised:
+        store.query(AGG + text)
+    assert detail in raised.value.detail
+    assert raised.value.column
+
+
+def test_an_update_has_aggregates_of_one_argument() -> None:
+    store = GraphStore()
+    store.update("INSERT DATA { <urn:s> <urn:p> 1, 2, 9 }")
+    store.update(f"{AGG} INSERT {{ <urn:s> <urn:m> ?m }} WHERE {{ SELECT (agg:median(?v) AS ?m) {{ ?s <urn:p> ?v }} }}")
+    assert objects(store, "SELECT ?o { ?s <urn:m> ?o }") == ["2"]

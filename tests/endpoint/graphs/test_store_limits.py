@@ -278,7 +278,9 @@ def test_a_store_whose_directory_is_lost_is_changed_no_more_and_says_so(what: st
     assert not there(writer)
     assert store.version == version
     store.close()
-    assert sorted((tmp_path / "store").glob("*")) == before
+    # But for what RocksDB may have been writing at that moment, in a thread of its own.
+    found = sorted((tmp_path / "store").glob("*"))
+    assert [path for path in found if path.suffix != ".sst" or path in before] == before
 
 
 def test_a_store_that_is_watched_says_that_it_is_lost_without_being_changed(

@@ -26,7 +26,9 @@ test("terms are shown as what they are", () => {
   assert.equal(shown({ type: "bnode", value: "b0" }, NONE).text, "_:b0");
   assert.equal(shown({ type: "literal", value: "<b>", "xml:lang": "en" }, NONE).language, "en");
   const triple = { subject: { type: "uri", value: "urn:s" }, predicate: { type: "uri", value: "urn:p" }, object: integer(1) };
-  assert.equal(shown({ type: "triple", value: triple }, NONE).text, "<< urn:s urn:p 1 >>");
+  assert.equal(shown({ type: "triple", value: triple }, NONE).text, "<<( urn:s urn:p 1 )>>");
+  const text = { type: "literal", value: "x", "xml:lang": "ar", "its:dir": "rtl" };
+  assert.equal(shown({ type: "triple", value: { ...triple, object: text } }, NONE).text, "<<( urn:s urn:p x@ar--rtl )>>");
 });
 
 test("a datatype is said where it says something", () => {

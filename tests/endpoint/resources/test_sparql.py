@@ -255,13 +255,14 @@ def test_a_continuous_query_goes_to_those_who_answer_it(
 
     async def answer(request: Any, services: Any, query: ContinuousQuery, sent: QueryRequest) -> PlainTextResponse:
         assert sent.text == text
-        return PlainTextResponse(" ".join(query.streams))
+        return PlainTextResponse(" ".join((*query.streams, *query.from_graphs, *query.from_named)))
 
     monkeypatch.setattr("endpoint.resources.sparql.answer_continuous", answer)
     assert ask(client, text).text == "http://ex/s"
     body = client.post("/sparql", content=text, headers={"Content-Type": "application/sparql-query"})
     assert body.text == "http://ex/s"
-    assert_problem(ask(client, text, **{"default-graph-uri": "http://ex/g1"}), 501)
+    graphs = {"default-graph-uri": "http://ex/g1", "named-graph-uri": "http://ex/g2"}
+    assert ask(client, text, **graphs).text == "http://ex/s http://ex/g1 http://ex/g2"
 
 
 def test_words_of_the_streaming_language_do_not_make_a_query_continuous(client: TestClient) -> None:

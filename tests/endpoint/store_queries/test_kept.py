@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from endpoint.store_queries.kept import KeptAnswer, KeptQueries, KeptQuery
 from protocol.evaluation_limits import EvaluationLimits
+from protocol.grammar.parser import parse_live
+from protocol.sparql.dataset import RequestedGraphs
 from tests.endpoint.store_queries.store_side import live
 
 QUERY = KeptQuery("all.of-it", live("SELECT * { <a> ?p ?o }"), EvaluationLimits(2.0), 17)
@@ -16,6 +19,12 @@ def test_what_is_kept_is_read_again_relative_to_the_same_base(tmp_path: Path) ->
     (read,) = KeptQueries(tmp_path).queries()
     assert read == QUERY
     assert read.query.one_shot == QUERY.query.one_shot
+    over_graphs = replace(
+        QUERY, name="g", query=parse_live("SELECT * { ?s ?p ?o }", requested=RequestedGraphs(("u:g",)))
+    )
+    KeptQueries(tmp_path).write(over_graphs)
+    assert KeptQueries(tmp_path).queries()[1].query.from_graphs == ("u:g",)
+    KeptQueries(tmp_path).remove("g")
     KeptQueries(tmp_path).remove("all.of-it")
     KeptQueries(tmp_path).remove("never there")
     assert KeptQueries(tmp_path).queries() == []

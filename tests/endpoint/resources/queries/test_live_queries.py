@@ -103,6 +103,31 @@ def test_the_graphs_that_a_request_names_are_the_dataset() -> None:
     serve(check)
 
 
+def test_the_graphs_that_a_registration_names_are_kept_and_shown() -> None:
+    text = ALL.replace("{", "FROM :other {", 1)
+
+    async def check(app: Starlette) -> None:
+        await update(app, "INSERT DATA { GRAPH :g { :s :p 2 } GRAPH :other { :s :p 3 } }")
+        for path, method in (
+            ("/queries/q?default-graph-uri=http://e/g", "PUT"),
+            ("/sparql?default-graph-uri=http://e/g", "POST"),
+        ):
+            sent = text if method == "PUT" else text.replace("SELECT", "REGISTER QUERY r AS SELECT", 1)
+            made = await asked(app, path, method, sent, content_type=QUERY)
+            assert made.status == 201, made.body
+            assert made.json["graphs"] == {"default": ["http://e/g"], "named": []}
+        for name in "qr":
+            answer = await asked(app, f"/queries/{name}/results", "GET", accept="text/csv")
+            assert answer.body == b"o\r\n2\r\n"
+        replaced = await asked(app, "/queries/q", "PUT", text, content_type=QUERY)
+        assert replaced.status == 200
+        assert replaced.json["graphs"] == {"default": ["http://e/other"], "named": []}
+        everything = await asked(app, "/queries/q", "PUT", ALL, content_type=QUERY)
+        assert everything.json["graphs"] is None
+
+    serve(check)
+
+
 def test_differences_are_given_to_who_asks_for_them() -> None:
     async def check(app: Starlette) -> None:
         await update(app, "INSERT DATA { :s :p 1 , 2 }")
@@ -211,10 +236,12 @@ def test_what_cannot_be_followed_is_refused_before_the_stream_begins() -> None:
             assert told in refused.json["detail"]
         assert (await asked(app, "/queries/q", "PUT", "SELECT * { ?s ?p }", content_type=QUERY)).status == 400
         for parameter in ("default-graph-uri", "named-graph-uri"):
-            for path, method in (("/queries/q", "PUT"), ("/queries/q/results", "GET")):
-                refused = await asked(app, f"{path}?{parameter}=http://e/g", method, ALL, content_type=QUERY)
-                assert refused.status == 501, refused.body
-                assert "write FROM" in refused.json["detail"]
+            refused = await asked(app, f"/queries/q?{parameter}=relative", "PUT", ALL, content_type=QUERY)
+            assert refused.status == 400, refused.body
+            assert "not an absolute IRI" in refused.json["detail"]
+            refused = await asked(app, f"/queries/q/results?{parameter}=http://e/g", "GET")
+            assert refused.status == 400, refused.body
+            assert "go with PUT" in refused.json["detail"]
         assert (await asked(app, "/queries/q", "GET")).status == 404
 
     serve(check)
