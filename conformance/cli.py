@@ -60,7 +60,7 @@ def conformance(
     """Run conformance suites against an endpoint, through HTTP; print a table.
 
     SUITE is sparql10, sparql11, sparql12 or a directory such as sparql11/protocol; none means all of these. Ends with
-    1 if a test fails that is not known to, or passes that is known to fail. sparql12, a draft, is only reported.
+    1 if a test fails that is not known to, or passes that is known to fail. sparql12 is a draft.
     rsp is continuous queries: its cases come with this program, and it starts Spark unless there is --url.
     """
     from conformance.command import run_command

@@ -20,7 +20,7 @@ from conformance.engines.hosts import WITH_SPARK, running_endpoint
 from conformance.engines.http import HttpEngine
 from conformance.engines.services import FederatedServices
 from conformance.engines.windows import WindowsEngine
-from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, read_known
+from conformance.known import BY_SPARK, FILE, THROUGH_WINDOWS, Judgement, Known, read_known
 from conformance.manifest import ManifestError, Test
 from conformance.outcome import Verdict
 from conformance.report import Judged, print_table, write_earl
@@ -63,6 +63,8 @@ def run_command(
         else:
             tests = select(root, suites)
             known = {} if baseline else read_known(THROUGH_WINDOWS if through_windows else FILE)
+            if through_windows and site == "spark":
+                known |= read_known(BY_SPARK)
             tests = without_http(tests) if baseline else query_evaluations(tests) if through_windows else tests
         with _rsp_engine(url, site) if of_windows else _engine(url, host, baseline, through_windows, site) as engine:
             judged = list(_watched(tests, engine, known))
@@ -79,7 +81,7 @@ def run_command(
     for one in bad:
         console.print(f"{one.judgement.value}: {one.outcome.test.directory} <{one.outcome.test.iri}>", markup=False)
         console.print(f"    {one.outcome.error or one.outcome.verdict.value}", markup=False)
-    counts = Counter(one.judgement for one in judged if one.counts)
+    counts = Counter(one.judgement for one in judged)
     console.print(_summary(counts), markup=False)
     if bad:
         sys.exit(1)
@@ -91,7 +93,11 @@ def _engine(url: str | None, host: str, baseline: bool, through_windows: bool, s
         yield OxigraphEngine()
         return
     if through_windows:
-        with _endpoint(url, site) as endpoint, closing(WindowsEngine(endpoint)) as windows:
+        with (
+            FederatedServices() as services,
+            _endpoint(url, site, _EVERY_ADDRESS) as endpoint,
+            closing(WindowsEngine(endpoint, services=services)) as windows,
+        ):
             yield windows
         return
     with FederatedServices() as services:
@@ -115,11 +121,11 @@ def _rsp_engine(url: str | None, site: str) -> Iterator[Engine]:
 
 
 @contextmanager
-def _endpoint(url: str | None, site: str) -> Iterator[Endpoint]:
+def _endpoint(url: str | None, site: str, allowed: Sequence[str] = ()) -> Iterator[Endpoint]:
     if url is not None:
         yield Endpoint(url)
         return
-    with running_endpoint(WITH_SPARK, (), site) as endpoint:
+    with running_endpoint(WITH_SPARK, allowed, site) as endpoint:
         yield endpoint
 
 

@@ -22,15 +22,14 @@ HOMEPAGE = "urn:x-sparql-streams"
 
 @dataclass(frozen=True)
 class Judged:
-    """An outcome, and what it means beside what is known; ``counts``: a failure makes the run fail."""
+    """An outcome, and what it means beside what is known."""
 
     outcome: Outcome
     judgement: Judgement
-    counts: bool
 
     @property
     def bad(self) -> bool:
-        return self.counts and self.judgement not in GOOD
+        return self.judgement not in GOOD
 
 
 @dataclass(frozen=True)

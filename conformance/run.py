@@ -20,14 +20,8 @@ MANIFESTS: dict[str, tuple[str, ...]] = {
 }
 """The suites, with the manifests that hold all their tests."""
 
-LEFT_OUT = frozenset({"sparql11/entailment"})
-"""Entailment regimes are not implemented, and the endpoint's description names none."""
-
-NOT_OF_WINDOWS = frozenset({"sparql11/service"})
-"""SERVICE is refused in continuous queries."""
-
-REPORTED_ONLY = frozenset({"sparql12"})
-"""A draft: what fails there is shown and makes no run fail."""
+NOT_OF_WINDOWS = frozenset({"sparql11/entailment"})
+"""Entailment regimes are refused in continuous queries."""
 
 
 def select(root: Path, names: Sequence[str]) -> list[Test]:
@@ -47,7 +41,7 @@ def select(root: Path, names: Sequence[str]) -> list[Test]:
         wanted = [test for test in tests if not rest or test.directory == f"{top}/{rest}"]
         if not wanted:
             raise ManifestError(f"the suite {top} has no directory {rest!r} with tests")
-        found |= {test.iri: test for test in wanted if test.directory not in LEFT_OUT}
+        found |= {test.iri: test for test in wanted}
     return list(found.values())
 
 
@@ -55,8 +49,7 @@ def run(tests: Sequence[Test], engine: Engine, known: Mapping[str, Known]) -> It
     """Each test's outcome as it comes. A test of an unknown type, or one that cannot be read, has failed."""
     for test in tests:
         outcome = _outcome(test, engine)
-        counts = test.directory.partition("/")[0] not in REPORTED_ONLY
-        yield Judged(outcome, judge(outcome, known), counts)
+        yield Judged(outcome, judge(outcome, known))
 
 
 def without_http(tests: Sequence[Test]) -> list[Test]:
@@ -65,14 +58,10 @@ def without_http(tests: Sequence[Test]) -> list[Test]:
 
 
 def query_evaluations(tests: Sequence[Test]) -> list[Test]:
-    """Those that can be asked of windows: a query's answer over graphs, without endpoints elsewhere."""
+    """Those that can be asked of windows: a query's answer over graphs."""
     wanted = (MF["QueryEvaluationTest"].value, MF["CSVResultFormatTest"].value)
     return [
-        test
-        for test in tests
-        if any(kind in wanted for kind in test.types)
-        and test.directory.partition("/")[0] not in REPORTED_ONLY
-        and test.directory not in NOT_OF_WINDOWS
+        test for test in tests if any(kind in wanted for kind in test.types) and test.directory not in NOT_OF_WINDOWS
     ]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyoxigraph as ox
 
-from conformance.manifest import ManifestError, Suite, Term, Test
-from conformance.vocabulary import MF, QT, RDFS, UT
+from conformance.manifest import Description, ManifestError, Suite, Term, Test
+from conformance.vocabulary import MF, QT, RDFS, SD, UT
+from protocol.entailment.regimes import Regime
 from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.iris import named_iris
 
@@ -18,6 +19,8 @@ class Document:
 
     iri: str
     suite: Suite
+    graph: str | None = None
+    """Of a file of several graphs the one that is meant, "" for the default graph; None: all that it says."""
 
     @property
     def content(self) -> bytes:
@@ -33,7 +36,20 @@ class Document:
 
     def quads(self) -> list[ox.Quad]:
         """What the file says, with blank nodes of its own."""
-        return list(ox.parse(self.content, format=self.syntax, base_iri=self.iri, rename_blank_nodes=True))
+        quads = ox.parse(self.content, format=self.syntax, base_iri=self.iri, rename_blank_nodes=True)
+        return [quad for quad in quads if self.graph in (None, _graph_of(quad))]
+
+    @property
+    def parts(self) -> list[Document]:
+        """Of a file in a syntax of datasets a document for each of its graphs, else the document."""
+        if not self.syntax.supports_datasets:
+            return [self]
+        return [replace(self, graph=graph) for graph in sorted({_graph_of(quad) for quad in self.quads()})]
+
+
+def _graph_of(quad: ox.Quad) -> str:
+    """The IRI of a graph that is named, or an empty text."""
+    return quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,8 @@ class QueryCase:
     names_dataset: bool = False
     """The query has FROM or FROM NAMED; ``data`` is then what they name, each as a named graph."""
     services: tuple[tuple[str, tuple[Document, ...]], ...] = ()
+    regimes: tuple[Regime, ...] = (Regime.NONE,)
+    """It has this answer under each of these."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +109,37 @@ def query_case(test: Test) -> QueryCase:
     if named:
         data = Dataset((), tuple((iri, Document(iri, test.suite)) for iri in named))
     else:
-        data = Dataset(tuple(_documents(test, action, QT["data"])), _named(test, action, QT["graphData"]))
+        data = _dataset(test, action, QT["data"], QT["graphData"])
     services.sort(key=lambda one: one[0])
-    return QueryCase(text, query, data, Document(result, test.suite), lax, bool(named), tuple(services))
+    return QueryCase(
+        text, query, data, Document(result, test.suite), lax, bool(named), tuple(services), regimes_of(test)
+    )
+
+
+def regimes_of(test: Test) -> tuple[Regime, ...]:
+    """The endpoint's regimes under which a test has its answer; none where it is of other regimes only.
+
+    A test of RDF entailment or D-entailment is asked under RDFS, which entails no less; one of OWL's RDF-Based
+    Semantics under the rules of OWL 2 RL, where that is one of its profiles.
+    """
+    about = test.description
+    action = about.required(test.node, MF["action"])
+    regimes = _named_by(about, about.optional(action, SD["entailmentRegime"]))
+    if not regimes:
+        return (Regime.NONE,)
+    profiles = _named_by(about, about.optional(action, SD["EntailmentProfile"]))
+    found = []
+    if not regimes.isdisjoint({"RDF", "RDFS", "D"}):
+        found.append(Regime.RDFS)
+    if "OWL-RDF-Based" in regimes and (not profiles or "RL" in profiles):
+        found.append(Regime.OWL_RL)
+    return tuple(found)
+
+
+def _named_by(about: Description, value: Term | None) -> set[str]:
+    """The last parts of an IRI, or of those in a list."""
+    members = about.items(value) if isinstance(value, ox.BlankNode) else [] if value is None else [value]
+    return {member.value.rpartition("/")[2] for member in members if isinstance(member, ox.NamedNode)}
 
 
 def graphs_of_from(text: str, base: str) -> tuple[list[str], list[str]]:
@@ -112,10 +158,7 @@ def update_case(test: Test) -> UpdateCase:
     request = about.text(action, UT["request"])
     if request is None:
         raise ManifestError(f"{about.place}: {test.node} names no request")
-    before, after = (
-        Dataset(tuple(_documents(test, part, UT["data"])), _named(test, part, UT["graphData"]))
-        for part in (action, result)
-    )
+    before, after = (_dataset(test, part, UT["data"], UT["graphData"]) for part in (action, result))
     return UpdateCase(test.suite.read(request).decode(), request, before, after)
 
 
@@ -125,6 +168,13 @@ def syntax_text(test: Test) -> str:
     if not isinstance(action, ox.NamedNode):
         raise ManifestError(f"{test.description.place}: the action of {test.node} is no file")
     return test.suite.read(action.value).decode()
+
+
+def _dataset(test: Test, subject: Term, data: ox.NamedNode, graphs: ox.NamedNode) -> Dataset:
+    """The graphs of a dataset; a document of several has graphs of both kinds."""
+    parts = [part for document in _documents(test, subject, data) for part in document.parts]
+    named = tuple((part.graph, part) for part in parts if part.graph)
+    return Dataset(tuple(part for part in parts if not part.graph), (*named, *_named(test, subject, graphs)))
 
 
 def _documents(test: Test, subject: Term, predicate: ox.NamedNode) -> list[Document]:

@@ -9,24 +9,27 @@ ignores the parameters answers with them.
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import httpx
 import pyoxigraph as ox
 
-from conformance.answers.cases import Document, QueryCase, UpdateCase
+from conformance.answers.cases import Dataset, Document, QueryCase, UpdateCase
 from conformance.answers.comparison import GraphAnswer, QueryResult, Solutions
 from conformance.answers.results import UnreadableAnswer, actual_answer, graph
 from conformance.engines.endpoints import TIMEOUT_SECONDS, Endpoint
 from conformance.engines.engine import Contents, EngineFailure, Language
-from conformance.engines.services import FederatedServices, StandIns
+from conformance.engines.services import FETCHED, FederatedServices, StandIns
 from protocol.errors import QuerySyntaxError, UpdateSyntaxError
 from protocol.formats.media_types import FORM, SPARQL_QUERY, SPARQL_UPDATE
 from protocol.formats.negotiation import media_type_of
+from protocol.terms import term_text
 
 SOLUTIONS_TYPES = ("application/sparql-results+json", "application/sparql-results+xml", "text/tab-separated-values")
+_WITHOUT_TRIPLE_TERMS = "application/ld+json"
+"""An answer with triple terms (RDF 1.2) is refused in this format; then the next one is asked for."""
 GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/rdf+xml", "application/ld+json")
 
 DECOY_GRAPH = "urn:x-sparql-streams:conformance:decoy"
@@ -43,7 +46,6 @@ DECOYS = "".join(
         ]
     )
 )
-_FETCHED = re.compile(r"\b(?:SERVICE|LOAD)\s+(?:SILENT\s+)?<(https?:[^>]*)>", re.IGNORECASE)
 
 
 class HttpEngine:
@@ -86,34 +88,61 @@ class HttpEngine:
     # Engine
 
     def answers(self, case: QueryCase, preferred: str | None) -> Mapping[str, QueryResult]:
-        """See ``Engine``. Ways: ``store`` and ``parameters``; where the query names its dataset, ``FROM``."""
+        """See ``Engine``. Ways: ``store`` and ``parameters``; where the query names its dataset, ``FROM``.
+
+        Each under all regimes of the case, which are named where there is one.
+        """
         turn = zlib.crc32(case.base.encode())
-        mock = self._stand_ins([*(iri for iri, _ in case.services), *_FETCHED.findall(case.text)], dict(case.services))
+        mock = self._stand_ins([*(iri for iri, _ in case.services), *FETCHED.findall(case.text)], dict(case.services))
         text = f"BASE <{case.base}>\n{case.text}"
         self.empty()
+        self._load_datasets(case.data)
         for name, document in case.data.named:
-            self._load(name, *_with_base(document, mock), add=False)
+            if document.graph is None:
+                self._load(name, *_with_base(document, mock), add=False)
         if case.names_dataset:
             self.decoys()
-            return {"FROM": self._answer(text, [], turn, preferred, mock)}
+            return self._under(case, "FROM", text, [], turn, preferred, mock)
         for document in case.data.default:
-            self._load(None, *_with_base(document, mock), add=True)
-        own = self._answer(text, [], turn, preferred, mock)
+            if document.graph is None:
+                self._load(None, *_with_base(document, mock), add=True)
+        own = self._under(case, "store", text, [], turn, preferred, mock)
         parameters = [("named-graph-uri", name) for name in case.data.names]
         for number, document in enumerate(case.data.default):
             self._load(f"{_DEFAULT_DOCUMENT}{number}", *_with_base(document, mock), add=False)
             parameters.append(("default-graph-uri", f"{_DEFAULT_DOCUMENT}{number}"))
         self.decoys()
-        named = self._answer(text, parameters or [("default-graph-uri", EMPTY_GRAPH)], turn + 1, preferred, mock)
-        return {"store": own, "parameters": named}
+        parameters = parameters or [("default-graph-uri", EMPTY_GRAPH)]
+        return {**own, **self._under(case, "parameters", text, parameters, turn + 1, preferred, mock)}
+
+    def _under(
+        self,
+        case: QueryCase,
+        way: str,
+        text: str,
+        parameters: Sequence[tuple[str, str]],
+        turn: int,
+        preferred: str | None,
+        mock: StandIns | None,
+    ) -> dict[str, QueryResult]:
+        """The answer under each regime of the case, by the names of the ways."""
+        found = {}
+        for regime in case.regimes:
+            asked = [*parameters, ("entailment", str(regime))] if regime.infers else parameters
+            name = f"{way} under {regime}" if regime.infers else way
+            found[name] = self._answer(text, asked, turn, preferred, mock)
+        return found
 
     def after(self, case: UpdateCase) -> Contents:
         """See ``Engine``."""
         self.empty()
+        self._load_datasets(case.before)
         for document in case.before.default:
-            self.put(None, document, add=True)
+            if document.graph is None:
+                self.put(None, document, add=True)
         for name, document in case.before.named:
-            self.put(name, document)
+            if document.graph is None:
+                self.put(name, document)
         turn = zlib.crc32(case.base.encode())
         self._changed(self._post_update(f"BASE <{case.base}>\n{case.text}", turn), "the update")
         return self.contents(turn)
@@ -145,6 +174,8 @@ class HttpEngine:
         """One graph of the store."""
         accept = GRAPH_TYPES[turn % len(GRAPH_TYPES)]
         response = self._send("GET", self.endpoint.graphs, _graph(name), headers={"Accept": accept})
+        if response.status_code == 406 and accept == _WITHOUT_TRIPLE_TERMS:
+            return self.graph(name, turn + 1)
         if response.status_code != 200:
             raise EngineFailure(f"GET of the graph {name or 'default'}: {_shown(response)}")
         try:
@@ -173,6 +204,8 @@ class HttpEngine:
         else:
             headers = {**accept, "Content-Type": SPARQL_QUERY}
             response = self._send("POST", self.endpoint.sparql, parameters, headers=headers, content=sent.encode())
+        if response.status_code == 406 and second == _WITHOUT_TRIPLE_TERMS:
+            return self._answer(text, parameters, turn + 1, preferred, mock)
         if response.status_code != 200:
             raise EngineFailure(_shown(response))
         media_type = media_type_of(response.headers.get("content-type"))
@@ -186,7 +219,7 @@ class HttpEngine:
 
     def _judged(self, text: str, language: Language) -> str | httpx.Response | None:
         """None: done. A text: what is wrong with the syntax. A response: refused, and not for its syntax."""
-        mock = self._stand_ins(_FETCHED.findall(text), {})
+        mock = self._stand_ins(FETCHED.findall(text), {})
         sent = text if mock is None else mock.rewritten(text)
         if language is Language.QUERY:
             headers = {"Content-Type": SPARQL_QUERY, "Accept": f"{SOLUTIONS_TYPES[0]}, {GRAPH_TYPES[0]}"}
@@ -213,6 +246,13 @@ class HttpEngine:
         """Triples that no test is about, in the default graph and in one named graph."""
         for name in (None, DECOY_GRAPH):
             self.load_turtle(name, DECOYS.encode())
+
+    def _load_datasets(self, data: Dataset) -> None:
+        """Add the graphs of documents that have several, whose blank nodes may be in more than one of them."""
+        documents = [*data.default, *(document for _, document in data.named)]
+        for document in dict.fromkeys(replace(one, graph=None) for one in documents if one.graph is not None):
+            text = "".join(map(_quad_data, document.quads()))
+            self._changed(self._post_update(f"INSERT DATA {{ {text} }}", 0), f"the graphs of {document.iri}")
 
     def _load(self, name: str | None, content: bytes, media_type: str, *, add: bool) -> None:
         self._is_empty = False
@@ -250,6 +290,12 @@ class HttpEngine:
             raise EngineFailure(f"{method} {url}: {error!r}") from error
 
 
+def _quad_data(quad: ox.Quad) -> str:
+    """The quad as it stands in INSERT DATA."""
+    triple = f"{quad.subject} {quad.predicate} {term_text(quad.object)} . "
+    return triple if isinstance(quad.graph_name, ox.DefaultGraph) else f"GRAPH {quad.graph_name} {{ {triple}}} "
+
+
 def _graph(name: str | None) -> list[tuple[str, str]]:
     return [("default", "")] if name is None else [("graph", name)]
 
@@ -257,6 +303,9 @@ def _graph(name: str | None) -> list[tuple[str, str]]:
 def _with_base(document: Document, mock: StandIns | None = None) -> tuple[bytes, str]:
     """The document as a request's body; Turtle and TriG get a line that makes the file's IRI their base."""
     content, syntax = document.content, document.syntax
+    if document.graph is not None:
+        triples = [quad.triple for quad in document.quads()]
+        return ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", ox.RdfFormat.N_TRIPLES.media_type
     if syntax in (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG):
         content = f"@base <{document.iri}> .\n".encode() + content.removeprefix(b"\xef\xbb\xbf")
     elif syntax not in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS):

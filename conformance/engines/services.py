@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +16,8 @@ from protocol.formats.media_types import FORM
 from protocol.formats.negotiation import media_type_of
 
 ADDRESS = "127.0.0.1"
+FETCHED = re.compile(r"\b(?:SERVICE|LOAD)\s+(?:SILENT\s+)?<(https?:[^>]*)>", re.IGNORECASE)
+"""Where a text names what is asked or fetched."""
 _POLL_SECONDS = 0.05
 
 

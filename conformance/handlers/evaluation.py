@@ -36,6 +36,8 @@ def csv_test(test: Test, engine: Engine) -> Outcome:
 
 def _query(test: Test, engine: Engine, about_a_format: bool) -> Outcome:
     case = query_case(test)
+    if not case.regimes:
+        return Outcome(test, Verdict.FAILED, "not declared: it is of other entailment regimes than this endpoint has")
     extension = case.result.iri.rpartition(".")[2]
     try:
         answers = engine.answers(case, _PREFERRED.get(extension) if about_a_format else None)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, ingest, live_queries, receipt
+from tests.benchmarks import cluster, entailment, geometry, ingest, live_queries, receipt, validation
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.join_orders import joins
@@ -42,6 +42,7 @@ def main() -> int:
         "j": ("joins of windows and graphs, against Oxigraph", lambda: joins.measure(quick=quick)),
         "a": ("ingest to result", lambda: ingest.measure(options.data, quick=quick)),
         "r": ("receipt by format, against the bare parser", lambda: receipt.measure(quick=quick)),
+        "v": ("receipt with a shape, against without", lambda: validation.measure(quick=quick)),
         "b": ("latency", lambda: latency.measure(quick=quick, beside=beside)),
         "t": ("MQTT to webhook, against POST to event", lambda: end_to_end.measure(quick=quick)),
         "c": ("standing queries in real time", lambda: standing.measure(quick=quick)),
@@ -50,7 +51,9 @@ def main() -> int:
         "f": ("large windows", lambda: large_windows.measure(quick=quick, plot=plots / "large-windows.svg")),
         "g": ("a cluster", lambda: cluster.measure(quick=quick)),
         "h": ("registering", lambda: registering.measure(quick=quick)),
+        "p": ("positions in polygons, against pyoxigraph", lambda: geometry.measure(quick=quick)),
         "l": ("live queries on the store", lambda: live_queries.measure(quick=quick)),
+        "n": ("entailment", lambda: entailment.measure(quick=quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:

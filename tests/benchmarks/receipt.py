@@ -21,7 +21,7 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import Instant, format_instant
+from protocol.time import Instant, format_instant, parse_duration
 from spark_backend.layout import Layout
 from spark_backend.streams.catalogue import Catalogue
 from spark_backend.streams.streams import Streams
@@ -34,6 +34,7 @@ _SOSA, _XSD, _PROV = "http://www.w3.org/ns/sosa/", "http://www.w3.org/2001/XMLSc
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _ITEMS = "http://example.org/"
 _DELIMITER = "MESSAGE\n"
+_NEVER_LATE = "PT1H"
 _PREFIXES = f"@prefix sosa: <{_SOSA}> .\n@prefix xsd: <{_XSD}> .\n@prefix prov: <{_PROV}> .\n@prefix : <{_ITEMS}> .\n"
 _CONTEXT = {
     "sosa": _SOSA,
@@ -163,8 +164,9 @@ def measure(*, quick: bool) -> list[Figure]:
 def _measured(workload: Workload, client: Client, streams: Streams, rounds: int) -> list[Figure]:
     name = workload.name.replace(", ", "-").replace(" ", "-").lower()
     iri = f"{_ITEMS}{name}"
-    client.create_stream(name, iri)
-    streams.create(name, StreamSettings(iri=iri, time=TimeKind.EVENT))
+    # Each body is sent many times: what is late is stored once more, in the stream of what came late.
+    client.create_stream(name, iri, allowedLateness=_NEVER_LATE)
+    streams.create(name, StreamSettings(iri=iri, time=TimeKind.EVENT, allowed_lateness=parse_duration(_NEVER_LATE)))
     # A body that is one element is so at a time that the request says.
     at = None if workload.name.endswith("many") else _FIRST
     one = partial(client.post, name, workload.body, workload.content_type, at=at)

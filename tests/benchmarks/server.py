@@ -35,8 +35,10 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def create_stream(self, name: str, iri: str, source: dict[str, Any] | None = None) -> None:
-        settings = {} if source is None else {"source": source}
+    def create_stream(self, name: str, iri: str, source: dict[str, Any] | None = None, **settings: Any) -> None:
+        """One of event time; ``settings``: further members of the body of the request."""
+        if source is not None:
+            settings["source"] = source
         self._sent("PUT", f"/streams/{name}", json={"iri": iri, "time": "event", **settings})
 
     def wait_for_source(self, name: str) -> None:

@@ -26,7 +26,8 @@ from spark_backend.evaluation.step import EvaluationError
 from spark_backend.layout import Layout
 from spark_backend.log.format.columns import REQUEST
 from spark_backend.log.writer import StreamLog
-from spark_backend.queries.statics import Quad, StaticTables
+from spark_backend.queries.static_graphs import Quad
+from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
 from tests.benchmarks.join_orders.worlds import STEP, WIDTH, Triple, World
 

@@ -1,0 +1,1 @@
+"""Universities in the proportions of the Lehigh University Benchmark: ontology, generator and the fourteen queries."""
