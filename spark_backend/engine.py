@@ -541,6 +541,8 @@ class SparkBackend:
     def _prepared_files(self, running: RunningQuery) -> list[str]:
         """The files of what the tasks need for a query: its own, and those of the terms that services are given."""
         own = running.registered.prepared
+        if not running.plan.services:
+            return [own]
         return [own, *(file for file in self._registry.read_prepared(own).bindings if file is not None)]
 
     def _running_query(

@@ -23,7 +23,7 @@ from protocol.entailment.consequences import (
 )
 from protocol.entailment.regimes import Regime
 from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
-from protocol.terms import RDF_TYPE
+from protocol.terms import RDF_TYPE, is_triple
 from spark_backend.compiler.sql.dataset import StaticPattern
 from spark_backend.queries.static_graphs import Quad, StaticGraphs
 
@@ -138,7 +138,7 @@ def _matches(pattern: StaticPattern, triple: _Triple) -> bool:
 
 def _follows(one: Consequence, s: str, p: str, o: str) -> _Triple | None:
     """The consequence that a triple has; None where it would have a literal, or a triple, as its subject."""
-    if one.subject == OBJECT and o.startswith(('"', "<<")):
+    if one.subject == OBJECT and (o.startswith('"') or is_triple(o)):
         return None
     terms = dict(zip(PLACES, (s, p, o), strict=True))
     return terms.get(one.subject, one.subject), one.predicate, terms.get(one.object, one.object)

@@ -18,6 +18,7 @@ from protocol.errors import ServiceFailed
 from protocol.formats.solution_rows import solution_rows
 from protocol.sparql.guard import FetchRefused
 from protocol.sparql.source import Source
+from protocol.terms import is_triple
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import OWN_AT_ONCE, Budget
@@ -158,7 +159,9 @@ class FederatedEvaluations:
         """What one endpoint gives for these terms. Raises ServiceFailed."""
         # A blank node of ours is no node there, and triple terms are not read: but what the service gives has a term
         # of these variables in each solution.
-        sent = [row for row in given if not any(term is None or term.startswith(("_:", "<<")) for term in row)]
+        sent = [
+            row for row in given if not any(term is None or term.startswith("_:") or is_triple(term) for term in row)
+        ]
         found: list[Row] = []
         try:
             if call.variable is not None and not address.startswith("<"):

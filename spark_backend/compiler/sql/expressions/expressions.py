@@ -74,6 +74,7 @@ _BOOLEAN_FUNCTIONS |= {
     "HASLANG",
     "HASLANGDIR",
 }
+_AS_WRITTEN = frozenset({"STR", "LANG", "DATATYPE"})
 _BOUNDS = frozenset({a.START_TIME, a.END_TIME})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _SHORT = 500
@@ -346,17 +347,15 @@ def _instant(number: Expression) -> Value:
     return Value(call("instant_term", Cast(within, "BIGINT")), choice((IsBound(number), _DATE_TIME)), within)
 
 
-_PARTS = frozenset({"SUBJECT", "PREDICATE", "OBJECT"})
-_AS_WRITTEN = frozenset({"STR", "LANG", "DATATYPE"})
-
-
 def _read(expression: a.Expression) -> str | None:
     """A name for what is read as it is written in a variable's term, or in a part of it."""
     match expression:
         case a.Variable(name):
             return name
         # Of what another of these gives, all is in its value: a chain of them is not taken apart call by call.
-        case a.Call(name, (argument,)) if name in _PARTS or (name in _AS_WRITTEN and not _is_as_written(argument)):
+        case a.Call(name, (argument,)) if name in a.PARTS_OF_TRIPLES or (
+            name in _AS_WRITTEN and not _is_as_written(argument)
+        ):
             within = _read(argument)
             return None if within is None else f"{name} {within}"
     return None
