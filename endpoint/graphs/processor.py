@@ -26,7 +26,7 @@ from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.formats.xml.text import Output, XmlOutput
 from protocol.functions import CUSTOM_FUNCTIONS
-from protocol.grammar.one_shot import as_standard, exact_text, refuse_excluded, standard_text
+from protocol.grammar.one_shot import as_standard, exact_text, standard_text
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.guard import permitted_query, refuse_excess
@@ -191,7 +191,6 @@ class OxigraphProcessor(Processor):
                 named = list(self._store.named_graphs())
                 default = [ox.DefaultGraph(), *named]
         refuse_misreading(query, base)
-        refuse_excluded(query, base)
         try:
             text = corrected(exact_text(text, base), lambda: self._named_graphs(query, base, default, named))
             if not default and not named:

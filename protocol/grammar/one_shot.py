@@ -28,19 +28,6 @@ _PERHAPS_EXCLUDED = re.compile(
 )
 
 
-def refuse_excluded(text: str, base: str | None = None) -> None:
-    """Raise ExcludedByGrammar for an aggregate within another one, and for an expression that is a triple term whose
-    subject is a literal or a triple term: Oxigraph reads both.
-    """
-    if _PERHAPS_EXCLUDED.search(text):
-        try:
-            standard_text(text, base)
-        except ExcludedByGrammar:
-            raise
-        except ProtocolError:
-            return  # what else is wrong is for the engine to say, and perhaps nothing is
-
-
 def as_standard(text: str, base: str | None = None) -> str:
     """The query in standard SPARQL 1.1: of one that takes liberties, or has AGGREGATE.
 
@@ -68,9 +55,10 @@ def exact_text(text: str, base: str | None = None) -> str:
     """A query of the standard, written so that Oxigraph gives the standard's answer; the text itself where it does.
 
     ``SELECT *`` selects variables in the order in which they appear, as in a continuous query. What our parser does not
-    read, LATERAL for one, is left as it is.
+    read, LATERAL for one, is left as it is. Raises ExcludedByGrammar for an aggregate within another one, and for an
+    expression that is a triple term whose subject is a literal or a triple term: Oxigraph reads both.
     """
-    if _PERHAPS_INEXACT.search(text) is None:
+    if _PERHAPS_INEXACT.search(text) is None and _PERHAPS_EXCLUDED.search(text) is None:
         return text
     source = Source(text)
     try:
@@ -80,8 +68,10 @@ def exact_text(text: str, base: str | None = None) -> str:
         query = exact(written.query)
         if query is not written.query or _is_written_inexactly(query, source.text):
             return replace(written, query=query).text
+    except ExcludedByGrammar:
+        raise
     except (ProtocolError, RecursionError):
-        return text
+        return text  # what else is wrong is for the engine to say, and perhaps nothing is
     return _with_named_variables(source.text, written)
 
 
