@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.middleware import Middleware
 
-from protocol.python_functions import OfValues, PythonFunctions
+from protocol.functions.python_functions import OfValues, PythonFunctions
 
 if TYPE_CHECKING:
     from endpoint.readers.rdflib_functions import RdflibFunctions

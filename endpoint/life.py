@@ -42,7 +42,7 @@ from endpoint.store_queries.reading import LiveReaders
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
 from protocol.entailment.regimes import Regime
-from protocol.python_functions import PythonFunctions
+from protocol.functions.python_functions import PythonFunctions
 
 logger = logging.getLogger(__name__)
 

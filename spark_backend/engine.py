@@ -21,10 +21,10 @@ from protocol.entailment.regimes import Regime
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, Notice, QueryDescription
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.grammar.parser import parse
 from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
-from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.sparql.dataset import RequestedGraphs
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings

@@ -11,7 +11,7 @@ from oxrdflib import OxigraphStore
 from endpoint.graphs import processor as oxigraph_processor
 from endpoint.graphs.processor import Functions, OxigraphResult
 from protocol.formats.allow_list import NOTHING, AllowList
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.functions.table import CUSTOM_FUNCTIONS
 
 
 class EndpointDataset(rdflib.Dataset):

@@ -17,7 +17,6 @@ from rdflib import Graph, Variable, plugin
 from rdflib.query import Processor, Result
 from rdflib.term import Node
 
-from protocol.aggregates import AGGREGATES_NAMESPACE, CUSTOM_AGGREGATES
 from protocol.errors import ProtocolError, QuerySemanticError, ServiceFailed, StorageDamaged
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
@@ -25,7 +24,8 @@ from protocol.formats.json_ld import json_ld_lacks
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.formats.xml.text import Output, XmlOutput
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.functions.aggregates import AGGREGATES_NAMESPACE, CUSTOM_AGGREGATES
+from protocol.functions.table import CUSTOM_FUNCTIONS
 from protocol.grammar.one_shot import as_standard, exact_text, standard_text
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses

@@ -35,12 +35,12 @@ from endpoint.graphs.opening import opened
 from endpoint.graphs.pattern import QuadPattern, graph_names
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
-from protocol.aggregates import CUSTOM_AGGREGATES
 from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageDamaged, StorageFull
+from protocol.functions.aggregates import CUSTOM_AGGREGATES
+from protocol.functions.python_functions import callables
 from protocol.preconditions import Precondition
 from protocol.processes.bounds import bound_memory, lift_memory_bound
 from protocol.processes.stack import start_with_stack
-from protocol.python_functions import callables
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.syntax import update_error
 from protocol.sparql.tokens import tokens

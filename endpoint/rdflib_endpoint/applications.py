@@ -30,7 +30,7 @@ from endpoint.resources.service_description import SD
 from endpoint.settings import Settings
 from protocol.access import EVERY_SCOPE, AccessToken, Tokens
 from protocol.access import Scope as TokenScope
-from protocol.python_functions import Named, search_path
+from protocol.functions.python_functions import Named, search_path
 
 API_KEY = "RDFLIB_APIKEY"
 """The environment variable of rdflib-endpoint: with it, whoever changes something has to send it as a token."""

@@ -14,7 +14,7 @@ from rdflib import Namespace
 from rdflib_endpoint.dataset_ext import DEFAULT_NAMESPACE
 
 from endpoint.readers.rdflib_functions import Decorated
-from protocol.python_functions import Named, OfValues
+from protocol.functions.python_functions import Named, OfValues
 
 Function = Callable[..., Any]
 

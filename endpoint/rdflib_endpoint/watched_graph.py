@@ -19,7 +19,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset
 
 from endpoint.graphs.store import GraphStore
 from protocol.errors import Unavailable
-from protocol.python_functions import rdflib_term
+from protocol.functions.python_functions import rdflib_term
 
 Quad = tuple[Any, Any, Any, str]
 """Subject, predicate, object, and the graph's IRI, "" for the default graph."""

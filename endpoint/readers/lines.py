@@ -22,7 +22,7 @@ from endpoint.graphs.processor import Functions, OxigraphResult
 from endpoint.readers.exchange import LinesQuestion
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.text import Output
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.functions.table import CUSTOM_FUNCTIONS
 
 _LINES_AT_ONCE = 1000
 

@@ -2,7 +2,7 @@
 
 rdflib-endpoint's ``DatasetExt`` and its older functions extend rdflib's evaluation itself, so a query that names one of
 them is evaluated by rdflib, over the same snapshot as Oxigraph would. They are found by module and name, as in
-``protocol.python_functions``.
+``protocol.functions.python_functions``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from endpoint.graphs.processor import OxigraphResult, merged
 from endpoint.readers.exchange import QueryQuestion
 from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import AllowList
-from protocol.python_functions import FunctionsNotLoaded, Named, extend_path
+from protocol.functions.python_functions import FunctionsNotLoaded, Named, extend_path
 from protocol.sparql.guard import permitted_query, refuse_excess, refuse_in_patterns
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from protocol.errors import NotFound, ProtocolError, StorageDamaged, Unsupported
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.xml.rdf_xml import write_rdf_xml
+from protocol.functions.python_functions import callables
 from protocol.processes.bounds import bound_memory, bound_processor_time
 from protocol.processes.stack import start_with_stack
-from protocol.python_functions import callables
 from protocol.sparql.form import answers_with_a_graph
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pyoxigraph as ox
 
 from endpoint.graphs.store import GraphStore
-from protocol.aggregates import AGGREGATES
 from protocol.entailment.regimes import Regime
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
-from protocol.functions import FUNCTIONS
+from protocol.functions.aggregates import AGGREGATES
+from protocol.functions.table import FUNCTIONS
 
 RSP_QL = "urn:x-sparql-streams:language:RSP-QL"
 """SPARQL 1.1 Query with windows over streams, as this endpoint reads it: a ``sd:Language``."""

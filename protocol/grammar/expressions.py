@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from protocol.aggregates import AGGREGATES, PAIR, AggregateFunction
 from protocol.errors import ExcludedByGrammar, UnsupportedFeature
+from protocol.functions.aggregates import AGGREGATES, PAIR, AggregateFunction
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.terms import Terms, number
 from protocol.grammar.timestamps import TimestampCalls
@@ -281,7 +281,7 @@ class Expressions:
         return aggregates.add(function.word, argument, distinct, separator)
 
     def _aggregate_with_iri(self, aggregate: AggregateFunction, function: Token) -> Expression:
-        """A call of an aggregate of ``protocol.aggregates``, whose name has been read: [70] with [127]."""
+        """A call of an aggregate of ``protocol.functions.aggregates``, whose name has been read: [70] with [127]."""
         cursor = self._cursor
         aggregates = self._aggregates_of_query(function)
         aggregates.inside = True

@@ -254,7 +254,7 @@ class Values:
 class Aggregate:
     """``COUNT``, ``SUM``, ``AVG``, ``MIN``, ``MAX``, ``SAMPLE`` or ``GROUP_CONCAT``; ``argument`` None is ``*``.
 
-    Or, in angle brackets, the IRI that one of ``protocol.aggregates`` is called by, of DISTINCT terms or not.
+    Or, in angle brackets, the IRI that one of ``protocol.functions.aggregates`` is called by, of DISTINCT terms or not.
     """
 
     function: str

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.grammar.parser import read_query
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
-from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.windows.spec import CountWindow, NowWindow, StreamWindow
 from spark_backend.compiler.plan import Plan, compile_query
 

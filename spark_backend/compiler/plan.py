@@ -17,9 +17,9 @@ import duckdb
 
 from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, FactDefinition, Form
-from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.windows.spec import FactsWindow
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.marks import with_marks

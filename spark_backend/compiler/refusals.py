@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.aggregates import PAIR
 from protocol.errors import ProtocolError, UnsupportedFeature
-from protocol.functions import FUNCTIONS
-from protocol.geosparql import GEOSPARQL
+from protocol.functions.aggregates import PAIR
+from protocol.functions.geosparql import GEOSPARQL
+from protocol.functions.python_functions import PythonFunctions
+from protocol.functions.table import FUNCTIONS
 from protocol.language import algebra as a
 from protocol.language.model import Form
-from protocol.python_functions import PythonFunctions
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, tokenize
 from protocol.terms import XSD

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyoxigraph
 
-from protocol.geosparql import GEO, GEOF, GEOMETRY_DATATYPES
+from protocol.functions.geosparql import GEO, GEOF, GEOMETRY_DATATYPES
 
 Box = tuple[float, float, float, float]
 """West, east, south and north, in degrees."""

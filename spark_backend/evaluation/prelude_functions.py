@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyoxigraph
 
-from protocol.aggregates import aggregate_term
+from protocol.functions.aggregates import aggregate_term
+from protocol.functions.python_functions import callables
 from protocol.numbers import order_number, order_rest
 from protocol.order import order_triple
-from protocol.python_functions import callables
 from protocol.terms import XSD, TermKind, blank_nodes, escape, facets, is_triple, parse_term, term_text, unescape
 from protocol.time import format_duration, format_instant
 from spark_backend.answers.numbers import number_term, sum_term

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyoxigraph as ox
 
-from protocol.geosparql import GEO, GEOF
+from protocol.functions.geosparql import GEO, GEOF
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind

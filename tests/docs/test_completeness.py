@@ -13,7 +13,7 @@ from endpoint.cli import main
 from endpoint.settings import PREFIX, Settings
 from protocol.access import Scope
 from protocol.formats.media_types import RdfSyntax
-from protocol.functions import FUNCTIONS, MATH
+from protocol.functions.table import FUNCTIONS, MATH
 from protocol.settings.stream import MEMBERS
 from protocol.time import UNITS
 from protocol.windows.spec import Strategy

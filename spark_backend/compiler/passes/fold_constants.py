@@ -14,7 +14,7 @@ from typing import Any
 
 import pyoxigraph
 
-from protocol.functions import CUSTOM_FUNCTIONS, FUNCTIONS
+from protocol.functions.table import CUSTOM_FUNCTIONS, FUNCTIONS
 from protocol.language import algebra as a
 from protocol.terms import XSD, term_text
 from spark_backend.compiler.algebra.marks import BNODE_OF

@@ -15,7 +15,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from endpoint.graphs.store import GraphStore
 from endpoint.rdflib_endpoint.watched_graph import WatchedGraph
-from protocol.python_functions import rdflib_term
+from protocol.functions.python_functions import rdflib_term
 
 A, B, P, G = (URIRef(f"http://ex/{name}") for name in "abpg")
 ONE = Literal("01", datatype=XSD.integer, normalize=False)

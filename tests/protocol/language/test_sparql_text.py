@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from protocol.errors import ProtocolError, QuerySemanticError
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.functions.table import CUSTOM_FUNCTIONS
 from protocol.grammar.one_shot import standard_text
 from protocol.grammar.parser import read_query
 from protocol.sparql.corrections import corrected

@@ -16,15 +16,15 @@ import duckdb
 import pyarrow as pa
 import pyoxigraph as ox
 
-from protocol.aggregates import CUSTOM_AGGREGATES
 from protocol.entailment.closure import closure
 from protocol.entailment.regimes import Regime
 from protocol.entailment.schema import is_schema
+from protocol.functions.aggregates import CUSTOM_AGGREGATES
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions, callables
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.one_shot import exact_text
 from protocol.grammar.parser import QueryReader
 from protocol.language.model import R2S, ContinuousQuery, Form
-from protocol.python_functions import NO_FUNCTIONS, PythonFunctions, callables
 from protocol.sparql.source import Source
 from protocol.terms import TermKind, facets, is_triple, term_text, triple_parts, triple_text
 from protocol.windows.spec import StreamWindow, TimeWindow

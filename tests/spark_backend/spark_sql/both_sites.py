@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from protocol.python_functions import NO_FUNCTIONS, PythonFunctions
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query

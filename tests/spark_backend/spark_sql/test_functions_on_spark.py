@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from protocol.aggregates import AGGREGATES_NAMESPACE
-from protocol.geosparql import GEOF
-from protocol.python_functions import OfValues, PythonFunctions
+from protocol.functions.aggregates import AGGREGATES_NAMESPACE
+from protocol.functions.geosparql import GEOF
+from protocol.functions.python_functions import OfValues, PythonFunctions
 from tests.application_functions import IRI, OF_TERMS, doubled
 from tests.spark_backend.compiler.differential.test_aggregates import GROUPS
 from tests.spark_backend.compiler.differential.test_functions_with_iris import TERMS

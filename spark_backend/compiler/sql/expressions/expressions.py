@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from protocol.geosparql import RELATIONS
+from protocol.functions.geosparql import RELATIONS
 from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.marks import is_mark

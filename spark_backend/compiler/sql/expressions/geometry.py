@@ -7,7 +7,7 @@ other two are made for each pair that these leave, and the prelude sees the pair
 
 from __future__ import annotations
 
-from protocol.geosparql import RELATIONS
+from protocol.functions.geosparql import RELATIONS
 from spark_backend.compiler.sql.tree.expressions import Parentheses, call, every, infix, negated, some
 from spark_backend.compiler.sql.tree.nodes import Expression
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.aggregates import AGGREGATES_NAMESPACE, JENA
+from protocol.functions.aggregates import AGGREGATES_NAMESPACE, JENA
 from protocol.grammar.one_shot import as_standard
 from tests.spark_backend.compiler.differential.test_aggregates import GROUPS
 from tests.spark_backend.compiler.one_shot import INSTANT, PREFIXES, Content, assert_same_solutions, evaluated

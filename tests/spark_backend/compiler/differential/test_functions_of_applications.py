@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import UnsupportedFeature
-from protocol.python_functions import OfValues, PythonFunctions
+from protocol.functions.python_functions import OfValues, PythonFunctions
 from spark_backend.compiler.plan import compile_query
 from tests.application_functions import IRI, OF_TERMS, doubled
 from tests.spark_backend.compiler.differential.test_functions_with_iris import TERMS

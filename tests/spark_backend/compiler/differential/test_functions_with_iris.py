@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.functions import FUNCTIONS, MATH
+from protocol.functions.table import FUNCTIONS, MATH
 from tests.spark_backend.compiler import one_shot as oracle
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, assert_same_solutions, evaluated
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol.geosparql import GEO, GEOF, GEOSPARQL, RELATIONS
+from protocol.functions.geosparql import GEO, GEOF, GEOSPARQL, RELATIONS
 from tests.spark_backend.compiler.one_shot import Content, assert_same_solutions
 
 PREFIXES = f"PREFIX geof: <{GEOF}> PREFIX geo: <{GEO}> "

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError
-from protocol.functions import MATH
+from protocol.functions.table import MATH
 from spark_backend.compiler.plan import compile_query
 from tests.spark_backend.compiler.one_shot import Content, assert_same_solutions, continuous, evaluated
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.functions import MATH
-from protocol.python_functions import FunctionsNotLoaded, OfValues, PythonFunctions, callables
+from protocol.functions.python_functions import FunctionsNotLoaded, OfValues, PythonFunctions, callables
+from protocol.functions.table import MATH
 from protocol.terms import XSD
 from tests import application_functions
 from tests.application_functions import IRI, OF_TERMS, doubled
@@ -115,7 +115,7 @@ def test_a_module_that_cannot_be_imported_is_named() -> None:
 def test_a_script_is_imported_elsewhere_and_not_run(tmp_path: Path) -> None:
     script = tmp_path / "my script.py"
     script.write_text(
-        "from protocol.python_functions import PythonFunctions\n"
+        "from protocol.functions.python_functions import PythonFunctions\n"
         "def greeting(name):\n    return 'hello ' + name\n"
         "if __name__ == '__main__':\n    print(PythonFunctions.of({'http://ex/f': greeting}).to_json())\n"
     )

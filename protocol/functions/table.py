@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from protocol.aggregates import PAIR, pair
+from protocol.functions.aggregates import PAIR, pair
 from protocol.terms import Term, TermKind, facets
 
 MATH = "http://www.w3.org/2005/xpath-functions/math#"

@@ -14,8 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.aggregates import AGGREGATES, AGGREGATES_NAMESPACE, CUSTOM_AGGREGATES, JENA, aggregate_term, pair
-from protocol.functions import CUSTOM_FUNCTIONS
+from protocol.functions.aggregates import (
+    AGGREGATES,
+    AGGREGATES_NAMESPACE,
+    CUSTOM_AGGREGATES,
+    JENA,
+    aggregate_term,
+    pair,
+)
+from protocol.functions.table import CUSTOM_FUNCTIONS
 from protocol.grammar.one_shot import as_standard
 from protocol.terms import XSD, parse_term
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.functions import CUSTOM_FUNCTIONS, FUNCTIONS, MATH
+from protocol.functions.table import CUSTOM_FUNCTIONS, FUNCTIONS, MATH
 
 PREFIXES = f"PREFIX math: <{MATH}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
 DOUBLE = ox.NamedNode("http://www.w3.org/2001/XMLSchema#double")

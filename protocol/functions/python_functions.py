@@ -24,7 +24,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from protocol.errors import ProtocolError
-from protocol.functions import CUSTOM_FUNCTIONS, FUNCTIONS
+from protocol.functions.table import CUSTOM_FUNCTIONS, FUNCTIONS
 from protocol.terms import XSD
 
 _MAIN = "__main__"
