@@ -7,8 +7,9 @@ triple of each property, and one of each class, about nodes that occur nowhere e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyoxigraph as ox
 
@@ -23,10 +24,38 @@ ANY, PROPERTY, CLASS = "any", "property", "class"
 SUBJECT, PREDICATE, OBJECT = "s", "p", "o"
 """Places of the triple from which something follows, where a term may stand."""
 
-PREMISES = (ANY, PROPERTY, CLASS)
 PLACES = (SUBJECT, PREDICATE, OBJECT)
 
 _SAID_OF_SCHEMAS = {str(TYPE), *map(str, SCHEMA_PROPERTIES)}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How consequences come about: what triples are told by, and the places of them whose terms are subject and object
+    of what follows, "" where that is a term of the schema. ``rest``: all other places, too.
+    """
+
+    premise: str
+    subject: str = ""
+    object: str = ""
+    rest: bool = False
+
+
+COPIES, SUBJECTS_BY_CLASS = "copies", "subjects by class"
+WAYS = {
+    COPIES: Way(PROPERTY, SUBJECT, OBJECT),
+    "subjects by property": Way(PROPERTY, SUBJECT),
+    "objects by property": Way(PROPERTY, OBJECT),
+    SUBJECTS_BY_CLASS: Way(CLASS, SUBJECT),
+    "subjects": Way(ANY, SUBJECT),
+    "objects": Way(ANY, OBJECT),
+    "rest by property": Way(PROPERTY, rest=True),
+    "rest by class": Way(CLASS, rest=True),
+    "rest": Way(ANY, rest=True),
+}
+"""By their names: each consequence comes about in one of them."""
+_REST = {way.premise: name for name, way in WAYS.items() if way.rest}
+_NAMED = {way: name for name, way in WAYS.items()}
 
 
 @dataclass(frozen=True)
@@ -47,6 +76,12 @@ class Consequence:
     def follows(self) -> tuple[str, str, str]:
         return self.subject, self.predicate, self.object
 
+    @property
+    def way(self) -> str:
+        """The name of the way in which it comes about."""
+        subject, object_ = (part if part in PLACES else "" for part in (self.subject, self.object))
+        return _NAMED.get(Way(self.premise, subject, object_), _REST[self.premise])
+
 
 @dataclass(frozen=True)
 class Consequences:
@@ -55,7 +90,15 @@ class Consequences:
     triples: tuple[tuple[str, str, str], ...]
     of_triples: tuple[Consequence, ...]
 
-    @property
+    @cached_property
+    def by_way(self) -> Mapping[str, Sequence[Consequence]]:
+        """Those of triples, by the name of the way in which they come about."""
+        found: dict[str, list[Consequence]] = {name: [] for name in WAYS}
+        for one in self.of_triples:
+            found[one.way].append(one)
+        return found
+
+    @cached_property
     def beyond(self) -> tuple[Consequence, ...]:
         """Those that make of data a statement of the schema, so that more follows from it than is here."""
         return tuple(

@@ -73,7 +73,11 @@ class Lifting:
         return replace(triple, subject=self._lift(triple.subject), object=self._lift(triple.object))
 
     def _is_only_streamed(self, triple: a.TriplePattern, graph: ActiveGraph) -> bool:
-        """Whether the store has nothing that matches: what it has is matched there by the constants of the pattern."""
+        """Whether neither the store nor the schema has anything that makes matches: what they have is matched there by
+        the constants of the pattern.
+        """
+        if self.dataset.is_entailed(triple, graph):
+            return False
         if self.dataset.only_streams(graph):
             return True
         # In windows that slide a constant leaves less to be kept (``passes.split_monotone``).

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import pyoxigraph as ox
@@ -43,7 +44,7 @@ class EntailedMatches:
     def rows(self, pattern: StaticPattern, names: Sequence[str]) -> Iterable[Quad]:
         """Those of a pattern under a regime; ``names`` are the graphs of the store that it ranges over, or merges.
 
-        Of consequences (``StaticPattern.premise``): the term of the premise, and the triple that follows.
+        Of consequences (``StaticPattern.way``): the term of the premise, and the triple that follows.
         """
         shared = self._shared()
         if pattern.scope == "beyond":
@@ -51,7 +52,7 @@ class EntailedMatches:
         there = set(self._graphs.named_graphs())
         read = None if pattern.scope == "default" else tuple(name for name in names if name in there)
         if pattern.scope == "schema" or (pattern.scope != "default" and not read):
-            if pattern.premise is not None:
+            if pattern.way is not None:
                 return _consequences(pattern, shared)
             if pattern.scope != "schema":
                 return []
@@ -59,7 +60,7 @@ class EntailedMatches:
         by_graph = self._schemas(read)
         if pattern.scope != "named":
             own = shared.union(*by_graph.values())
-            if pattern.premise is not None:
+            if pattern.way is not None:
                 return _consequences(pattern, own)
             return {("", s, p, o) for _, s, p, o in self._entailed(pattern, own, read, [""])}
         # Graphs that say nothing of classes and properties themselves have the same schema.
@@ -119,10 +120,15 @@ def _of(regime: Regime, schema: _Schema) -> Consequences:
     return consequences(regime, [(one.subject, one.predicate, one.object) for one in triples])
 
 
-def _consequences(pattern: StaticPattern, schema: _Schema) -> Iterator[Quad]:
-    for one in _of(pattern.regime, schema).of_triples:
-        if one.premise == pattern.premise and _may_match(pattern, one):
-            yield one.term, *one.follows
+def _consequences(pattern: StaticPattern, schema: _Schema) -> list[Quad]:
+    """Of the triples of one way, with which term of theirs they tell what follows."""
+    assert pattern.way is not None
+    found = [one for one in _of(pattern.regime, schema).by_way[pattern.way] if _may_match(pattern, one)]
+    if found and pattern.is_of_itself:
+        # What is said is a match as what follows is, and is looked for with it.
+        told_by = pattern.object if found[0].premise == CLASS else pattern.predicate
+        found.append(replace(found[0], term=told_by or ""))
+    return [(one.term, *one.follows) for one in found]
 
 
 def _may_match(pattern: StaticPattern, one: Consequence) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from protocol.entailment.consequences import ANY, CLASS, PROPERTY
 from protocol.entailment.regimes import Regime
 from protocol.errors import UnsupportedFeature
 from protocol.language import algebra as a
@@ -336,7 +335,6 @@ _SCOPES = {
     "schema": "the schema",
     "beyond": "what makes data a part of the schema",
 }
-_PREMISES = {ANY: "itself", PROPERTY: "its property", CLASS: "its class"}
 
 
 def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
@@ -344,8 +342,8 @@ def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
         parts = " ".join(part or "?" for part in (pattern.subject, pattern.predicate, pattern.object))
         graphs = "all named graphs" if pattern.graphs is None else ", ".join(f"<{g}>" for g in pattern.graphs)
         where = _SCOPES.get(pattern.scope, graphs)
-        if pattern.premise is not None:
-            where = f"what follows from a triple by {_PREMISES[pattern.premise]} and the schema with {where}"
+        if pattern.way is not None:
+            where = f"what follows from triples ({pattern.way}) and the schema with {where}"
         elif pattern.regime is not Regime.NONE:
             where += f" under {pattern.regime}"
         found = circumstances.matches.get(pattern, 0)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, entailment, geometry, ingest, live_queries, receipt, validation
+from tests.benchmarks import cluster, entailed_windows, entailment, geometry, ingest, live_queries, receipt, validation
 from tests.benchmarks.aarhus import NoData
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.join_orders import joins
@@ -54,6 +54,7 @@ def main() -> int:
         "p": ("positions in polygons, against pyoxigraph", lambda: geometry.measure(quick=quick)),
         "l": ("live queries on the store", lambda: live_queries.measure(quick=quick)),
         "n": ("entailment", lambda: entailment.measure(quick=quick)),
+        "o": ("windows under RDFS, against none", lambda: entailed_windows.measure(quick=quick)),
     }
     wrong = [name for name in options.only if name not in benchmarks]
     if wrong:

@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from protocol.entailment.consequences import PREMISES
+from protocol.entailment.consequences import COPIES, SUBJECTS_BY_CLASS, WAYS
 from protocol.entailment.regimes import Regime
 from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
+from protocol.terms import RDF_TYPE
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
-from spark_backend.compiler.sql.entailed import entailed_triples
+from spark_backend.compiler.sql.entailed import each_once, entailed_triples
 from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.compiler.sql.sources import Source, SourcePart
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -53,8 +54,9 @@ class StaticPattern:
     their names being those of the query's windows.
 
     Under a ``regime`` the matches are of what follows from each graph and the schema; ``scope`` may be "schema" then,
-    which is what follows from that alone. With a ``premise`` the rows are the consequences that triples of the graphs
-    have with the schema (``protocol.entailment.consequences``), those that a pattern of these constants may match.
+    which is what follows from that alone. With a ``way`` the rows are the consequences that triples of the graphs have
+    with the schema in this way (``protocol.entailment.consequences``): those that a pattern of these constants may
+    match.
     """
 
     scope: str
@@ -64,13 +66,22 @@ class StaticPattern:
     object: str | None = None
     without: tuple[str, ...] = ()
     regime: Regime = Regime.NONE
-    premise: str | None = None
+    way: str | None = None
 
     @property
     def table(self) -> str:
         """Its table's name: the same pattern of two queries is one table."""
         digest = hashlib.sha256(repr(sorted(asdict(self).items())).encode()).hexdigest()
         return f"static_{digest[:16]}"
+
+    @property
+    def is_of_itself(self) -> bool:
+        """Whether what it matches itself is told by the same terms as that from which its matches follow: they are
+        among the rows then, if there are any.
+        """
+        if self.way == COPIES:
+            return self.predicate is not None
+        return self.way == SUBJECTS_BY_CLASS and self.predicate == RDF_TYPE and self.object is not None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -209,8 +220,6 @@ class QueryDataset:
 
     def only_streams(self, graph: ActiveGraph) -> bool:
         """Whether nothing but windows' contents is in an active graph, whatever the store holds."""
-        if self._infers:
-            return False
         named = self._named_graphs()
         if graph.column is not None:
             return graph.windows_only
@@ -219,8 +228,12 @@ class QueryDataset:
         return named is not None and not self.query.from_graphs
 
     def has_static(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
-        """Whether a pattern of an active graph has a match in the store now, or may have one by its schema."""
-        return self._infers or self._static(triple, graph) is not None
+        """Whether a pattern of an active graph has a match in the store now."""
+        return self._static(triple, graph) is not None
+
+    def is_entailed(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
+        """Whether a pattern of an active graph may match what follows from windows' contents with the schema now."""
+        return any(self._entailing(index, triple, graph).is_something for index in self._windows(graph))
 
     def only_store(self, graph: ActiveGraph) -> bool:
         """Whether no window's content is in an active graph, or in one of several."""
@@ -228,8 +241,8 @@ class QueryDataset:
 
     def is_only_in_a_window(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
         """Whether a pattern of an active graph is matched in one window and nowhere else, whenever its triples came."""
-        one = graph.column is None and len(self._windows(graph)) == 1 and not self._infers
-        return one and triple.time is None and self._static(triple, graph) is None
+        one = graph.column is None and len(self._windows(graph)) == 1 and triple.time is None
+        return one and self._static(triple, graph) is None and not self.is_entailed(triple, graph)
 
     def only_window(self, graph: ActiveGraph) -> int:
         """The number of the one window that is a part of an active graph."""
@@ -250,7 +263,9 @@ class QueryDataset:
         timed = triple.time is not None and bool(windows)
         self.timed |= timed and not all(self.query.windows[index].occurrences for index in windows)
         time = Column("t", alias) if timed else _NO_TIME
-        if len(windows) == 1 and static is None and not self._infers:
+        entailing = {index: self._entailing(index, triple, graph) for index in windows}
+        infers = any(one.is_something for one in entailing.values())
+        if len(windows) == 1 and static is None and not infers:
             if graph.column is not None:
                 keys[graph.column] = self._window_name(windows[0])
             part = self._window_part(windows[0], triple, "", ranged=graph.column is not None)
@@ -258,28 +273,22 @@ class QueryDataset:
             return TripleSource(Table(table, alias), constant_conditions(triple, alias), keys, time)
         if graph.column is not None:
             keys[graph.column] = Column("g", alias)
-        selects = [self._window_select(index, triple, graph) for index in windows]
+        selects = []
+        for index in windows:
+            selects += self._window_selects(index, triple, graph, entailing[index])
         if static is not None:
             graphs = unnamed(Column("g", "x")) if graph.column is not None else ()
             last = (("t", _NO_TIME),) if timed else ()
             columns = (*unnamed(Column("instant", "i")), *graphs, *unnamed(*_columns(_FACETED, "x")), *last)
             selects.append(Select(columns, (Table(self.instants, "i"), Table(static, "x"))))
-        if self._infers:
-            for index in windows:
-                selects += self._inferred(index, triple, graph)
         if not selects:
             selects.append(Select(_NOTHING, (Table(self.instants),), (sql.FALSE,)))
-        if timed:
-            named_by = ("g",) if graph.column is not None else ()
-            by = _columns(("instant", *named_by, "s", "p", "o"))
-            greatest = tuple((column, sql.call("max", Column(column))) for column in ("k", "n", "t"))
-            all_times = Table(Subselect(Compound("UNION ALL", tuple(selects))), "x")
-            select = Select((*unnamed(*by), *greatest), (all_times,), group=by)
-            return TripleSource(Table(Subselect(select), alias), (), keys, time)
+        if timed or infers:
+            named_by = ("instant", "g") if graph.column is not None else ("instant",)
+            once = Subselect(each_once(triple, selects, named_by, timed=timed))
+            return TripleSource(Table(once, alias), (), keys, time)
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
         every = Subselect(Compound("UNION", tuple(selects)))
-        if self._infers:
-            return TripleSource(Table(every, alias), (), keys)
         parts = self._parts(triple, graph, windows, static)
         table = self._narrowable(triple, every, parts, _places(triple))
         return TripleSource(Table(table, alias), (), keys)
@@ -362,42 +371,44 @@ class QueryDataset:
                 found.append(index)
         return found
 
-    def _window_select(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> Select:
+    def _window_selects(
+        self, index: int, triple: TriplePattern, graph: ActiveGraph, entailing: _Entailing
+    ) -> list[Select]:
+        """What of a window's content the pattern matches, and what it matches that follows from that: a SELECT for
+        each way in which something follows, and one of what follows from the schema alone.
+        """
         key = () if graph.column is None else (("g", self._window_name(index)),)
-        last = () if triple.time is None else unnamed(Column("t"))
-        columns = (*unnamed(Column("instant")), *key, *unnamed(*_columns(_FACETED)), *last)
-        return Select(columns, (Table(WindowRows(index)),), constant_conditions(triple))
+        last = () if triple.time is None else ("t",)
+        selects = [
+            entailed_triples(triple, str(pattern.way), WindowRows(index), TableName(pattern.table), key, last)
+            for pattern in entailing.ways
+        ]
+        if not any(pattern.is_of_itself for pattern in entailing.ways):
+            columns = (*unnamed(Column("instant")), *key, *unnamed(*_columns((*_FACETED, *last))))
+            selects.insert(0, Select(columns, (Table(WindowRows(index)),), constant_conditions(triple)))
+        if entailing.alone is not None:
+            columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*_columns(_FACETED, "x")))
+            columns = (*columns, *(("t", _NO_TIME) for _ in last))
+            selects.append(Select(columns, (Table(self.instants, "i"), Table(entailing.alone, "x"))))
+        return selects
 
-    @property
-    def _infers(self) -> bool:
-        return self.query.entailment is not Regime.NONE
-
-    def _inferred(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> list[Select]:
-        """What of a window's content the pattern matches only under the regime: a SELECT for each kind of premise, and
-        one of what follows from the schema alone.
+    def _entailing(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> _Entailing:
+        """What there is of the schema that tells what of a window's content the pattern matches under the regime.
 
         The static part of its graph has a share in the schema; where it ranges over graphs, a window is one by itself.
         """
-        key = () if graph.column is None else (("g", self._window_name(index)),)
-        timed = triple.time is not None
+        regime = self.query.entailment
+        if regime is Regime.NONE or _is_lifted(triple):
+            return _NOTHING_ENTAILED
         schema = self._static_pattern(triple, graph) if graph.column is None else None
         # Where it names graphs that are not there, nothing follows from these.
         by_itself = schema is None or schema.scope != "default"
         if schema is None:
             subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
-            regime = self.query.entailment
             schema = StaticPattern("schema", (), subject, predicate, object_, regime=regime)
-        selects = []
-        for premise in PREMISES:
-            table = self._use(replace(schema, premise=premise))
-            if table is not None:
-                selects.append(entailed_triples(triple, premise, WindowRows(index), table, key, timed=timed))
+        ways = [replace(schema, way=way) for way in WAYS]
         alone = self._use(replace(schema, scope="schema", graphs=())) if by_itself else None
-        if alone is not None:
-            last = (("t", _NO_TIME),) if timed else ()
-            columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*_columns(_FACETED, "x")), *last)
-            selects.append(Select(columns, (Table(self.instants, "i"), Table(alone, "x"))))
-        return selects
+        return _Entailing([pattern for pattern in ways if self._use(pattern) is not None], alone)
 
     def _static(self, triple: TriplePattern, graph: ActiveGraph) -> TableName | None:
         """The table of the store's triples in an active graph; None where there can be none."""
@@ -407,7 +418,7 @@ class QueryDataset:
     def _static_pattern(self, triple: TriplePattern, graph: ActiveGraph) -> StaticPattern | None:
         if graph.windows_only:
             return None
-        if isinstance(triple.subject, Parameter) or isinstance(triple.object, Parameter):
+        if _is_lifted(triple):
             return None  # lifted where the store has no match for the constant (``compiler.parameters``)
         subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
         named, regime = self._named_graphs(), self.query.entailment
@@ -444,6 +455,21 @@ class QueryDataset:
         return TableName(pattern.table) if self.present(pattern) else None
 
 
+@dataclass(frozen=True)
+class _Entailing:
+    """The tables of the schema by which a pattern matches what follows: of what follows from triples, in the ways in
+    which something does, and of what follows from the schema alone.
+    """
+
+    ways: Sequence[StaticPattern]
+    alone: TableName | None
+
+    @property
+    def is_something(self) -> bool:
+        return bool(self.ways) or self.alone is not None
+
+
+_NOTHING_ENTAILED = _Entailing((), None)
 _FACETED = ("s", "p", "o", "k", "n")
 _NOTHING = (
     (None, Column("instant")),
@@ -470,6 +496,11 @@ def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[s
     instant = ("instant",) if any(part.streamed or part.at_instants for part in parts) else ()
     places = (("s", leaf.subject), ("p", leaf.predicate), ("o", leaf.object))
     return (*instant, *(column for column, part in places if part not in operand.unread))
+
+
+def _is_lifted(triple: TriplePattern) -> bool:
+    """Whether constants of the pattern are parameters: nothing but what streams say matches it then."""
+    return isinstance(triple.subject, Parameter) or isinstance(triple.object, Parameter)
 
 
 def _constant(part: Variable | Constant | Parameter) -> str | None:

@@ -1,52 +1,67 @@
 """What of a window's content a triple pattern matches under an entailment regime, beside the triples themselves.
 
 A pattern of the query is rewritten with the schema: a triple of the window is joined with the consequences that it has
-there (``protocol.entailment.consequences``), a static table with the term that tells the triple in ``g``, and in ``s``,
-``p`` and ``o`` the triple that follows. Of that subject and object may be places of the window's triple. So the
-statement is the same whatever the schema says.
+there (``protocol.entailment.consequences``), static tables with the term that tells the triple in ``g``, and in ``s``,
+``p`` and ``o`` the triple that follows, of which subject and object may be places of the window's triple. There is one
+for each of the ways in which they come about. So the statement is the same whatever the schema says, but for the ways
+that it has none of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.entailment.consequences import ANY, CLASS, OBJECT, PREDICATE, SUBJECT
+from protocol.entailment.consequences import ANY, CLASS, OBJECT, PREDICATE, SUBJECT, WAYS
 from protocol.language.algebra import Constant, TriplePattern
 from protocol.terms import RDF_TYPE, TermKind
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, Text
 from spark_backend.compiler.sql.tree.nodes import Expression, Node
-from spark_backend.compiler.sql.tree.statements import Select, Table, TableName, unnamed
-from spark_backend.compiler.sql.values import NO_NUMBER, kind_of
+from spark_backend.compiler.sql.tree.statements import Compound, Select, Subselect, Table, TableName, unnamed
+from spark_backend.compiler.sql.values import NO_NUMBER, constant, kind_of
 
 _ROW, _FOLLOWING = "w", "z"
+_RESOURCES = kind_of(TermKind.IRI), kind_of(TermKind.BLANK_NODE)
 
 
 def entailed_triples(
     triple: TriplePattern,
-    premise: str,
+    way: str,
     window: Node,
     consequences: TableName,
     key: Sequence[tuple[str, Expression]],
-    *,
-    timed: bool,
+    last: Sequence[str],
 ) -> Select:
-    """A SELECT of instant, ``key``, s, p, o, k, n and, if ``timed``, t, which is that of the triple it follows from.
+    """A SELECT of ``key``, s, p, o, k, n of what follows in a way, and columns of the triple that it follows from: the
+    instant before these, ``last`` behind them.
 
     One triple may be there several times.
     """
+    told = WAYS[way]
     follows = Column("s", _FOLLOWING), Column("o", _FOLLOWING)
-    subject, object_ = map(_term, follows)
-    resource = sql.In(Column("k", _ROW), (kind_of(TermKind.IRI), kind_of(TermKind.BLANK_NODE)))
-    # A literal is no subject.
-    conditions: list[Expression] = [sql.Parentheses(sql.some([sql.infix(follows[0], "<>", Text(OBJECT)), resource]))]
-    if premise == CLASS:
+    if told.rest:
+        subject, object_ = map(_any_place, follows)
+        facets = [_any_facet(follows[1], name) for name in ("k", "n")]
+    else:
+        subject, object_ = (
+            Column(place, _ROW) if place else follow
+            for place, follow in zip((told.subject, told.object), follows, strict=True)
+        )
+        facets = [_facet(told.object, name) for name in ("k", "n")]
+    conditions: list[Expression] = []
+    if told.premise == CLASS:
         conditions += [sql.equal(Column("p", _ROW), Text(RDF_TYPE))]
         conditions += [sql.equal(Column("o", _ROW), Column("g", _FOLLOWING))]
-    elif premise != ANY:
+    elif told.premise != ANY:
         conditions += [sql.equal(Column("p", _ROW), Column("g", _FOLLOWING))]
-    for part, found in ((triple.subject, subject), (triple.object, object_)):
-        if isinstance(part, Constant):
+    # A literal is no subject.
+    resource = sql.In(Column("k", _ROW), _RESOURCES)
+    if told.rest:
+        conditions.append(sql.Parentheses(sql.some([sql.infix(follows[0], "<>", Text(OBJECT)), resource])))
+    elif told.subject == OBJECT:
+        conditions.append(resource)
+    for part, place, found in ((triple.subject, told.subject, subject), (triple.object, told.object, object_)):
+        if isinstance(part, Constant) and (told.rest or place):  # all else is so in the table
             conditions.append(sql.equal(found, Text(part.text)))
     columns = (
         *unnamed(Column("instant", _ROW)),
@@ -54,29 +69,50 @@ def entailed_triples(
         ("s", subject),
         ("p", Column("p", _FOLLOWING)),
         ("o", object_),
-        ("k", sql.Cast(_facet(follows[1], "k", kind_of(TermKind.IRI)), "UTINYINT")),
-        ("n", sql.Cast(_facet(follows[1], "n", NO_NUMBER), "DOUBLE")),
-        *(unnamed(Column("t", _ROW)) if timed else ()),
+        *zip(("k", "n"), facets, strict=True),
+        *unnamed(*(Column(name, _ROW) for name in last)),
     )
     return Select(columns, (Table(window, _ROW), Table(consequences, _FOLLOWING)), tuple(conditions))
 
 
-def _term(place: Column) -> Expression:
+def each_once(triple: TriplePattern, selects: Sequence[Select], key: Sequence[str], *, timed: bool) -> Select:
+    """A SELECT of ``key``, s, p, o, k, n and, if ``timed``, t: what the pattern matches, each triple once, with the
+    latest of its times.
+    """
+    parts = (("s", triple.subject), ("p", triple.predicate), ("o", triple.object))
+    terms = [(name, Text(part.text) if isinstance(part, Constant) else Column(name)) for name, part in parts]
+    # Facets are functions of the object.
+    facets: list[tuple[str, Expression]] = [(name, sql.call("max", Column(name))) for name in ("k", "n")]
+    if isinstance(triple.object, Constant):
+        object_ = constant(triple.object.text)
+        facets = [("k", sql.Cast(object_.kind, "UTINYINT")), ("n", sql.Cast(object_.number, "DOUBLE"))]
+    latest = [("t", sql.call("max", Column("t")))] if timed else []
+    found = Table(Subselect(Compound("UNION ALL", tuple(selects)) if len(selects) > 1 else selects[0]), "x")
+    by = (*(Column(name) for name in key), *(term for _, term in terms if isinstance(term, Column)))
+    return Select((*unnamed(*(Column(name) for name in key)), *terms, *facets, *latest), (found,), group=by)
+
+
+def _facet(place: str, facet: str) -> Expression:
+    """The facet of the object that follows, which stands at a place; a subject may be a blank node, a predicate not."""
+    if not place:
+        return Column(facet, _FOLLOWING)
+    if place == OBJECT:
+        return Column(facet, _ROW)
+    if facet == "n":
+        return NO_NUMBER
+    if place == PREDICATE:
+        return sql.Cast(kind_of(TermKind.IRI), "UTINYINT")
+    bracketed = sql.equal(sql.Character(Column("s", _ROW), 1), Text("<"))
+    return sql.Cast(sql.choice((bracketed, kind_of(TermKind.IRI)), otherwise=kind_of(TermKind.BLANK_NODE)), "UTINYINT")
+
+
+def _any_place(place: Column) -> Expression:
     """The term that a place of what follows stands for."""
     places = (SUBJECT, PREDICATE, OBJECT)
     return sql.choice(*((Text(one), Column(one, _ROW)) for one in places), subject=place, otherwise=place)
 
 
-def _facet(place: Column, facet: str, of_iri: Expression) -> Expression:
-    """The facet of the object that follows; a predicate is an IRI, a subject may be a blank node."""
-    of_subject = of_iri
-    if facet == "k":
-        bracketed = sql.equal(sql.Character(Column("s", _ROW), 1), Text("<"))
-        of_subject = sql.choice((bracketed, of_iri), otherwise=kind_of(TermKind.BLANK_NODE))
-    return sql.choice(
-        (Text(SUBJECT), of_subject),
-        (Text(PREDICATE), of_iri),
-        (Text(OBJECT), Column(facet, _ROW)),
-        subject=place,
-        otherwise=Column(facet, _FOLLOWING),
-    )
+def _any_facet(place: Column, facet: str) -> Expression:
+    """The facet of the object that follows, wherever it stands."""
+    places = (SUBJECT, PREDICATE, OBJECT)
+    return sql.choice(*((Text(one), _facet(one, facet)) for one in places), subject=place, otherwise=_facet("", facet))

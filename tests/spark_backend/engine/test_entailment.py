@@ -65,6 +65,18 @@ def test_a_change_of_the_schema_is_seen_by_the_next_evaluation(stepped: SteppedB
     assert set(map(tuple, found(stepped, "plain").values())) == {()}
 
 
+def test_a_schema_by_which_something_follows_at_all_makes_another_plan(stepped: SteppedBackend) -> None:
+    stepped.register("q", ANIMALS, entailment=Regime.RDFS)
+    run(stepped, 1, 3)
+    change(stepped, CATS)
+    run(stepped, 5)
+    plan = stepped.backend.plan("q")
+    assert "(subjects by class) and the schema with the default graph" in " ".join(plan.split())
+    change(stepped, says("has", f"{RDFS}range", "Animal"))
+    run(stepped, 7, 9)
+    assert found(stepped) == {2: [], 4: ["tom"], 6: [], 8: []}
+
+
 def test_sliding_windows_are_matched_under_the_regime_too(stepped: SteppedBackend) -> None:
     change(stepped, CATS, says("rex", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "Cat"))
     stepped.register("q", SLIDING, entailment=Regime.RDFS)

@@ -53,7 +53,7 @@ _patterns = st.one_of(
     _said("{x} a {c}", x=_ends, c=st.one_of(classes, variables)),
     _said("{x} ?b {y}", x=_ends, y=_ends),
     _said(f"{{c}} <{RDFS}subClassOf> {{d}}", c=variables, d=st.one_of(variables, classes)),
-    _said("{x} (:p|:q)+ {y}", x=variables, y=variables),
+    _said("{x} (:p|:q)+ {y}", x=_ends, y=variables),
 )
 _blocks = st.lists(_patterns, min_size=1, max_size=2).map(" . ".join)
 _groups = st.one_of(

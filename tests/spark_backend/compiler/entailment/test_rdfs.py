@@ -89,6 +89,38 @@ def test_a_changed_schema_is_another_table_of_the_same_plan() -> None:
     assert plans[0].statics == plans[1].statics
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?x { ?x a :Stone }",
+        "SELECT (AVG(?v) AS ?mean) { ?x a :Stone ; :weighs ?v ; :near :rock }",
+        "SELECT ?x { GRAPH :w1 { ?x a :Stone ; :near :rock OPTIONAL { ?x :near/:near+ ?y } } }",
+    ],
+)
+def test_a_pattern_that_nothing_follows_for_is_matched_as_without_a_regime(text: str) -> None:
+    window = ":pebble a :Stone ; :weighs 2 ; :near :rock ."
+    plans, answers = zip(
+        *(
+            evaluated(text, Content({None: window, "http://ex/w1": window}, {None: SCHEMA}, entailment=regime))
+            for regime in (Regime.NONE, Regime.RDFS)
+        ),
+        strict=True,
+    )
+    assert answers[0][INSTANT]
+    assert answers[0] == answers[1]
+    assert plans[0].sql == plans[1].sql
+    assert plans[0].parameters == plans[1].parameters != ()
+    assert plans[0].sources == plans[1].sources
+
+
+def test_constants_that_something_follows_for_are_no_parameters() -> None:
+    parameters = [
+        evaluated(text, Content({None: ""}, {None: SCHEMA}, entailment=Regime.RDFS))[0].parameters
+        for text in ("SELECT ?x { ?x a :Cat }", "SELECT ?x { ?x a :Being }", "SELECT ?x { ?x :meets :tom }")
+    ]
+    assert parameters == [("<http://ex/Cat>",), (), ()]
+
+
 def test_the_regime_is_part_of_the_shape() -> None:
     window: dict[str | None, str] = {None: ":tom a :Cat ."}
     text = "SELECT ?x { ?x a :Being }"
