@@ -356,6 +356,11 @@ class SparkBackend:
     # --- store and life --------------------------------------------------------------------
 
     def store_changed(self) -> None:
+        with self._lock:
+            read = {pattern for one in self._running if one.evaluable for pattern in one.plan.statics}
+        # What takes long is found, and kept for this version of the store, before others have to wait.
+        for pattern in read:
+            self._statics.file(pattern)
         with self._telling, self._lock:
             changed = False
             failed: list[Notice] = []

@@ -54,6 +54,10 @@ WAYS = {
     "rest": Way(ANY, rest=True),
 }
 """By their names: each consequence comes about in one of them."""
+BEYOND = "beyond"
+"""The name of those that make of data a statement of the schema, so that more follows from it than is told of one
+triple.
+"""
 _REST = {way.premise: name for name, way in WAYS.items() if way.rest}
 _NAMED = {way: name for name, way in WAYS.items()}
 
@@ -92,20 +96,13 @@ class Consequences:
 
     @cached_property
     def by_way(self) -> Mapping[str, Sequence[Consequence]]:
-        """Those of triples, by the name of the way in which they come about."""
-        found: dict[str, list[Consequence]] = {name: [] for name in WAYS}
+        """Those of triples, by the name of the way in which they come about; those BEYOND besides."""
+        found: dict[str, list[Consequence]] = {name: [] for name in (*WAYS, BEYOND)}
         for one in self.of_triples:
             found[one.way].append(one)
+            if {one.subject, one.object} == {SUBJECT, OBJECT} and one.predicate in _SAID_OF_SCHEMAS:
+                found[BEYOND].append(one)
         return found
-
-    @cached_property
-    def beyond(self) -> tuple[Consequence, ...]:
-        """Those that make of data a statement of the schema, so that more follows from it than is here."""
-        return tuple(
-            one
-            for one in self.of_triples
-            if {one.subject, one.object} == {SUBJECT, OBJECT} and one.predicate in _SAID_OF_SCHEMAS
-        )
 
 
 def consequences(regime: Regime, schema: Iterable[Triple]) -> Consequences:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from protocol.entailment.consequences import BEYOND
 from protocol.entailment.regimes import Regime
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import FactsWindow
@@ -11,13 +13,21 @@ from spark_backend.compiler.refusals import NotCompilable
 from spark_backend.compiler.sql.dataset import StaticPattern
 
 
-def beyond_rewriting(regime: Regime) -> StaticPattern:
-    """What matches where a schema says more than consequences of one triple each (``Consequences.beyond``)."""
-    return StaticPattern("beyond", (), regime=regime)
+def beyond_rewriting(query: ContinuousQuery, read: Iterable[StaticPattern]) -> tuple[StaticPattern, ...]:
+    """What matches where the schema, or that of a graph which is read, has more consequences than those of one triple
+    each: of no query under a regime that is answered.
+    """
+    if query.entailment is Regime.NONE:
+        return ()
+    patterns = [
+        replace(one, subject=None, predicate=None, object=None, way=BEYOND) for one in read if one.regime.infers
+    ]
+    shared = StaticPattern("schema", (), regime=query.entailment, way=BEYOND)
+    return tuple(dict.fromkeys((shared, *patterns)))
 
 
-def refuse_what_is_not_entailed(query: ContinuousQuery, present: Callable[[StaticPattern], bool]) -> None:
-    """Raise NotCompilable for what is not answered under the query's regime, by what it reads or by the schema."""
+def refuse_what_is_not_entailed(query: ContinuousQuery) -> None:
+    """Raise NotCompilable for what is not answered under the query's regime, by what it says."""
     regime = query.entailment
     if regime is Regime.NONE:
         return
@@ -31,8 +41,13 @@ def refuse_what_is_not_entailed(query: ContinuousQuery, present: Callable[[Stati
             "event patterns and facts are about what was sent, and are not answered under an entailment regime: "
             "say entailment=none"
         )
-    if present(beyond_rewriting(regime)):
+
+
+def refuse_schemas_that_data_extend(beyond: Iterable[StaticPattern], present: Callable[[StaticPattern], bool]) -> None:
+    """Raise NotCompilable where any of ``beyond_rewriting`` is there."""
+    if any(map(present, beyond)):
         raise NotCompilable(
-            "the schema has properties below rdf:type or a property of RDFS, so that the data extend it; queries over "
-            "streams are not answered under it: leave these out of the schema, or say entailment=none"
+            "the schema, or that of a graph which the query reads, has properties below rdf:type or a property of "
+            "RDFS, so that the data extend it; queries over streams are not answered under it: leave these out of the "
+            "schema, or say entailment=none"
         )

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import duckdb
 
-from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError
 from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.language import algebra as a
@@ -29,7 +28,11 @@ from spark_backend.compiler.algebra.new_matches import of_new_matches
 from spark_backend.compiler.algebra.partial_sums import PARTS, partial_sums
 from spark_backend.compiler.algebra.timestamps import with_timestamps
 from spark_backend.compiler.deep_stack import with_deep_stack
-from spark_backend.compiler.entailment import beyond_rewriting, refuse_what_is_not_entailed
+from spark_backend.compiler.entailment import (
+    beyond_rewriting,
+    refuse_schemas_that_data_extend,
+    refuse_what_is_not_entailed,
+)
 from spark_backend.compiler.facts import compile_facts
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import FOR_INTERVALS, PASSES, Pass, apply_passes
@@ -249,7 +252,8 @@ def _compile(
             bindings = replace(bindings, services=tuple(PlannedService(before.call, None) for before in services))
         services.append(PlannedService(one.call, bindings))
     refuse_what_is_not_compiled(query.expression.pattern, functions)
-    refuse_what_is_not_entailed(query, present)
+    refuse_what_is_not_entailed(query)
+    refuse_schemas_that_data_extend(beyond_rewriting(query, ()), present)
     asked, matches, followers = query.expression, 0, None
     if (by_new := of_new_matches(query)) is not None:
         asked, followers = by_new
@@ -275,9 +279,11 @@ def _compile(
             _known[mark] = statement
             if len(_known) > _KEPT:
                 _known.popitem(last=False)
-    beyond = () if query.entailment is Regime.NONE else (beyond_rewriting(query.entailment),)
     facts = [compile_facts(definition, query) for definition in dict.fromkeys(_read(query))]
-    statics = [*beyond, *(pattern for pattern, _ in statement.statics), *lifting.dataset.statics]
+    statics = [*(pattern for pattern, _ in statement.statics), *lifting.dataset.statics]
+    beyond = beyond_rewriting(query, statics)
+    refuse_schemas_that_data_extend(beyond, present)
+    statics = [*beyond, *statics]
     statics += [pattern for one in services if one.bindings is not None for pattern in one.bindings.statics]
     return Plan(
         form=query.form,

@@ -47,8 +47,6 @@ class EntailedMatches:
         Of consequences (``StaticPattern.way``): the term of the premise, and the triple that follows.
         """
         shared = self._shared()
-        if pattern.scope == "beyond":
-            return [("", *one.follows) for one in _of(pattern.regime, shared).beyond]
         there = set(self._graphs.named_graphs())
         read = None if pattern.scope == "default" else tuple(name for name in names if name in there)
         if pattern.scope == "schema" or (pattern.scope != "default" and not read):
@@ -67,6 +65,8 @@ class EntailedMatches:
         alike: dict[_Schema, list[str]] = defaultdict(list)
         for name in read or ():
             alike[shared | by_graph.get(_graph(name), set())].append(name)
+        if pattern.way is not None:
+            return [row for own in alike for row in _consequences(pattern, own)]
         return (quad for own, group in alike.items() for quad in self._entailed(pattern, own, group, group))
 
     def _entailed(

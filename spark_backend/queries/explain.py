@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from protocol.entailment.consequences import BEYOND
 from protocol.entailment.regimes import Regime
 from protocol.errors import UnsupportedFeature
 from protocol.language import algebra as a
@@ -333,7 +334,6 @@ _SCOPES = {
     "default": "the default graph",
     "names": "names of named graphs",
     "schema": "the schema",
-    "beyond": "what makes data a part of the schema",
 }
 
 
@@ -342,7 +342,9 @@ def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
         parts = " ".join(part or "?" for part in (pattern.subject, pattern.predicate, pattern.object))
         graphs = "all named graphs" if pattern.graphs is None else ", ".join(f"<{g}>" for g in pattern.graphs)
         where = _SCOPES.get(pattern.scope, graphs)
-        if pattern.way is not None:
+        if pattern.way == BEYOND:
+            where = f"what makes data a part of the schema with {where}"
+        elif pattern.way is not None:
             where = f"what follows from triples ({pattern.way}) and the schema with {where}"
         elif pattern.regime is not Regime.NONE:
             where += f" under {pattern.regime}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
 from protocol.entailment.regimes import Regime
 from protocol.evaluations import Ended
+from protocol.terms import RDF_TYPE
 from spark_backend.queries.static_graphs import Quad
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -100,6 +103,38 @@ def test_a_query_has_its_regime_after_a_restart_and_in_replays(stepped: SteppedB
         }
     finally:
         again.close()
+
+
+def test_others_do_not_wait_while_it_is_found_what_follows_from_a_schema(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(stepped, CATS)
+    stepped.register("q", ANIMALS, entailment=Regime.RDFS)
+    read, described = stepped.graphs.quads, list[str]()
+
+    def describe() -> None:
+        described.append(stepped.backend.query("q").name)
+
+    def quads(*asked: Any) -> Iterator[Quad]:
+        other = Thread(target=describe, daemon=True)
+        other.start()
+        other.join(timeout=30)
+        assert not other.is_alive(), "it waits for the lock"
+        return read(*asked)
+
+    monkeypatch.setattr(stepped.graphs, "quads", quads)
+    change(stepped, CATS, DOGS)
+    assert set(described) == {"q"}
+    monkeypatch.undo()
+    run(stepped, 1, 3)
+    assert found(stepped) == {2: ["rex", "tom"]}
+
+
+def test_a_graph_that_is_read_and_has_such_a_schema_of_its_own_has_the_query_fail(stepped: SteppedBackend) -> None:
+    change(stepped, CATS)
+    stepped.register("q", ANIMALS.replace("?x a", f"GRAPH <{EX}g> {{ ?x <{EX}name> ?n }} ?x a"), entailment=Regime.RDFS)
+    change(stepped, CATS, (f"<{EX}g>", *says("isA", f"{RDFS}subPropertyOf", RDF_TYPE)[1:]))
+    assert "that of a graph which the query reads" in (stepped.backend.query("q").last_error or "")
 
 
 def test_under_a_schema_that_data_extend_the_query_fails_and_says_so(stepped: SteppedBackend) -> None:

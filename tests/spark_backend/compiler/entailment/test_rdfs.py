@@ -137,6 +137,19 @@ def test_a_schema_that_data_extend_is_refused(below: str) -> None:
         _asked("SELECT ?x { ?x a :Being }", ":tom :isA :Cat .", schema)
 
 
+@pytest.mark.parametrize("of", ["GRAPH :g1", "GRAPH ?g"])
+def test_a_graph_that_is_read_with_such_a_schema_of_its_own_is_refused(of: str) -> None:
+    graphs: dict[str | None, str] = {
+        None: SCHEMA,
+        "http://ex/g1": f":isA <{RDFS}subPropertyOf> rdf:type . :tom :isA :Cat .",
+    }
+    content = Content({None: ":tom a :Cat ."}, graphs, entailment=Regime.RDFS)
+    with pytest.raises(UnsupportedFeature, match="that of a graph which the query reads"):
+        evaluated(f"SELECT ?x {{ ?x a :Being {of} {{ ?x a :Cat }} }}", content)
+    _, answers = evaluated("SELECT ?x { ?x a :Being }", content)
+    assert answers[INSTANT] == [("<http://ex/tom>",)]
+
+
 def test_owl_rl_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match=r"not answered under owl-rl.*say entailment=rdfs"):
         evaluated("SELECT ?x { ?x a :Being }", Content({None: ""}, entailment=Regime.OWL_RL))
