@@ -29,7 +29,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 class _ByWhatIsShared(LoadFileScheduling):
-    _SHARED = ("tests/server/", "tests/spark_backend/spark_sql/", "tests/docs/test_commands")
+    _SHARED = (
+        ("tests/spark_backend/spark_sql/",),
+        ("tests/docs/test_commands",),
+        (
+            "tests/server/robustness/test_lost_workers",
+            "tests/server/test_csrbench",
+            "tests/server/test_example_10",
+            "tests/server/test_first_light",
+            "tests/server/test_plan",
+        ),
+    )
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((folder for folder in self._SHARED if nodeid.startswith(folder)), nodeid.partition("::")[0])
+        return next((these[0] for these in self._SHARED if nodeid.startswith(these)), nodeid.partition("::")[0])

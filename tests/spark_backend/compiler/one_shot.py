@@ -33,6 +33,7 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.tree.nodes import named
+from spark_backend.evaluation.database import rows_of
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
@@ -196,7 +197,7 @@ def _rows(
             order=None if left is None else left.order,
             alone=alone,
         )
-        rows = connection().sql(sql).to_arrow_table()
+        rows = rows_of(connection(), sql)
     found: dict[tuple[int, int], list[Row]] = {}
     columns = (column.to_pylist() for column in finish_sums(plan, rows).columns)
     for instant, member, *row in zip(*columns, strict=True):
