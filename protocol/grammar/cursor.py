@@ -10,7 +10,7 @@ from itertools import islice
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.foreign import foreign
 from protocol.sparql.source import Source
-from protocol.sparql.syntax import ONE_IRI, iris_like_operators
+from protocol.sparql.syntax import ONE_IRI, escape_fault, iris_like_operators
 from protocol.sparql.tokens import Token, TokenKind, tokens
 
 DEEPEST = 100
@@ -62,6 +62,8 @@ class Cursor:
         if len(self.tokens) > MOST_TOKENS:
             detail = f"more than {MOST_TOKENS} words and signs: load data into a graph, and match it there"
             raise self.error(detail, self.tokens[-1], UnsupportedFeature)
+        if source.escapes and (fault := escape_fault(source, self.tokens)) is not None:
+            raise self.error(*fault)
 
     @property
     def token(self) -> Token:

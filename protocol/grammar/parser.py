@@ -56,10 +56,9 @@ _STREAM_TEXT = re.compile(
 def perhaps_continuous(text: str) -> bool:
     """Whether ``parse`` may take the text for anything but a ``OneShotQuery``: a look at it that costs next to nothing.
 
-    Where this is false ``parse`` need not be asked. A word of streams may be hidden in codepoint escapes (Query section
-    19.2).
+    Where this is false ``parse`` need not be asked.
     """
-    return _STREAM_TEXT.search(text) is not None or "\\u" in text or "\\U" in text
+    return _STREAM_TEXT.search(text) is not None
 
 
 def parse(
@@ -77,8 +76,6 @@ def parse(
     if not perhaps_continuous(text):
         return OneShotQuery(text)
     source = Source(text)
-    if not _STREAM_TEXT.search(source.text):
-        return OneShotQuery(text)
     if not _names_streams(source):
         return OneShotQuery(text)
     cursor = Cursor(source, continuous=True)

@@ -1,9 +1,11 @@
 """Patterns in words for which Oxigraph has the answer of the standard, where it would have another one.
 
-The result has, by the standard itself, the meaning of the original. Known of Oxigraph 0.5 (lines are those of 0.5.9):
+The result has, by the standard itself, the meaning of the original. Known of Oxigraph 0.5.13 (the file is of a crate
+that it is made of):
 
 - of a path of length zero that has a term at one end it looks first whether the graph has the term (Query section 18.4,
-  ZeroLengthPath; ``run_if_term_is_a_graph_node``, ``lib/spareval/src/eval.rs:3666``);
+  ZeroLengthPath; ``run_if_term_is_a_graph_node``, ``spareval-0.2.9/src/eval.rs:3676``). In EXISTS a variable that the
+  solution binds is such a term (section 18.6, substitute);
 - BNODE of one text is the same blank node in all solutions (section 17.4.2.9), and an error for most texts.
 
 What depends on how an expression or a path is written is the writer's (``protocol.language.sparql_text``): sums,
@@ -29,6 +31,8 @@ def exact(query: a.Query) -> a.Query:
 class _Rewriting:
     def __init__(self) -> None:
         self._numbers = count()
+        self._substituted = False
+        """Whether variables may stand for terms: what is read is in EXISTS, and in no sub-select of that."""
 
     def of(self, node: T, graph: a.Variable | a.Constant | None) -> T:
         """A part of the query in an active graph, the default graph being None."""
@@ -41,6 +45,11 @@ class _Rewriting:
                 return node if all(one is other for one, other in zip(parts, node, strict=True)) else parts
             case a.Graph(name):
                 return self._with_parts(node, name)
+            case a.Exists() | a.Project():
+                outside, self._substituted = self._substituted, isinstance(node, a.Exists)
+                changed = self._with_parts(node, graph)
+                self._substituted = outside
+                return changed
             case a.Closure():
                 # What is written is the path: its steps are no matter of ours.
                 return self._with_length_zero(node, graph) if node.zero else node
@@ -65,6 +74,8 @@ class _Rewriting:
     def _with_length_zero(self, path: a.Closure, graph: a.Variable | a.Constant | None) -> a.Pattern:
         """The path, and what it gives where the graph does not have the term at one of its ends."""
         terms = {end.text for end in (path.subject, path.object) if isinstance(end, a.Constant)}
+        if self._substituted and isinstance(path.subject, a.Variable) and isinstance(path.object, a.Variable):
+            return self._with_substituted_ends(path, path.subject, path.object)
         if len(terms) != 1:
             return path
         term = a.Constant(terms.pop())
@@ -72,15 +83,33 @@ class _Rewriting:
         found: a.Pattern = a.Values(path.variables, (row,))
         if isinstance(graph, a.Constant):
             found = a.Join(a.Graph(graph, a.BGP(())), found)  # in a graph that is not there is nothing
-        mentions: a.Pattern = a.BGP((a.TriplePattern(self._fresh(), self._fresh(), term),))
-        if not term.text.startswith('"'):
-            mentions = a.Union(mentions, a.BGP((a.TriplePattern(term, self._fresh(), self._fresh()),)))
-        alone: a.Pattern = a.Filter(found, a.Call("!", (a.Exists(mentions),)))
+        alone: a.Pattern = a.Filter(found, self._not_in_graph(term))
         if isinstance(graph, a.Variable):
             # With a sub-select GRAPH ?g is evaluated graph by graph (``protocol.sparql.corrections``), as it has to be:
             # no triple pattern says which graph it is.
             alone = a.Project(alone, path.variables)
         return a.Union(path, alone)
+
+    def _with_substituted_ends(self, path: a.Closure, subject: a.Variable, object_: a.Variable) -> a.Pattern:
+        """The path, and what it gives where a solution binds one of its ends to a term that the graph does not have."""
+        if subject == object_:
+            condition = a.Call("&&", (a.Call("BOUND", (subject,)), self._not_in_graph(subject)))
+            return a.Union(path, a.Filter(a.BGP(()), condition))
+        unbound = {end: a.Call("!", (a.Call("BOUND", (end,)),)) for end in (subject, object_)}
+        same = a.Call("||", (unbound[subject], a.Call("sameTerm", (subject, object_))))
+        pattern: a.Pattern = path
+        for bound, other, condition in ((object_, subject, same), (subject, object_, unbound[object_])):
+            condition = a.Call("&&", (a.Call("BOUND", (bound,)), condition))
+            condition = a.Call("&&", (condition, self._not_in_graph(bound)))
+            pattern = a.Union(pattern, a.Extend(a.Filter(a.BGP(()), condition), other, bound))
+        return pattern
+
+    def _not_in_graph(self, term: a.Constant | a.Variable) -> a.Expression:
+        """Whether no triple of the active graph has the term for its subject or object."""
+        mentions: a.Pattern = a.BGP((a.TriplePattern(self._fresh(), self._fresh(), term),))
+        if isinstance(term, a.Variable) or not term.text.startswith('"'):
+            mentions = a.Union(mentions, a.BGP((a.TriplePattern(term, self._fresh(), self._fresh()),)))
+        return a.Call("!", (a.Exists(mentions),))
 
     def _with_own_nodes(self, last: a.Extend, graph: a.Variable | a.Constant | None) -> a.Pattern:
         """A chain of BINDs in which BNODE of a text is told apart by what each solution is given at its beginning."""

@@ -52,6 +52,10 @@ class Fault(NamedTuple):
     offset: int
 
 
+_NO_RULE = Fault("the text breaks a rule of SPARQL 1.1", 0)
+"""Said where Oxigraph refuses a text as it was sent, and not as it is decoded."""
+
+
 class _Stop(NamedTuple):
     """Where Oxigraph's parser stopped, roughly, and what it said."""
 
@@ -74,14 +78,15 @@ def query_fault(text: str, base: str | None = None) -> Fault | None:
 def query_error(text: str, base: str | None = None) -> ProtocolError:
     """The error, with its place, to answer with for a text that Oxigraph does not take for a query."""
     source = Source(text)
-    fault = query_fault(source.text, base) or _escape(source)
+    fault = query_fault(source.text, base) or escape_fault(source, tokenize(source.text)) or _NO_RULE
     return source.error(*fault, QuerySyntaxError)
 
 
 def update_error(text: str, base: str | None = None) -> ProtocolError:
     """The error, with its place, to answer with for a text that Oxigraph does not take for an update."""
     source = Source(text)
-    fault = _fault(source.text, _update_parser(base), "update", base) or _escape(source)
+    fault = _fault(source.text, _update_parser(base), "update", base)
+    fault = fault or escape_fault(source, tokenize(source.text)) or _NO_RULE
     return source.error(*fault, UpdateSyntaxError)
 
 
@@ -266,11 +271,25 @@ def _misreading(text: str, base: str | None) -> Fault | None:
     return Fault(ONE_IRI, fault.offset) if fault and fault.offset in {token.start for token in perhaps} else None
 
 
-def _escape(source: Source) -> Fault:
-    """What Oxigraph refuses in a text that is well-formed once its codepoint escapes are decoded."""
-    for token in tokenize(source.text):
-        if token.kind not in (TokenKind.IRI, TokenKind.STRING):
-            for offset in source.escapes:
-                if token.start <= offset < token.end:
-                    return Fault("codepoint escapes are read in IRIs and strings only: write the character", offset)
-    return Fault("the text breaks a rule of SPARQL 1.1", 0)
+def escape_fault(source: Source, tokens: Sequence[Token]) -> Fault | None:
+    """The first codepoint escape outside of IRIs, strings and comments, where SPARQL 1.2 has none (Query section 19.2).
+
+    SPARQL 1.1 had them anywhere, keywords and brackets too; Oxigraph reads none of these, in updates neither.
+    ``tokens`` are those of the decoded text.
+    """
+    places = iter(tokens)
+    token, end = next(places), 0
+    for offset in source.escapes:
+        while token.end <= offset and token.kind is not TokenKind.END:
+            token, end = next(places), token.end
+        if token.start <= offset and token.kind in (TokenKind.IRI, TokenKind.STRING):
+            continue
+        if token.start <= offset < token.end or not _in_comment(source.text, end, offset):
+            return Fault("codepoint escapes are read in IRIs and strings only: write the character", offset)
+    return None
+
+
+def _in_comment(text: str, start: int, offset: int) -> bool:
+    """Whether a place between two tokens, the first of which ends at ``start``, is in a comment."""
+    line = max(text.rfind("\n", start, offset), text.rfind("\r", start, offset), start - 1) + 1
+    return "#" in text[line:offset]

@@ -15,6 +15,7 @@ from threading import Timer
 import pyarrow as pa
 import pyoxigraph as ox
 
+from protocol.grammar.one_shot import exact_text
 from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.streams import StreamSettings, TimeKind
@@ -146,12 +147,13 @@ class WorldSite:
             for name in {graph for graph, _ in due - there}:
                 _load(self.store, name, [triple for graph, triple in due - there if graph == name])
             there = due
-            for place, _ in enumerate(self.store.query(text)):  # type: ignore[arg-type]  # of a SELECT
+            exact = exact_text(text)  # as one-shot queries are asked
+            for place, _ in enumerate(self.store.query(exact)):  # type: ignore[arg-type]  # of a SELECT
                 if place == MOST_SOLUTIONS:
                     answer.send((0.0, None))
                     return
             began = time.process_time()
-            found = self.store.query(text)
+            found = self.store.query(exact)
             assert isinstance(found, ox.QuerySolutions)
             document = found.serialize(format=ox.QueryResultsFormat.JSON)
             answer.send((time.process_time() - began, document))

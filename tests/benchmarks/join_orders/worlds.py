@@ -139,7 +139,6 @@ def _path(random: Random, predicate: str) -> str:
     """A predicate, or a path that leads as far as it does, and further."""
     if random.random() < 0.92:
         return predicate
-    # Oxigraph gives the matches of a path that is one of two alike once.
     further = random.choice(
         [one for one in (iri("next"), iri("knows"), iri("in"), iri("tag"), TYPE) if one != predicate]
     )

@@ -244,8 +244,8 @@ CONTINUOUS = (
     [
         CONTINUOUS,
         f"REGISTER QUERY q AS {CONTINUOUS}",
-        r"SELECT * FROM \u0053TREA\u004d <http://ex/s> [RANGE 10s] { ?s ?p ?o }",
-        r"SELECT * FROM \U00000053TREAM <http://ex/s> [RANGE 10s] { ?s ?p ?o }",
+        r"SELECT * FROM STREAM <http://\u0065x/s> [RANGE 10s] { ?s ?p ?o }",
+        r"SELECT * FROM STREAM <http://ex/\U00000073> [RANGE 10s] { ?s ?p ?o }",
     ],
 )
 def test_a_continuous_query_goes_to_those_who_answer_it(
