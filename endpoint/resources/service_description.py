@@ -10,6 +10,7 @@ from endpoint.graphs.store import GraphStore
 from protocol.entailment.regimes import Regime
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.functions.aggregates import AGGREGATES
+from protocol.functions.geosparql import GEOSPARQL
 from protocol.functions.table import FUNCTIONS
 
 RSP_QL = "urn:x-sparql-streams:language:RSP-QL"
@@ -55,7 +56,7 @@ def service_description(
     say(service, f"{SD}languageExtension", ox.NamedNode(CONTINUOUS_QUERIES))
     say(ox.NamedNode(CONTINUOUS_QUERIES), "a", ox.NamedNode(f"{SD}Feature"))
     say(service, f"{SD}feature", ox.NamedNode(f"{SD}EmptyGraphs"))
-    for function in (*FUNCTIONS, *functions):
+    for function in (*FUNCTIONS, *GEOSPARQL, *functions):
         say(service, f"{SD}extensionFunction", ox.NamedNode(function))
         say(ox.NamedNode(function), "a", ox.NamedNode(f"{SD}Function"))
     for aggregate in AGGREGATES:

@@ -32,7 +32,7 @@ PAIR = "urn:x-sparql-streams:pair"
 """The function that makes one literal of two terms."""
 _CALLED = "urn:x-sparql-streams:aggregate-of-terms:"
 _DISTINCT = "-distinct"
-_PAIR_DATATYPE = NamedNode(f"{PAIR}-literal")
+PAIR_DATATYPE = f"{PAIR}-literal"
 
 Terms = Sequence[str]
 """The terms of a group, canonical; where an argument is an error or unbound, so is the aggregate."""
@@ -56,7 +56,7 @@ class AggregateFunction:
 
 def pair(one: Term, other: Term) -> Term:
     """Both terms as one."""
-    return Literal(f"{term_text(one)}\n{term_text(other)}", datatype=_PAIR_DATATYPE)
+    return Literal(f"{term_text(one)}\n{term_text(other)}", datatype=NamedNode(PAIR_DATATYPE))
 
 
 def aggregate_term(called: str, terms: Terms | None, errors: int | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from endpoint import Settings, create_app
+from protocol.functions.geosparql import GEOF
 from tests.application_functions import IRI, OF_TERMS
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -25,6 +26,7 @@ def test_in_queries_and_updates() -> None:
         assert {name: term["value"] for name, term in solution.items()} == {"a": "literal x en None", "c": "4"}
         description = client.get("/sparql", headers={"Accept": "application/n-triples"}).text
         assert f"#extensionFunction> <{IRI}picky>" in description
+        assert f"#extensionFunction> <{GEOF}sfContains>" in description
 
 
 def test_what_cannot_be_a_function_is_refused_where_it_is_given() -> None:

@@ -69,6 +69,7 @@ _KNOWN = frozenset(
         exp.PropertyEQ,
         exp.RegexpExtract,
         exp.RegexpReplace,
+        exp.Replace,
         exp.RowNumber,
         exp.Select,
         exp.Slice,

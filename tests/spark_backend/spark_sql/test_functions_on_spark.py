@@ -47,6 +47,8 @@ def test_aggregates_with_iris_agree(session: SparkSession, tmp_path: Path) -> No
     sites = BothSites(tmp_path, session)
     assert sites.agree(f"{prefix} SELECT ?s {one} {two} {{?s :p ?v}} GROUP BY ?s ORDER BY agg:median(?v) ?s", GROUPS)
     assert sites.agree(f"{prefix} SELECT {one} {two} {{?s :never ?v}}", GROUPS)
+    # Terms with all that is escaped in a literal.
+    assert sites.agree(f"{prefix} SELECT ?v {two} {{?s :p ?v}} GROUP BY ?v ORDER BY ?v", TERMS)
 
 
 def test_functions_of_geometries_agree(session: SparkSession, tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from protocol.functions.aggregates import PAIR_DATATYPE
 from protocol.language.algebra import PARTS_OF_TRIPLES
 from protocol.terms import RDF, RDF_LANG_STRING, TRIPLE_BEGIN, TRIPLE_END, XSD, TermKind
 from spark_backend.compiler.sql.tree import expressions as sql
-from spark_backend.compiler.sql.tree.expressions import Inside, Text, call, choice, equal, every, infix
+from spark_backend.compiler.sql.tree.expressions import Inside, Parentheses, Text, call, choice, equal, every, infix
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import NO_NUMBER, Value, kind_of, of_term, of_truth
 
@@ -21,6 +22,7 @@ _DIR_LANG_STRING = f"<{RDF}dirLangString>"
 _IRI, _BLANK, _STRING, _LANGUAGE, _TRIPLE = map(
     kind_of, (TermKind.IRI, TermKind.BLANK_NODE, TermKind.STRING, TermKind.LANGUAGE_STRING, TermKind.TRIPLE)
 )
+_OTHER = kind_of(TermKind.OTHER_LITERAL)
 _PARTS = Text(rf"(?s)^{re.escape(TRIPLE_BEGIN)}([^ ]+) ([^ ]+) (.*){re.escape(TRIPLE_END)}$".replace(r"\ ", " "))
 """Of a triple term; the first two have no space."""
 _NOTHING = Text("")
@@ -94,6 +96,16 @@ def triple_of(subject: Value, predicate: Value, object: Value) -> Value:
     parts = (Text(TRIPLE_BEGIN), subject.term, Text(" "), predicate.term, Text(" "), object.term, Text(TRIPLE_END))
     fit = [sql.In(subject.kind, (_IRI, _BLANK)), equal(predicate.kind, _IRI), sql.IsBound(object.term)]
     return Value(choice((every(fit), sql.Infix("||", parts))), choice((every(fit), _TRIPLE)), NO_NUMBER)
+
+
+def pair_of(one: Value, other: Value) -> Value:
+    """Two terms as one literal (``protocol.functions.aggregates``), as they are written; an error where one is none."""
+    text: Expression = Parentheses(sql.Infix("||", (one.term, Text("\n"), other.term)))
+    # Canonical terms have no other characters that are escaped in a literal.
+    for character, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n")):
+        text = call("replace", text, Text(character), Text(escaped))
+    term = Parentheses(sql.Infix("||", (Text('"'), text, Text(f'"^^<{PAIR_DATATYPE}>'))))
+    return Value(term, choice((sql.IsBound(term), _OTHER)), NO_NUMBER)
 
 
 ACCESSORS: dict[str, Callable[[Value], Value]] = {

@@ -11,12 +11,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from protocol.functions.aggregates import PAIR
 from protocol.functions.geosparql import RELATIONS
 from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.sparql_text import expression_text
-from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, triple_of
+from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, pair_of, triple_of
 from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
 from spark_backend.compiler.sql.expressions.comparison import ORDERINGS, equality, ordering, string_equality
 from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
@@ -225,6 +226,8 @@ class ExpressionCompiler:
                 return ACCESSORS[name](self.value(argument))
             case a.Call("TRIPLE", parts):
                 return triple_of(*map(self.value, parts))
+            case a.Call(name, parts) if name[1:-1] == PAIR:
+                return pair_of(*map(self.value, parts))
             case a.Call(name, (left, right)) if name[1:-1] in RELATIONS:
                 left_term, right_term = self.value(left).term, self.value(right).term
                 return of_truth(relation(name[1:-1], left_term, right_term, self._slow_truth(expression)))

@@ -62,3 +62,24 @@ def test_of_equal_keys_the_term_decides_whatever_came_first(reverse: bool) -> No
     _, answers = evaluated(text, content, reverse=reverse)
     integers = [f'"{number}"^^<http://www.w3.org/2001/XMLSchema#integer>' for number in (1, 4)]
     assert answers[INSTANT] == [tuple(integers)]
+
+
+WRITTEN = (
+    '"007"^^xsd:integer', '"7"^^xsd:int', '"1.00"^^xsd:decimal', '"1"^^xsd:boolean',
+    '"2020-01-01T00:00:00.000Z"^^xsd:dateTime',
+    r'"a \"quoted\" \\\\ \\n\n\t"@en--ltr', '"\\u0007"', "_:node", "<<( :s :p '\"' )>>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_the_first_is_the_term_as_it_was_sent(written: str) -> None:
+    """A store may write it otherwise; so does MODE, which is the term as well."""
+    text = AGG + "SELECT (agg:first(?v, ?v) AS ?f) (agg:last(?v, 1) AS ?l) (agg:mode(?v) AS ?m) {?s :p ?v}"
+    _, answers = evaluated(text, Content({None: f":a :p {written} ."}))
+    ((first, last, mode),) = answers[INSTANT]
+    assert first == last == mode
+    assert mode is not None
+
+
+def test_a_key_that_is_an_error_makes_the_first_one() -> None:
+    assert_same("SELECT (agg:first(?v, 1/0) AS ?f) (agg:last(?w, ?v) AS ?l) {?s :p ?v OPTIONAL {?s :q ?w}}")
