@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from pyoxigraph import QueryResultsFormat, QuerySolutions, Triple, parse_query_results
@@ -16,6 +17,27 @@ def solution_rows(document: bytes, variables: Sequence[str]) -> list[tuple[str |
     Raises SyntaxError for what is no such document, and for a triple term, which is no term of SPARQL 1.1.
     """
     check_json_depth(document)
+    try:
+        return _rows(document, variables)
+    except SyntaxError:
+        # Oxigraph takes nothing behind the bindings, where other endpoints tell of other things.
+        bare = _without_others(document)
+        if bare is None:
+            raise
+        return _rows(bare, variables)
+
+
+def _without_others(document: bytes) -> bytes | None:
+    """The document without members that are not the standard's; None if it has no others, or is not of this kind."""
+    try:
+        members = json.loads(document)
+        bare = {"head": members["head"], "results": {"bindings": members["results"]["bindings"]}}
+    except (ValueError, TypeError, LookupError):
+        return None
+    return None if members == bare else json.dumps(bare, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _rows(document: bytes, variables: Sequence[str]) -> list[tuple[str | None, ...]]:
     try:
         results = parse_query_results(document, QueryResultsFormat.JSON)
         if not isinstance(results, QuerySolutions):
