@@ -38,7 +38,7 @@ def in_windows(lines: Sequence[str], regime: Regime, directory: Path) -> list[li
         for number in QUERIES:
             ((at, document),) = stepped.answers(f"q{number}").items()
             assert at == 10_000
-            variables = stepped.running(f"q{number}").plan.variables
+            variables = sorted(stepped.running(f"q{number}").plan.variables)
             rows = solution_rows(document, variables)
             found.append(sorted(tuple(term or "" for term in row) for row in rows))
     return found
