@@ -85,7 +85,8 @@ def _part(number: int) -> Callable[[Value], Value]:
     """SUBJECT, PREDICATE or OBJECT, by their number from 1."""
 
     def part(value: Value) -> Value:
-        found = call("regexp_extract", value.term, _PARTS, sql.number(number))
+        # Also where a filter is tried on other terms first, what is no triple term has no part.
+        found = call("NULLIF", call("regexp_extract", value.term, _PARTS, sql.number(number)), _NOTHING)
         return of_term(choice((equal(value.kind, _TRIPLE), found)))
 
     return part

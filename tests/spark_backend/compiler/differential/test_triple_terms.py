@@ -51,6 +51,7 @@ PATTERNS = {
     "in OPTIONAL": "SELECT * {?s ?p ?o OPTIONAL {?w :says <<( ?s ?p ?o )>>}}",
     "in MINUS": "SELECT * {?s ?p ?o MINUS {?w :says <<( ?s ?p ?o )>>}}",
     "in VALUES": "SELECT * {VALUES ?t {<<( :x :p 1 )>> 'h'@en--ltr} ?s ?p ?t}",
+    "the part of a term that is none, where others are looked at first": "SELECT * {?x ?u ?u FILTER(SUBJECT(?u))}",
     "a filter on a part": "SELECT * {?w :says <<( ?s :p ?o )>> FILTER(?o > 1)}",
     "grouped by a part": "SELECT ?s (COUNT(?o) AS ?n) {?w :says <<( ?s ?p ?o )>>} GROUP BY ?s",
     "the functions of parts": "SELECT * {?w :says ?t BIND(SUBJECT(?t) AS ?s) BIND(PREDICATE(?t) AS ?p) "
