@@ -149,7 +149,9 @@ class Cursor:
         if len(self._open) > DEEPEST:
             raise self.error(f"nested more than {DEEPEST} deep", bracket, UnsupportedFeature)
         yield bracket
-        self.expect_punctuation(closing, self._closing_wanted())
+        if not self.at_punctuation(closing):
+            raise self.unexpected(self._closing_wanted())
+        self.advance()
         self._open.pop()
 
     # Errors

@@ -43,6 +43,8 @@ class _Rewriting:
             case tuple():
                 parts = tuple(self._node(part, graph) for part in node)
                 return node if all(one is other for one, other in zip(parts, node, strict=True)) else parts
+            case a.Values():
+                return node  # perhaps many thousands of rows, and only terms
             case a.Graph(name):
                 return self._with_parts(node, name)
             case a.Exists() | a.Project():
