@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class Known:
     """A test that does not pass strictly. ``error`` is part of what the runner says of it when it fails.
 
     ``verdict`` is FAILED, or BY_VALUE for one that passes where literals count by value.
-    ``reason`` names the section of the standard it was checked against.
+    ``reason`` names the section of the standard it was checked against; of what is upstream also the line that causes
+    it, and why it cannot be mended from outside.
     """
 
     test: str
@@ -71,26 +73,31 @@ _VERDICTS = {"fails": Verdict.FAILED, "passes by value": Verdict.BY_VALUE}
 def read_known(path: Path = FILE) -> dict[str, Known]:
     """The file's entries by test. ValueError names the entry that is wrong."""
     try:
-        groups = tomllib.loads(path.read_text("utf-8")).get("known", [])
+        read = tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: {error}") from None
     found: dict[str, Known] = {}
-    for entry in _entries(groups, path):
+    for entry in _entries(read.get("known", []), read.get("unmended", {}), path):
         if entry.test in found:
             raise ValueError(f"{path}: {entry.test} is there twice")
         found[entry.test] = entry
     return found
 
 
-def _entries(groups: Iterable[Mapping[str, object]], path: Path) -> Iterable[Known]:
-    """An entry for each test of each group: tests that fail for one reason are written together."""
+def _entries(groups: Iterable[Mapping[str, object]], unmended: Mapping[str, str], path: Path) -> Iterable[Known]:
+    """An entry for each test of each group: tests that fail for one reason are written together.
+
+    ``tests`` is a list of IRIs, or a table of what is to be said of each. ``unmended``: texts by the names they have in
+    groups.
+    """
     for number, group in enumerate(groups, 1):
         where = f"{path}: the {number}. [[known]]"
-        if unknown := group.keys() - {"tests", "verdict", "owner", "reason", "error"}:
+        if unknown := group.keys() - {"tests", "verdict", "owner", "reason", "error", "unmended"}:
             raise ValueError(f"{where} has {', '.join(sorted(unknown))}, which means nothing")
         tests, verdict, owner, reason = (group.get(name) for name in ("tests", "verdict", "owner", "reason"))
-        if not isinstance(tests, list) or not tests or not all(isinstance(test, str) for test in tests):
-            raise ValueError(f"{where} has no tests: write a list of IRIs")
+        own = _said(tests)
+        if not own:
+            raise ValueError(f"{where} has no tests: write a list of IRIs, or a table of what is said of each")
         if verdict not in _VERDICTS:
             raise ValueError(f"{where} has the verdict {verdict!r}: write one of {', '.join(_VERDICTS)}")
         if owner not in [one.value for one in Owner]:
@@ -100,5 +107,26 @@ def _entries(groups: Iterable[Mapping[str, object]], path: Path) -> Iterable[Kno
         error = group.get("error", "")
         if verdict == "fails" and not error:
             raise ValueError(f"{where} does not say with which error its tests fail")
-        for test in tests:
-            yield Known(test, _VERDICTS[str(verdict)], Owner(owner), " ".join(reason.split()), str(error))
+        name = group.get("unmended")
+        if (name in unmended) is not (owner == Owner.UPSTREAM.value):
+            raise ValueError(
+                f"{where}: what is upstream, and nothing else, is unmended by one of {', '.join(unmended)}"
+            )
+        for test, said in own.items():
+            if owner == Owner.UPSTREAM.value and not _LINE.search(said):
+                raise ValueError(
+                    f"{where} does not say of {test} which line causes it: write crate-version/src/file.rs:1"
+                )
+            told = " ".join(f"{said} {reason} {unmended.get(str(name), '')}".split())
+            yield Known(test, _VERDICTS[str(verdict)], Owner(owner), told, str(error))
+
+
+_LINE = re.compile(r"\b[a-z]+-\d+\.\d+\.\d+/src/[\w/]+\.rs:\d+")
+"""Of a file of a crate."""
+
+
+def _said(tests: object) -> dict[str, str]:
+    """What is said of each test: nothing, where they are a list."""
+    if isinstance(tests, dict):
+        return tests
+    return {str(test): "" for test in tests} if isinstance(tests, list) else {}

@@ -10,7 +10,7 @@ from conformance import run as running
 from conformance.answers.cases import QueryCase
 from conformance.answers.comparison import QueryResult, Solutions
 from conformance.engines.baseline import OxigraphEngine
-from conformance.known import Judgement, Known, Owner, judge, read_known
+from conformance.known import BY_SPARK, FILE, THROUGH_WINDOWS, Judgement, Known, Owner, judge, read_known
 from conformance.manifest import ManifestError, Suite, Test
 from conformance.outcome import Outcome, Verdict
 from conformance.report import lines
@@ -109,10 +109,41 @@ def test_an_outcome_is_judged_by_what_is_known(
     assert judge(Outcome(test, verdict, error), entries) is judgement
 
 
-def test_the_file_of_known_failures_is_well_formed_and_names_a_section_for_each() -> None:
-    known = read_known()
-    assert known
-    assert all("section" in entry.reason for entry in known.values())
+def test_the_files_of_known_failures_are_well_formed_and_name_a_section_for_each() -> None:
+    for path in (FILE, THROUGH_WINDOWS, BY_SPARK):
+        known = read_known(path)
+        assert known
+        assert all("section" in entry.reason for entry in known.values())
+
+
+UPSTREAM = """
+[unmended]
+encoding = "it is encoded so"
+[[known]]
+verdict = "passes by value"
+owner = "upstream"
+unmended = "encoding"
+reason = "as it is"
+[known.tests]
+"http://ex/t" = "of 01: oxigraph-0.5.13/src/storage/numeric_encoder.rs:870"
+"""
+
+
+def test_what_is_upstream_says_of_each_test_which_line_causes_it_and_why_it_is_not_mended(tmp_path: Path) -> None:
+    path = tmp_path / "known.toml"
+    path.write_text(UPSTREAM)
+    entry = read_known(path)["http://ex/t"]
+    assert entry.reason == "of 01: oxigraph-0.5.13/src/storage/numeric_encoder.rs:870 as it is it is encoded so"
+    for text, said in (
+        (UPSTREAM.replace(":870", ""), "does not say of http://ex/t which line"),
+        (UPSTREAM.replace('unmended = "encoding"', ""), "what is upstream"),
+        (UPSTREAM.replace('unmended = "encoding"', 'unmended = "other"'), "what is upstream"),
+        (UPSTREAM.replace('"upstream"', '"suite"'), "what is upstream, and nothing else"),
+        (UPSTREAM[: UPSTREAM.index("[known.tests]")], "has no tests"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=said):
+            read_known(path)
 
 
 def test_a_failure_without_its_error_is_no_entry(tmp_path: Path) -> None:
