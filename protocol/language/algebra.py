@@ -333,12 +333,13 @@ class Monotone:
     """A basic graph pattern over one window, perhaps filtered and projected, whose solutions are found once for all
     instants: each holds from one instant to another.
 
-    ``narrowing`` are conditions with parameters of which something outside leaves nothing but what they are true of.
-    Made by the pass ``split_monotone``.
+    ``narrowing`` are conditions with parameters of which something outside leaves nothing but what they are true of;
+    ``lifted`` are variables that stand in place of parameters. Made by the pass ``split_monotone``.
     """
 
     pattern: Pattern
     narrowing: tuple[Expression, ...] = ()
+    lifted: tuple[Variable, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -369,7 +369,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     intervals = None
     # What is static is narrowed by windows' contents (``evaluation.narrowing``), which are not there then.
-    if slides(dataset.query) and not any(there for _, there in statics):
+    if slides(dataset.query) and not any(there and pattern.way is None for pattern, there in statics):
         split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
         if split != query:
             over, _, _ = _select(split, replace(dataset, operands={}, matched={}), prelude)

@@ -297,8 +297,9 @@ class Evaluator:
         found = []
         for part in query.plan.intervals.parts:
             member = query.windows[part.window]
+            narrowing = shared_narrowing(part, parameters)
             select = self._tables.intervals(
-                member.stream, member.window, part, shared_narrowing(part, parameters), instants, query.plan.mark
+                member.stream, member.window, part, narrowing, instants, query.plan.mark, query.statics
             )
             if select is None:
                 return None

@@ -8,7 +8,7 @@ is evaluated over windows' contents.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import duckdb
@@ -39,8 +39,8 @@ _REMEMBERED = 4096
 _TOO_MUCH = (TooManySolutions, MemoryError, duckdb.OutOfMemoryException)
 """Why a table is not kept any more: contents are read instead, and take no room from one evaluation to the next."""
 
-_Part = tuple[str, IntervalPart, Milliseconds]
-"""A log, a part without its narrowing, and the width of the window."""
+_Part = tuple[str, IntervalPart, Milliseconds, tuple[str | None, ...]]
+"""A log, a part without its narrowing, the width of the window, and the files of the static tables that it reads."""
 _Key = tuple[_Part, frozenset[GivenNarrowing]]
 """And what it is narrowed by."""
 
@@ -100,17 +100,18 @@ class IntervalTables:
         narrowing: frozenset[GivenNarrowing],
         instants: Sequence[Instant],
         shape: str,
+        statics: Mapping[str, str],
     ) -> str | None:
         """A SELECT of ``instant`` and the part's columns: its solutions at ascending instants.
 
-        ``shape``: that of the queries that ask for them.
+        ``shape``: that of the queries that ask for them. ``statics``: the files of static tables, which are there.
         ``narrowing``: what holds of all that is read of them (``statement.shared_narrowing``); there may be others.
         None where windows' contents are to be read, which also tells of what is lost.
         """
         bounds = [(instant, *content_bounds(window, instant)) for instant in instants]
         after, upto = bounds[0][1], instants[-1]
         oldest = instants[0] - window.width  # of windows of this width, whenever they open
-        of = (log, replace(part, narrowing=(), window=0), window.width)
+        of = log, replace(part, narrowing=(), window=0), window.width, tuple(map(statics.get, part.tables))
         key = self._reaching(of, narrowing, after)
         asked = self._asked_by(shape, of, upto)
         if key in self._refused or upto > reader.watermark or not _is_retained(reader, oldest):

@@ -200,13 +200,15 @@ class EvaluationTables:
         narrowing: frozenset[GivenNarrowing],
         instants: tuple[Instant, ...],
         shape: str,
+        statics: Mapping[str, str],
     ) -> str | None:
         """A SELECT of a part's solutions at each instant, of those at least that ``narrowing`` leaves.
 
-        ``shape``: that of the queries that ask for them. None where the window's content is to be read for them.
+        ``shape``: that of the queries that ask for them. ``statics``: the files of static tables, which are there
+        (``static``). None where the window's content is to be read for them.
         """
         assert isinstance(window, TimeWindow), "of no others it is a part"
-        return self._intervals.at(log, self.reader(log), window, part, narrowing, instants, shape)
+        return self._intervals.at(log, self.reader(log), window, part, narrowing, instants, shape, statics)
 
     def occurrences(
         self, log: str, window: WindowSpec, instants: tuple[Instant, ...], before: Sequence[Instant | None] = ()

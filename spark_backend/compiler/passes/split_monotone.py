@@ -75,11 +75,12 @@ class _Splitter:
         if not all(self._dataset.is_only_in_a_window(triple, graph) for triple in triples):
             raise _ReadOtherwise
         compared: list[a.Expression] = []
-        lifted = [_without_parameters(triple, compared) for triple in triples]
+        lifted: list[a.Variable] = []
+        without = [_without_parameters(triple, compared, lifted) for triple in triples]
         if compared and inside:
             raise _ReadOtherwise
         parts = []
-        for part in connected(lifted):
+        for part in connected(without):
             bound = {variable for triple in part for variable in triple.variables}
             if len(part) > _MOST_TRIPLES or not all(triple.variables for triple in part):
                 raise _ReadOtherwise
@@ -87,19 +88,23 @@ class _Splitter:
             narrowing = [condition for condition in on_it if a.expression_parameters(condition)]
             own = [condition for condition in on_it if condition not in narrowing]
             conditions = [condition for condition in conditions if condition not in own]
-            parts.append(a.Monotone(filter_of(a.BGP(tuple(part)), own), tuple(narrowing)))
+            found = filter_of(a.BGP(tuple(part)), own)
+            parts.append(a.Monotone(found, tuple(narrowing), tuple(one for one in lifted if one in bound)))
         joined = filter_of(join_of(parts), [*compared, *conditions])
         if not compared:
             return joined
         return a.Project(joined, tuple(dict.fromkeys(variable for triple in triples for variable in triple.variables)))
 
 
-def _without_parameters(triple: a.TriplePattern, compared: list[a.Expression]) -> a.TriplePattern:
+def _without_parameters(
+    triple: a.TriplePattern, compared: list[a.Expression], lifted: list[a.Variable]
+) -> a.TriplePattern:
     """The triple pattern with variables for its parameters, and that they are the same is one of the conditions."""
     parts: dict[str, a.Variable] = {}
     for name, part in (("subject", triple.subject), ("object", triple.object)):
         if isinstance(part, a.Parameter):
             parts[name] = a.Variable(f"_:parameter{part.number}")
+            lifted.append(parts[name])
             compared.append(a.Call("SAMETERM", (parts[name], part)))
     return replace(triple, **parts)
 

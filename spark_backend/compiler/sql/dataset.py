@@ -16,7 +16,7 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.sql.entailed import each_once, entailed_triples
-from spark_backend.compiler.sql.interval_part import IntervalPart
+from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart
 from spark_backend.compiler.sql.sources import Source, SourcePart
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, Text, null
@@ -25,6 +25,7 @@ from spark_backend.compiler.sql.tree.placeholders import (
     Alone,
     Instants,
     IntervalRows,
+    LogRows,
     NewRows,
     SourceRows,
     StaticRows,
@@ -240,9 +241,14 @@ class QueryDataset:
         return not self._windows(graph)
 
     def is_only_in_a_window(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
-        """Whether a pattern of an active graph is matched in one window and nowhere else, whenever its triples came."""
+        """Whether a pattern of an active graph is matched in one window, and in what follows from its triples, whenever
+        they came, and nowhere else.
+        """
         one = graph.column is None and len(self._windows(graph)) == 1 and triple.time is None
-        return one and self._static(triple, graph) is None and not self.is_entailed(triple, graph)
+        if not one or self._static(triple, graph) is not None:
+            return False
+        # What follows from the schema alone comes with no row of a window.
+        return self._entailing(self.only_window(graph), triple, graph).alone is None
 
     def only_window(self, graph: ActiveGraph) -> int:
         """The number of the one window that is a part of an active graph."""
@@ -379,17 +385,40 @@ class QueryDataset:
         """
         key = () if graph.column is None else (("g", self._window_name(index)),)
         last = () if triple.time is None else ("t",)
-        selects = [
-            entailed_triples(triple, str(pattern.way), WindowRows(index), TableName(pattern.table), key, last)
-            for pattern in entailing.ways
-        ]
-        if not any(pattern.is_of_itself for pattern in entailing.ways):
-            columns = (*unnamed(Column("instant")), *key, *unnamed(*_columns((*_FACETED, *last))))
-            selects.insert(0, Select(columns, (Table(WindowRows(index)),), constant_conditions(triple)))
+        first = (*unnamed(Column("instant")), *key)
+        selects = self._row_selects(triple, WindowRows(index), entailing.ways, first, last)
         if entailing.alone is not None:
             columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*_columns(_FACETED, "x")))
             columns = (*columns, *(("t", _NO_TIME) for _ in last))
             selects.append(Select(columns, (Table(self.instants, "i"), Table(entailing.alone, "x"))))
+        return selects
+
+    def entailed_rows(self, triple: TriplePattern, graph: ActiveGraph) -> EntailedRows | None:
+        """Where a pattern that ``is_only_in_a_window`` is matched instead of its stream's log; None if it is there."""
+        ways = self._entailing(self.only_window(graph), triple, graph).ways
+        if not ways:
+            return None
+        selects = self._row_selects(triple, LogRows(), ways, (), ("time", "seen"))
+        tables = tuple(pattern.table for pattern in ways)
+        return EntailedRows(Compound("UNION ALL", tuple(selects)).written, tables)
+
+    def _row_selects(
+        self,
+        triple: TriplePattern,
+        rows: Node,
+        ways: Sequence[StaticPattern],
+        first: Sequence[tuple[str | None, Expression]],
+        last: Sequence[str],
+    ) -> list[Select]:
+        """What a pattern matches of rows of triples, and of what follows from them in some ways, with columns ``first``
+        and ``last``. One triple may be there several times.
+        """
+        selects = [
+            entailed_triples(triple, str(pattern.way), rows, TableName(pattern.table), first, last) for pattern in ways
+        ]
+        if not any(pattern.is_of_itself for pattern in ways):
+            columns = (*first, *unnamed(*_columns((*_FACETED, *last))))
+            selects.insert(0, Select(columns, (Table(rows),), constant_conditions(triple)))
         return selects
 
     def _entailing(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> _Entailing:

@@ -29,11 +29,11 @@ def entailed_triples(
     way: str,
     window: Node,
     consequences: TableName,
-    key: Sequence[tuple[str, Expression]],
+    first: Sequence[tuple[str | None, Expression]],
     last: Sequence[str],
 ) -> Select:
-    """A SELECT of ``key``, s, p, o, k, n of what follows in a way, and columns of the triple that it follows from: the
-    instant before these, ``last`` behind them.
+    """A SELECT of s, p, o, k, n of what follows in a way from the rows of a window, with ``first`` before these, and
+    behind them the columns ``last`` of the triple that it follows from.
 
     One triple may be there several times.
     """
@@ -64,8 +64,7 @@ def entailed_triples(
         if isinstance(part, Constant) and (told.rest or place):  # all else is so in the table
             conditions.append(sql.equal(found, Text(part.text)))
     columns = (
-        *unnamed(Column("instant", _ROW)),
-        *key,
+        *first,
         ("s", subject),
         ("p", Column("p", _FOLLOWING)),
         ("o", object_),

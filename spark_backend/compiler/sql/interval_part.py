@@ -25,11 +25,22 @@ class Narrowing:
 
 
 @dataclass(frozen=True)
+class EntailedRows:
+    """What a triple pattern matches under an entailment regime of rows of the log, and of what follows from them: a
+    SELECT of s, p, o, k, n, time and seen, over a placeholder (``LogRows``) and static ``tables``.
+    """
+
+    sql: Pieces
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class IntervalPart:
     """A SELECT of ``columns`` and ``prev, first, entry`` over tables of the matches of each of its triple patterns.
 
     The tables are placeholders, ``MatchRows``. ``window`` is the number of the query's window that is read; ``links``
-    are the columns of two patterns (their places) in which the same variable stands.
+    are the columns of two patterns (their places) in which the same variable stands. ``entailed``: for each pattern
+    what else than the log's rows is looked for matches, if anything is.
     """
 
     window: int
@@ -37,7 +48,13 @@ class IntervalPart:
     links: tuple[tuple[int, str, int, str], ...]
     sql: Pieces
     columns: tuple[str, ...]
+    entailed: tuple[EntailedRows | None, ...]
     narrowing: tuple[Narrowing, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The static tables that it reads."""
+        return tuple(dict.fromkeys(table for one in self.entailed if one is not None for table in one.tables))
 
     @cached_property
     def neighbours(self) -> dict[int, dict[int, list[tuple[str, str]]]]:
@@ -61,6 +78,9 @@ class IntervalPart:
             "links": self.links,
             "sql": pieces_to_json(self.sql),
             "columns": self.columns,
+            "entailed": [
+                None if one is None else {"sql": pieces_to_json(one.sql), "tables": one.tables} for one in self.entailed
+            ],
             "narrowing": narrowing,
         }
 
@@ -72,6 +92,10 @@ class IntervalPart:
             **told,
             sql=pieces_from_json(document["sql"]),
             columns=tuple(document["columns"]),
+            entailed=tuple(
+                None if one is None else EntailedRows(pieces_from_json(one["sql"]), tuple(one["tables"]))
+                for one in document["entailed"]
+            ),
             narrowing=tuple(
                 Narrowing(pieces_from_json(one["sql"]), tuple(one["parameters"])) for one in document["narrowing"]
             ),

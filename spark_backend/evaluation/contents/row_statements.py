@@ -6,7 +6,8 @@ or dropped in the database in between is noticed by DuckDB, which plans again; s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -33,10 +34,20 @@ class RowStatement:
 
     def execute(self, tables: Sequence[pa.Table]) -> dict[str, npt.NDArray[np.generic]]:
         """The columns of what it gives over these tables, in the order of their names."""
+        with self._over(tables):
+            return self._connection.execute(f"EXECUTE {self._name}").fetchnumpy()
+
+    def rows(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """What it gives over these tables, in the order of their names, as Arrow: for columns of texts."""
+        with self._over(tables):
+            return self._connection.sql(f"EXECUTE {self._name}").to_arrow_table()
+
+    @contextmanager
+    def _over(self, tables: Sequence[pa.Table]) -> Iterator[None]:
         for place, rows in zip(self._places.values(), tables, strict=True):
             place.take(rows)
         try:
-            return self._connection.execute(f"EXECUTE {self._name}").fetchnumpy()
+            yield
         finally:
             for place in self._places.values():
                 place.clear()

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from protocol.time import Instant
 from spark_backend.compiler.sql.interval_part import IntervalPart
+from spark_backend.evaluation.contents.entailed_rows import EntailingRows
 from spark_backend.evaluation.contents.membership import InstantBounds
 from spark_backend.evaluation.contents.row_statements import RowStatement
 from spark_backend.evaluation.contents.triple_matches import ArrivedRows, DigestedRows, TripleMatches
@@ -59,6 +60,11 @@ class SolutionIntervals:
         self._matches = [TripleMatches(pattern, part.joined(place)) for place, pattern in enumerate(part.patterns)]
         joined = sorted({column for place in range(len(part.patterns)) for column in part.joined(place)})
         self._arrived = ArrivedRows(connection, f"{table}_arrived", joined)
+        self._entailing = {
+            place: EntailingRows(connection, f"{table}_entailed{place}", entailed)
+            for place, entailed in enumerate(part.entailed)
+            if entailed is not None
+        }
         self._solutions = 0
         self._added = 0
         nothing = self._arrived.of(LOG.empty_table()).rows
@@ -118,6 +124,8 @@ class SolutionIntervals:
         """Drop the table, and what else is in the database for it."""
         for statement in self._inserts.values():
             statement.drop()
+        for entailing in self._entailing.values():
+            entailing.drop()
         self._arrived.drop()
         self._connection.execute(f"DROP TABLE {self._table}")
 
@@ -125,9 +133,10 @@ class SolutionIntervals:
         """Add the solutions that have a triple in these rows, which begin to take part after all that are there."""
         if not log_rows.num_rows:
             return
-        rows = self._arrived.of(log_rows)
-        for matches in self._matches:
-            matches.add(self._connection, rows)
+        for rows, some in self._looked_at(log_rows):
+            arrived = self._arrived.of(rows)
+            for place in some:
+                self._matches[place].add(self._connection, arrived)
         most = _MOST_SOLUTIONS
         while most < _MOST_PER_TRIPLE * log_rows.num_rows:
             most *= 2  # for each of them, there are statements
@@ -139,6 +148,14 @@ class SolutionIntervals:
                 raise TooManySolutions
         self._solutions += added
         self._added += added + log_rows.num_rows
+
+    def _looked_at(self, log_rows: pa.Table) -> Iterator[tuple[pa.Table, Sequence[int]]]:
+        """In which rows to look for new matches, and of which patterns: of some in what follows from these as well."""
+        as_they_are = [place for place in range(len(self._matches)) if place not in self._entailing]
+        if as_they_are:
+            yield log_rows, as_they_are
+        for place, entailing in self._entailing.items():
+            yield entailing.of(log_rows), [place]
 
     def _insert(self, newest: int, joined: Sequence[pa.Table], most: int) -> RowStatement:
         """What puts into the table what these matches of each pattern give, or more than so many of it."""

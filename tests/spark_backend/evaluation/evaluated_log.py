@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyoxigraph as ox
 
+from protocol.entailment.regimes import Regime
 from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.streams import StreamSettings, TimeKind
@@ -21,7 +22,9 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.log.format.columns import REQUEST
 from spark_backend.log.writer import StreamLog
+from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
+from tests.spark_backend.compiler.one_shot import Graphs
 
 Element = tuple[int, list[tuple[str, str, str]]]
 """A time and triples."""
@@ -43,15 +46,21 @@ def request(elements: Sequence[Element]) -> pa.RecordBatch:
 
 
 class Site:
-    """An event stream named ``s`` below a root; elements may come in any order within its lateness."""
+    """An event stream named ``s`` below a root; elements may come in any order within its lateness.
 
-    def __init__(self, root: Path, *, lateness: int = 10**6) -> None:
+    Queries are asked under RDFS where there is a ``schema``, in Turtle.
+    """
+
+    def __init__(self, root: Path, *, lateness: int = 10**6, schema: str = "") -> None:
         self.layout = Layout(root)
         self.layout.make()
         settings = StreamSettings("http://ex/s", TimeKind.EVENT, allowed_lateness=lateness, retention=10**9)
         self.log = StreamLog.open(self.layout.streams / "s", settings, lambda: 0)
         self.registry = Registry(self.layout.queries)
         self.evaluator = Evaluator(root)
+        self.regime = Regime.RDFS if schema else Regime.NONE
+        self.graphs = Graphs({None: schema})
+        self.statics = StaticTables(self.layout.statics, self.graphs)
 
     def append(self, elements: Sequence[Element]) -> None:
         self.log.append(request(elements))
@@ -60,9 +69,11 @@ class Site:
     def prepare(self, key: str, text: str, window: TimeWindow, form: Form = Form.SELECT) -> str:
         """The name of a query over a window that is the named graph WINDOW_GRAPH."""
         member = StreamWindow("s", window, WINDOW_GRAPH, True)
-        query = ContinuousQuery(text, read_query(text), form, R2S.RSTREAM, (member,))
-        plan = compile_query(query, present=lambda _: False)
-        return self.registry.write_prepared(key, PreparedQuery(plan, (member,), {}))
+        query = ContinuousQuery(text, read_query(text), form, R2S.RSTREAM, (member,), entailment=self.regime)
+        plan = compile_query(query, present=lambda pattern: self.statics.file(pattern) is not None)
+        files = {pattern.table: self.statics.file(pattern) for pattern in plan.statics}
+        there = {table: file for table, file in files.items() if file is not None}
+        return self.registry.write_prepared(key, PreparedQuery(plan, (member,), there))
 
     def answers(self, prepared: str, instants: Sequence[int]) -> list[Answer]:
         return [answer for _, answer in self.evaluator.evaluate([("q", prepared, instants)])]

@@ -7,15 +7,19 @@ from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.terms import RDF_TYPE
 from protocol.windows.spec import TimeWindow
 from spark_backend.evaluation import interval_tables
 from spark_backend.evaluation.contents import solution_intervals
+from spark_backend.queries.statics import StaticTables
+from tests.spark_backend.compiler.one_shot import Graphs
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -107,15 +111,16 @@ def check_answers(
     several: bool,
     at_once: int,
     alone: list[bool],
+    schema: str = "",
 ) -> None:
     """Queries of one shape over a log that grows step by step, at the instants that are due then: both together, or
-    one ``alone``, in turn.
+    one ``alone``, in turn; under RDFS with a ``schema``.
     """
     with (
         TemporaryDirectory() as directory,
         patch.object(solution_intervals, "_FEWEST", at_once % 10),
     ):
-        site, window = Site(Path(directory), lateness=lateness), TimeWindow(width, 1, -width)
+        site, window = Site(Path(directory), lateness=lateness, schema=schema), TimeWindow(width, 1, -width)
         site.evaluator._tables._intervals._at_once = at_once
         first = both_ways(site, "q", query, window)
         second = both_ways(site, "r", query.replace("<http://ex/a>", "<http://ex/b>").replace("> 1", "> 0"), window)
@@ -130,6 +135,87 @@ def check_answers(
                 kept, over_contents = zip(*([first] if next(turns) else [first, second]), strict=True)
                 assert told(site, kept, at) == told(site, over_contents, at)
         site.close()
+
+
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_ENTAILED_PATTERNS = (
+    "?s a :C",
+    f"?s a :C ; {Q} ?v",
+    f"?s {P} ?v FILTER(?v > 1)",
+    f"?s {P} ?v ; {Q} ?w . ?v a :C",
+    f"?s {P} ?v OPTIONAL {{{{ ?v a :D }}}}",
+    f"?s a :D MINUS {{{{ ?s {P} <http://ex/a> }}}}",
+    f"?s {P} <http://ex/a> ; a :C",
+)
+_statements = st.sampled_from(
+    (
+        f"{Q} <{RDFS}subPropertyOf> {P}",
+        f":r <{RDFS}subPropertyOf> {P}",
+        f":r <{RDFS}subPropertyOf> {Q}",
+        f"{Q} <{RDFS}domain> :D",
+        f"{P} <{RDFS}range> :C",
+        f":D <{RDFS}subClassOf> :C",
+        f"<http://ex/a> <{RDFS}subClassOf> :D",
+    )
+)
+_schemas = st.lists(_statements, min_size=1, max_size=5).map(lambda said: " .\n".join([*said, ""]))
+_entailed_queries = st.tuples(st.sampled_from(FORMS), st.sampled_from(_ENTAILED_PATTERNS)).map(
+    lambda pair: "PREFIX : <http://ex/> " + pair[0].format(pair[1].format())
+)
+_typed = st.one_of(
+    _triples,
+    st.tuples(st.sampled_from(NODES), st.just("<http://ex/r>"), st.sampled_from(VALUES)),
+    st.tuples(st.sampled_from(NODES), st.just(RDF_TYPE), st.sampled_from((NODES[0], "<http://ex/C>", "<http://ex/D>"))),
+)
+_typed_elements = st.lists(st.tuples(st.integers(1, 40), st.lists(_typed, min_size=1, max_size=4)), max_size=5)
+_entailed_cases = st.tuples(
+    _entailed_queries,
+    st.lists(st.tuples(_typed_elements, st.integers(1, 12)), min_size=2, max_size=6),
+    st.integers(2, 20),
+    st.integers(0, 6),
+    st.booleans(),
+    st.sampled_from([1, 4, 200_000]),
+    st.lists(st.booleans(), min_size=1, max_size=3),
+    _schemas,
+)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_entailed_cases)
+def test_answers_under_rdfs_are_those_over_windows_contents(case: tuple[Any, ...]) -> None:
+    check_answers(*case)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_entailed_cases)
+def test_answers_under_rdfs_are_those_over_windows_contents_in_many_cases(case: tuple[Any, ...]) -> None:
+    check_answers(*case)
+
+
+def test_what_follows_is_kept_and_made_anew_when_the_schema_changes(tmp_path: Path) -> None:
+    below = f"@prefix : <http://ex/> . {{}} <{RDFS}subClassOf> :C ."
+    site = Site(tmp_path, lateness=0, schema=below.format(":D"))
+    window, query = TimeWindow(10, 1, -10), "SELECT ?s { GRAPH <http://ex/w> { ?s a <http://ex/C> } }"
+    kinds = ["<http://ex/C>", "<http://ex/D>", "<http://ex/E>"]
+    site.append([(time, [(f"<http://ex/s{time}>", RDF_TYPE, kinds[time % 3])]) for time in range(1, 31)])
+    both = both_ways(site, "q", query, window)
+    # Contents of ten triples, of which a third is of C, and a third of D.
+    for instant in (10, 11, 12):
+        (answer,) = told(site, both[:1], [instant])
+        assert [answer] == told(site, both[1:], [instant])
+        assert len(answer[2]) == sum(time % 3 < 2 for time in range(instant - 9, instant + 1))
+    before = kept_rows(site)
+    assert before > 0
+    site.statics = StaticTables(site.layout.statics, Graphs({None: below.format(":E")}))
+    changed = both_ways(site, "r", query, window)
+    for instant in (13, 14):
+        (answer,) = told(site, changed[:1], [instant])
+        assert [answer] == told(site, changed[1:], [instant])
+        assert len(answer[2]) == sum(time % 3 != 1 for time in range(instant - 9, instant + 1))
+    assert kept_rows(site) > before, "both are kept"
+    assert told(site, both[:1], [14]) == told(site, both[1:], [14])
+    site.close()
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjuncts
 from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource
-from spark_backend.compiler.sql.interval_part import IntervalPart, Narrowing
+from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart, Narrowing
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.triples import match_triples
 from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
@@ -39,6 +39,11 @@ def compile_monotone(context: Context, pattern: a.Monotone, scope: PatternScope)
         list(numbered.values()),
         sorted((_renamed(condition, numbered) for condition in conditions), key=repr),
         [_with_variables(triple, numbered) for triple in triples],
+        # Nothing follows that has the constants in place of which it has variables.
+        [
+            None if {*pattern.lifted} & {*triple.variables} else context.dataset.entailed_rows(triple, scope.graph)
+            for triple in triples
+        ],
         names,
         [_renamed(condition, numbered) for condition in pattern.narrowing],
     )
@@ -94,6 +99,7 @@ def _part(
     variables: Sequence[a.Variable],
     conditions: Sequence[a.Expression],
     triples: Sequence[a.TriplePattern],
+    entailed: Sequence[EntailedRows | None],
     names: Names,
     narrowing: Sequence[a.Expression],
 ) -> IntervalPart:
@@ -116,10 +122,13 @@ def _part(
     listed = names.all_columns(variables)
     columns = (*listed, *interval)
     sql_of_part = replace(lasting, columns={name: lasting.columns[name] for name in columns}).select.written
-    patterns = tuple(tuple(_constant(part) or None for part in _terms(triple)) for triple in triples)
+    places = (map(_constant, _terms(triple)) for triple in triples)
+    patterns = tuple((subject or None, predicate or None, object_ or None) for subject, predicate, object_ in places)
     window = context.dataset.only_window(graph)
     narrowings = tuple(_narrowing(inside, variables, columns, condition) for condition in narrowing)
-    return IntervalPart(window, patterns, tuple(_links(triples)), sql_of_part, tuple(listed), narrowings)  # type: ignore[arg-type]
+    return IntervalPart(
+        window, patterns, tuple(_links(triples)), sql_of_part, tuple(listed), tuple(entailed), narrowings
+    )
 
 
 def _narrowing(

@@ -108,6 +108,15 @@ class MatchRows(Placeholder):
 
 
 @dataclass(frozen=True)
+class LogRows(Placeholder):
+    """Rows of a stream's log, from which matches of an interval part follow."""
+
+    @property
+    def name(self) -> str:
+        return "log_rows"
+
+
+@dataclass(frozen=True)
 class SolutionRows(Placeholder):
     """The solutions of an interval part, of which some are taken."""
 
@@ -187,6 +196,7 @@ _KINDS: dict[str, Callable[..., Placeholder]] = {
     "source": SourceRows,
     "intervals": IntervalRows,
     "matches": MatchRows,
+    "log": LogRows,
     "solutions": SolutionRows,
     "parameter": Parameter,
 }
