@@ -34,7 +34,7 @@ from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
 from spark_backend.federation.records import ServiceRecords

@@ -10,7 +10,7 @@ from protocol.entailment.regimes import Regime
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import FactsWindow
 from spark_backend.compiler.refusals import NotCompilable
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 
 
 def beyond_rewriting(query: ContinuousQuery, read: Iterable[StaticPattern]) -> tuple[StaticPattern, ...]:

@@ -15,13 +15,14 @@ from protocol.language.model import ContinuousQuery, FactDefinition
 from protocol.windows.timeline import END
 from spark_backend.compiler.algebra.facets import faceted_variables
 from spark_backend.compiler.algebra.timestamps import is_time, with_all_times
-from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource, constant_conditions
+from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.patterns.patterns import compile_at_all_instants
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.tree.expressions import Column, quote
 from spark_backend.compiler.sql.tree.nodes import named
 from spark_backend.compiler.sql.tree.statements import Table, TableName
+from spark_backend.compiler.sql.triple_columns import constant_conditions
 
 OCCURRENCES = "occurrences"
 

@@ -40,12 +40,13 @@ from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
 from spark_backend.compiler.services import ServiceCall, split_services
-from spark_backend.compiler.sql.dataset import QueryDataset, StaticPattern
+from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.interval_part import IntervalPart
 from spark_backend.compiler.sql.patterns.patterns import compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names, columns_of_table
 from spark_backend.compiler.sql.sources import Source
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.sql.tree.expressions import NULL, Column, SortKey, StructField
 from spark_backend.compiler.sql.tree.nodes import Pieces, named
 from spark_backend.compiler.sql.tree.placeholders import pieces_from_json, pieces_to_json

@@ -25,7 +25,7 @@ from protocol.entailment.consequences import (
 from protocol.entailment.regimes import Regime
 from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
 from protocol.terms import RDF_TYPE, is_triple
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.static_graphs import Quad, StaticGraphs
 
 _Triple = tuple[str, str, str]

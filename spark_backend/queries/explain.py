@@ -29,7 +29,7 @@ from spark_backend.budget import Lane
 from spark_backend.compiler.algebra.text import algebra_text, prefixes, term_text
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.plan import Plan, TemplatePart, TemplateTriple
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.statistics import Statistics
 from spark_backend.evaluation.step import MeasuredStatement
 from spark_backend.queries.measurements import Measurement, Measurements

@@ -18,7 +18,7 @@ import pyarrow as pa
 from protocol.entailment.consequences import PLACES
 from protocol.entailment.regimes import Regime
 from protocol.terms import facets
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.entailed_matches import EntailedMatches
 from spark_backend.queries.static_graphs import Quad, StaticGraphs
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from protocol.entailment.consequences import COPIES, SUBJECTS_BY_CLASS, WAYS
+from protocol.entailment.consequences import WAYS
 from protocol.entailment.regimes import Regime
 from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
-from protocol.terms import RDF_TYPE
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
-from spark_backend.compiler.sql.entailed import each_once, entailed_triples
+from spark_backend.compiler.sql.entailed import each_once, entailed_rows
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart
 from spark_backend.compiler.sql.sources import Source, SourcePart
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, Text, null
 from spark_backend.compiler.sql.tree.nodes import Expression, Node, named, written
@@ -43,56 +41,14 @@ from spark_backend.compiler.sql.tree.statements import (
     TableName,
     unnamed,
 )
-
-
-@dataclass(frozen=True)
-class StaticPattern:
-    """What the tasks need of the store for one triple pattern: the matching quads, or the graphs' names.
-
-    ``graphs``: IRIs of the graphs merged into the default graph, or of the named graphs to range over;
-    None for all named graphs. ``scope`` is "default", "merged", "named" or "names". Constant parts are
-    canonical N-Triples, None where a variable stands. ``without``: named graphs that are not ranged over,
-    their names being those of the query's windows.
-
-    Under a ``regime`` the matches are of what follows from each graph and the schema; ``scope`` may be "schema" then,
-    which is what follows from that alone. With a ``way`` the rows are the consequences that triples of the graphs have
-    with the schema in this way (``protocol.entailment.consequences``): those that a pattern of these constants may
-    match.
-    """
-
-    scope: str
-    graphs: tuple[str, ...] | None
-    subject: str | None = None
-    predicate: str | None = None
-    object: str | None = None
-    without: tuple[str, ...] = ()
-    regime: Regime = Regime.NONE
-    way: str | None = None
-
-    @property
-    def table(self) -> str:
-        """Its table's name: the same pattern of two queries is one table."""
-        digest = hashlib.sha256(repr(sorted(asdict(self).items())).encode()).hexdigest()
-        return f"static_{digest[:16]}"
-
-    @property
-    def is_of_itself(self) -> bool:
-        """Whether what it matches itself is told by the same terms as that from which its matches follow: they are
-        among the rows then, if there are any.
-        """
-        if self.way == COPIES:
-            return self.predicate is not None
-        return self.way == SUBJECTS_BY_CLASS and self.predicate == RDF_TYPE and self.object is not None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> StaticPattern:
-        graphs = document["graphs"]
-        without = tuple(document["without"])
-        told = {"graphs": None if graphs is None else tuple(graphs), "without": without}
-        return cls(**{**document, **told, "regime": Regime(document["regime"])})
+from spark_backend.compiler.sql.triple_columns import (
+    FACETED,
+    columns_named,
+    constant_conditions,
+    constant_term,
+    is_lifted,
+    places_of,
+)
 
 
 @dataclass(frozen=True)
@@ -263,7 +219,7 @@ class QueryDataset:
             # What is static is there at every instant: it needs no column saying so.
             keys: dict[str, Expression] = {} if graph.column is None else {graph.column: Column("g", alias)}
             part = SourcePart(static.written, ranged=graph.column is not None)
-            table = self._narrowable(triple, static, [part], _places(triple))
+            table = self._narrowable(triple, static, [part], places_of(triple))
             return TripleSource(Table(table, alias), (), keys)
         keys = {"instant": Column("instant", alias)}
         timed = triple.time is not None and bool(windows)
@@ -275,7 +231,7 @@ class QueryDataset:
             if graph.column is not None:
                 keys[graph.column] = self._window_name(windows[0])
             part = self._window_part(windows[0], triple, "", ranged=graph.column is not None)
-            table = self._narrowable(triple, WindowRows(windows[0]), [part], _places(triple))
+            table = self._narrowable(triple, WindowRows(windows[0]), [part], places_of(triple))
             return TripleSource(Table(table, alias), constant_conditions(triple, alias), keys, time)
         if graph.column is not None:
             keys[graph.column] = Column("g", alias)
@@ -285,7 +241,7 @@ class QueryDataset:
         if static is not None:
             graphs = unnamed(Column("g", "x")) if graph.column is not None else ()
             last = (("t", _NO_TIME),) if timed else ()
-            columns = (*unnamed(Column("instant", "i")), *graphs, *unnamed(*_columns(_FACETED, "x")), *last)
+            columns = (*unnamed(Column("instant", "i")), *graphs, *unnamed(*columns_named(FACETED, "x")), *last)
             selects.append(Select(columns, (Table(self.instants, "i"), Table(static, "x"))))
         if not selects:
             selects.append(Select(_NOTHING, (Table(self.instants),), (sql.FALSE,)))
@@ -296,7 +252,7 @@ class QueryDataset:
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
         every = Subselect(Compound("UNION", tuple(selects)))
         parts = self._parts(triple, graph, windows, static)
-        table = self._narrowable(triple, every, parts, _places(triple))
+        table = self._narrowable(triple, every, parts, places_of(triple))
         return TripleSource(Table(table, alias), (), keys)
 
     def _parts(
@@ -386,9 +342,9 @@ class QueryDataset:
         key = () if graph.column is None else (("g", self._window_name(index)),)
         last = () if triple.time is None else ("t",)
         first = (*unnamed(Column("instant")), *key)
-        selects = self._row_selects(triple, WindowRows(index), entailing.ways, first, last)
+        selects = entailed_rows(triple, WindowRows(index), entailing.ways, first, last)
         if entailing.alone is not None:
-            columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*_columns(_FACETED, "x")))
+            columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*columns_named(FACETED, "x")))
             columns = (*columns, *(("t", _NO_TIME) for _ in last))
             selects.append(Select(columns, (Table(self.instants, "i"), Table(entailing.alone, "x"))))
         return selects
@@ -398,28 +354,9 @@ class QueryDataset:
         ways = self._entailing(self.only_window(graph), triple, graph).ways
         if not ways:
             return None
-        selects = self._row_selects(triple, LogRows(), ways, (), ("time", "seen"))
+        selects = entailed_rows(triple, LogRows(), ways, (), ("time", "seen"))
         tables = tuple(pattern.table for pattern in ways)
         return EntailedRows(Compound("UNION ALL", tuple(selects)).written, tables)
-
-    def _row_selects(
-        self,
-        triple: TriplePattern,
-        rows: Node,
-        ways: Sequence[StaticPattern],
-        first: Sequence[tuple[str | None, Expression]],
-        last: Sequence[str],
-    ) -> list[Select]:
-        """What a pattern matches of rows of triples, and of what follows from them in some ways, with columns ``first``
-        and ``last``. One triple may be there several times.
-        """
-        selects = [
-            entailed_triples(triple, str(pattern.way), rows, TableName(pattern.table), first, last) for pattern in ways
-        ]
-        if not any(pattern.is_of_itself for pattern in ways):
-            columns = (*first, *unnamed(*_columns((*_FACETED, *last))))
-            selects.insert(0, Select(columns, (Table(rows),), constant_conditions(triple)))
-        return selects
 
     def _entailing(self, index: int, triple: TriplePattern, graph: ActiveGraph) -> _Entailing:
         """What there is of the schema that tells what of a window's content the pattern matches under the regime.
@@ -427,13 +364,13 @@ class QueryDataset:
         The static part of its graph has a share in the schema; where it ranges over graphs, a window is one by itself.
         """
         regime = self.query.entailment
-        if regime is Regime.NONE or _is_lifted(triple):
+        if regime is Regime.NONE or is_lifted(triple):
             return _NOTHING_ENTAILED
         schema = self._static_pattern(triple, graph) if graph.column is None else None
         # Where it names graphs that are not there, nothing follows from these.
         by_itself = schema is None or schema.scope != "default"
         if schema is None:
-            subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
+            subject, predicate, object_ = map(constant_term, (triple.subject, triple.predicate, triple.object))
             schema = StaticPattern("schema", (), subject, predicate, object_, regime=regime)
         ways = [replace(schema, way=way) for way in WAYS]
         alone = self._use(replace(schema, scope="schema", graphs=())) if by_itself else None
@@ -447,9 +384,9 @@ class QueryDataset:
     def _static_pattern(self, triple: TriplePattern, graph: ActiveGraph) -> StaticPattern | None:
         if graph.windows_only:
             return None
-        if _is_lifted(triple):
+        if is_lifted(triple):
             return None  # lifted where the store has no match for the constant (``compiler.parameters``)
-        subject, predicate, object_ = map(_constant, (triple.subject, triple.predicate, triple.object))
+        subject, predicate, object_ = map(constant_term, (triple.subject, triple.predicate, triple.object))
         named, regime = self._named_graphs(), self.query.entailment
         if graph.column is not None:
             return StaticPattern("named", named, subject, predicate, object_, self._window_graphs, regime)
@@ -499,23 +436,12 @@ class _Entailing:
 
 
 _NOTHING_ENTAILED = _Entailing((), None)
-_FACETED = ("s", "p", "o", "k", "n")
 _NOTHING = (
     (None, Column("instant")),
     *((name, null("VARCHAR")) for name in ("g", "s", "p", "o")),
     ("k", null("UTINYINT")),
     ("n", null("DOUBLE")),
 )
-
-
-def _columns(names: Sequence[str], table: str | None = None) -> tuple[Expression, ...]:
-    return tuple(Column(name, table) for name in names)
-
-
-def _places(triple: TriplePattern) -> dict[Variable, str]:
-    """The columns of a triple pattern's variables."""
-    parts = (("o", triple.object), ("p", triple.predicate), ("s", triple.subject))
-    return {part: column for column, part in parts if isinstance(part, Variable)}
 
 
 def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[str, ...]:
@@ -525,24 +451,3 @@ def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[s
     instant = ("instant",) if any(part.streamed or part.at_instants for part in parts) else ()
     places = (("s", leaf.subject), ("p", leaf.predicate), ("o", leaf.object))
     return (*instant, *(column for column, part in places if part not in operand.unread))
-
-
-def _is_lifted(triple: TriplePattern) -> bool:
-    """Whether constants of the pattern are parameters: nothing but what streams say matches it then."""
-    return isinstance(triple.subject, Parameter) or isinstance(triple.object, Parameter)
-
-
-def _constant(part: Variable | Constant | Parameter) -> str | None:
-    return part.text if isinstance(part, Constant) else None
-
-
-def constant_conditions(triple: TriplePattern, alias: str | None = None) -> tuple[Expression, ...]:
-    """That a triple's columns, of a table under this alias, are the constants of the pattern."""
-    parts: Sequence[tuple[str, Variable | Constant | Parameter]] = (
-        ("s", triple.subject),
-        ("p", triple.predicate),
-        ("o", triple.object),
-    )
-    return tuple(
-        sql.equal(Column(column, alias), Text(part.text)) for column, part in parts if isinstance(part, Constant)
-    )

@@ -14,29 +14,61 @@ from collections.abc import Sequence
 from protocol.entailment.consequences import ANY, CLASS, OBJECT, PREDICATE, SUBJECT, WAYS
 from protocol.language.algebra import Constant, TriplePattern
 from protocol.terms import RDF_TYPE, TermKind
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, Text
 from spark_backend.compiler.sql.tree.nodes import Expression, Node
 from spark_backend.compiler.sql.tree.statements import Compound, Select, Subselect, Table, TableName, unnamed
+from spark_backend.compiler.sql.triple_columns import FACETED, columns_named, constant_conditions
 from spark_backend.compiler.sql.values import NO_NUMBER, constant, kind_of
 
 _ROW, _FOLLOWING = "w", "z"
 _RESOURCES = kind_of(TermKind.IRI), kind_of(TermKind.BLANK_NODE)
 
 
-def entailed_triples(
+def entailed_rows(
+    triple: TriplePattern,
+    rows: Node,
+    ways: Sequence[StaticPattern],
+    first: Sequence[tuple[str | None, Expression]],
+    last: Sequence[str],
+) -> list[Select]:
+    """What a pattern matches of rows of triples, and of what follows from them in some ways: SELECTs of s, p, o, k, n,
+    with ``first`` before these, and behind them columns ``last`` of the rows. One triple may be there several times.
+    """
+    selects = [_following(triple, str(pattern.way), rows, TableName(pattern.table), first, last) for pattern in ways]
+    if not any(pattern.is_of_itself for pattern in ways):
+        columns = (*first, *unnamed(*columns_named((*FACETED, *last))))
+        selects.insert(0, Select(columns, (Table(rows),), constant_conditions(triple)))
+    return selects
+
+
+def each_once(triple: TriplePattern, selects: Sequence[Select], key: Sequence[str], *, timed: bool) -> Select:
+    """A SELECT of ``key``, s, p, o, k, n and, if ``timed``, t: what the pattern matches, each triple once, with the
+    latest of its times.
+    """
+    parts = (("s", triple.subject), ("p", triple.predicate), ("o", triple.object))
+    terms = [(name, Text(part.text) if isinstance(part, Constant) else Column(name)) for name, part in parts]
+    # Facets are functions of the object.
+    facets: list[tuple[str, Expression]] = [(name, sql.call("max", Column(name))) for name in ("k", "n")]
+    if isinstance(triple.object, Constant):
+        object_ = constant(triple.object.text)
+        facets = [("k", sql.Cast(object_.kind, "UTINYINT")), ("n", sql.Cast(object_.number, "DOUBLE"))]
+    latest = [("t", sql.call("max", Column("t")))] if timed else []
+    found = Table(Subselect(Compound("UNION ALL", tuple(selects)) if len(selects) > 1 else selects[0]), "x")
+    by = (*(Column(name) for name in key), *(term for _, term in terms if isinstance(term, Column)))
+    return Select((*unnamed(*(Column(name) for name in key)), *terms, *facets, *latest), (found,), group=by)
+
+
+def _following(
     triple: TriplePattern,
     way: str,
-    window: Node,
+    rows: Node,
     consequences: TableName,
     first: Sequence[tuple[str | None, Expression]],
     last: Sequence[str],
 ) -> Select:
-    """A SELECT of s, p, o, k, n of what follows in a way from the rows of a window, with ``first`` before these, and
-    behind them the columns ``last`` of the triple that it follows from.
-
-    One triple may be there several times.
-    """
+    """As ``entailed_rows``, of what follows in one way."""
     told = WAYS[way]
     follows = Column("s", _FOLLOWING), Column("o", _FOLLOWING)
     if told.rest:
@@ -71,24 +103,7 @@ def entailed_triples(
         *zip(("k", "n"), facets, strict=True),
         *unnamed(*(Column(name, _ROW) for name in last)),
     )
-    return Select(columns, (Table(window, _ROW), Table(consequences, _FOLLOWING)), tuple(conditions))
-
-
-def each_once(triple: TriplePattern, selects: Sequence[Select], key: Sequence[str], *, timed: bool) -> Select:
-    """A SELECT of ``key``, s, p, o, k, n and, if ``timed``, t: what the pattern matches, each triple once, with the
-    latest of its times.
-    """
-    parts = (("s", triple.subject), ("p", triple.predicate), ("o", triple.object))
-    terms = [(name, Text(part.text) if isinstance(part, Constant) else Column(name)) for name, part in parts]
-    # Facets are functions of the object.
-    facets: list[tuple[str, Expression]] = [(name, sql.call("max", Column(name))) for name in ("k", "n")]
-    if isinstance(triple.object, Constant):
-        object_ = constant(triple.object.text)
-        facets = [("k", sql.Cast(object_.kind, "UTINYINT")), ("n", sql.Cast(object_.number, "DOUBLE"))]
-    latest = [("t", sql.call("max", Column("t")))] if timed else []
-    found = Table(Subselect(Compound("UNION ALL", tuple(selects)) if len(selects) > 1 else selects[0]), "x")
-    by = (*(Column(name) for name in key), *(term for _, term in terms if isinstance(term, Column)))
-    return Select((*unnamed(*(Column(name) for name in key)), *terms, *facets, *latest), (found,), group=by)
+    return Select(columns, (Table(rows, _ROW), Table(consequences, _FOLLOWING)), tuple(conditions))
 
 
 def _facet(place: str, facet: str) -> Expression:

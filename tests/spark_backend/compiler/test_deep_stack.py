@@ -12,7 +12,7 @@ from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.deep_stack import with_deep_stack
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 
 
 def descended(levels: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 
 EX = "http://ex/"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_backend.compiler.sql.dataset import StaticPattern
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.statics import SCHEMA, StaticTables
 
 P, Q, S = "<http://ex/p>", "<http://ex/q>", "<http://ex/s>"

@@ -1,0 +1,44 @@
+"""The columns of tables of triples, and what a triple pattern asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.language.algebra import Constant, Parameter, TriplePattern, Variable
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column, Text
+from spark_backend.compiler.sql.tree.nodes import Expression
+
+FACETED = ("s", "p", "o", "k", "n")
+"""A triple's terms, and the facets of its object."""
+
+
+def columns_named(names: Sequence[str], table: str | None = None) -> tuple[Expression, ...]:
+    return tuple(Column(name, table) for name in names)
+
+
+def places_of(triple: TriplePattern) -> dict[Variable, str]:
+    """The columns of a triple pattern's variables."""
+    parts = (("o", triple.object), ("p", triple.predicate), ("s", triple.subject))
+    return {part: column for column, part in parts if isinstance(part, Variable)}
+
+
+def is_lifted(triple: TriplePattern) -> bool:
+    """Whether constants of the pattern are parameters: nothing but what streams say matches it then."""
+    return isinstance(triple.subject, Parameter) or isinstance(triple.object, Parameter)
+
+
+def constant_term(part: Variable | Constant | Parameter) -> str | None:
+    return part.text if isinstance(part, Constant) else None
+
+
+def constant_conditions(triple: TriplePattern, alias: str | None = None) -> tuple[Expression, ...]:
+    """That a triple's columns, of a table under this alias, are the constants of the pattern."""
+    parts: Sequence[tuple[str, Variable | Constant | Parameter]] = (
+        ("s", triple.subject),
+        ("p", triple.predicate),
+        ("o", triple.object),
+    )
+    return tuple(
+        sql.equal(Column(column, alias), Text(part.text)) for column, part in parts if isinstance(part, Constant)
+    )
