@@ -15,8 +15,10 @@ LOCK := requirements-dev.lock
 STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cksum | tr ' ' '-')
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
-# Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other.
+# Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other. Three
+# where there are servers and Spark, for which one of them waits most of the time.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
+WAITING := $(subst -n 2,-n 3,$(SHARED))
 
 .PHONY: help install demo test quick test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
@@ -47,11 +49,11 @@ $(STAMP):
 demo: install ## a server with streams, queries and a page to look at; ends with Ctrl-C
 	@exec $(BIN)/sparql-streams demo
 
-test: install ## what every change must pass; some minutes
-	$(BIN)/pytest $(SHARED)
+test: install ## what every change must pass; some minutes. COVERAGE=1: and whether it runs as much of the packages as it did
+	$(BIN)/pytest $(WAITING) $(if $(COVERAGE),--cov --cov-report=)
 
-quick: install ## of these, what starts neither Spark nor a server
-	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long"
+quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test
+	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
 	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py
