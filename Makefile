@@ -19,6 +19,7 @@ UV ?= uv
 # where there are servers and Spark, for which one of them waits most of the time.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 WAITING := $(subst -n 2,-n 3,$(SHARED))
+QUICK = $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
 
 .PHONY: help install demo test quick test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
@@ -49,11 +50,11 @@ $(STAMP):
 demo: install ## a server with streams, queries and a page to look at; ends with Ctrl-C
 	@exec $(BIN)/sparql-streams demo
 
-test: install ## what every change must pass; some minutes. COVERAGE=1: and whether it runs as much of the packages as it did
-	$(BIN)/pytest $(WAITING) $(if $(COVERAGE),--cov --cov-report=)
+test: install ## what every change must pass; some minutes
+	$(BIN)/pytest $(WAITING)
 
 quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test
-	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
+	$(BIN)/pytest $(QUICK)
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
 	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py
@@ -70,7 +71,7 @@ fuzz: install ## 100,000 fuzzed requests; half an hour
 	$(BIN)/python -m tests.fuzz --requests 50000 --seed 2 --backend engine --clients 4
 
 coverage: install ## `make quick`, and whether it runs as much of the packages as it did (pyproject.toml says how much)
-	$(BIN)/pytest $(SHARED) -m "not spark and not server and not long" --cov --cov-report=
+	$(BIN)/pytest $(QUICK) --cov --cov-report=
 
 lint: install ## ruff, mypy, the imports; changes nothing
 	$(BIN)/ruff check .

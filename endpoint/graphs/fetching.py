@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -21,6 +22,8 @@ from protocol.sparql.load import loads
 from protocol.sparql.syntax import require_update
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 SECONDS = 30.0
@@ -122,7 +125,13 @@ class Fetching:
         # What comes compressed could be a thousand times as long: it is asked for as it is.
         headers = {"Accept": accept, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
         with (
-            httpx.Client(transport=self.transport, timeout=timeout, trust_env=outside, headers=headers) as client,
+            httpx.Client(
+                transport=self.transport,
+                timeout=timeout,
+                trust_env=outside,
+                verify=_trusted(outside),
+                headers=headers,
+            ) as client,
             client.stream("GET" if form is None else "POST", address, data=form) as response,
         ):
             if response.has_redirect_location:
@@ -142,6 +151,14 @@ class Fetching:
                 chunks.append(chunk)
             media_type = media_type_of(response.headers.get("content-type"))
             return media_type, b"".join(chunks)
+
+
+@cache
+def _trusted(outside: bool) -> ssl.SSLContext:
+    """The certificates that are trusted; of what is outside, as the environment says. Read once: it takes some time."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=outside)
 
 
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:

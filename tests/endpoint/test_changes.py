@@ -171,7 +171,7 @@ def test_updates_that_wait_hold_up_neither_health_nor_metrics(
 
 
 def test_an_update_over_its_time_is_504_and_counted(backend: FakeBackend) -> None:
-    with TestClient(create_app(Settings(threads=2, update_timeout=0.5), backend=backend)) as client:
+    with TestClient(create_app(Settings(threads=2, update_timeout=2.0), backend=backend)) as client:
         assert client.post("/sparql", data={"update": numbers()}).status_code == 204
         response = client.post("/sparql", data={"update": RUNAWAY})
         assert response.status_code == 504

@@ -41,7 +41,7 @@ def programs(away: Path) -> Path:
         assert len(list((away / "dist").glob("*.tar.gz"))) == 1
         venv.create(away / "environment", with_pip=True)
         found = away / "environment" / "bin"
-        install = (found / "python", "-m", "pip", "--no-input", "install", "--quiet")
+        install = (found / "python", "-m", "pip", "--no-input", "install", "--quiet", "--no-compile")
         run(*install, "--require-hashes", "-r", CHECKOUT / "requirements.lock", directory=away)
         run(*install, "--no-deps", wheel, directory=away)
         run(found / "python", "-m", "pip", "check", directory=away)

@@ -42,7 +42,7 @@ SMALL = "INSERT DATA { <http://ex/s> <http://ex/p> 1 }"
 
 
 def test_an_update_that_takes_too_long_is_stopped_and_nothing_of_its_request_is_done(tmp_path: Path) -> None:
-    store = GraphStore(tmp_path / "store", update_seconds=0.5)
+    store = GraphStore(tmp_path / "store", update_seconds=2.0)
     store.update(numbers())
     before = (store.version, set(store.quads()))
     with pytest.raises(UpdateTimeout, match="--update-timeout"):
@@ -72,8 +72,9 @@ def test_what_lacks_its_end_is_not_completed_by_what_the_writer_adds(text: str) 
 
 
 def test_a_client_may_give_an_update_less_time_and_not_more(tmp_path: Path) -> None:
+    with closing(GraphStore(tmp_path / "store")) as filled:
+        filled.update(numbers())
     with closing(GraphStore(tmp_path / "store", update_seconds=0.3)) as store:
-        store.update(numbers())
         for asked, limit in ((0.1, 0.1), (60.0, 0.3)):
             with pytest.raises(UpdateTimeout, match=f"after {limit:g} s"):
                 store.change(store.prepared(RUNAWAY, seconds=asked))
