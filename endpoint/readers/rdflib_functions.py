@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -152,16 +153,21 @@ class RdflibEvaluation:
         text = permitted_query(question.text, allow_fetch, base=base)
         try:
             query = prepareQuery(text, base=base)
-            dataset = self._dataset(store, *_graphs(question, query))
-            result = dataset.query(query, processor="sparql", use_store_provided=False)
-            return OxigraphResult({"answer": _answer(result)})
+            with self._dataset(store, *_graphs(question, query)) as dataset:
+                result = dataset.query(query, processor="sparql", use_store_provided=False)
+                return OxigraphResult({"answer": _answer(result)})
         except ProtocolError:
             raise
         except Exception as error:
             raise QuerySemanticError(f"rdflib, which evaluates queries with these functions, says: {error}") from error
 
-    def _dataset(self, store: ox.Store, default: Sequence[str], named: Sequence[str]) -> DatasetExt:
-        """Over the graphs named, where there are any; else over the store."""
+    @contextmanager
+    def _dataset(self, store: ox.Store, default: Sequence[str], named: Sequence[str]) -> Iterator[DatasetExt]:
+        """Over the graphs named, where there are any; else over the store.
+
+        What it has rdflib call is forgotten with it, at once: the garbage collector would do so at any time, also while
+        rdflib looks through all of that for the next query, which would fail.
+        """
         # It brings FastAPI along, which readers that are never asked for such a function need not load.
         from rdflib_endpoint import DatasetExt
 
@@ -171,7 +177,11 @@ class RdflibEvaluation:
         dataset = DatasetExt(store=_Scratch(store), default_union=union)
         try:
             for decorated in self._functions.decorated:
+                decorated.named.function()  # its module may have rdflib call something, too: that stays
+            others = set(CUSTOM_EVALS)
+            for decorated in self._functions.decorated:
                 decorated.register(dataset)
+            its_own = [name for name in CUSTOM_EVALS if name not in others]
             older = {iri: named.function() for iri, named in self._functions.functions.items()}
             if self._functions.custom_eval is not None:
                 CUSTOM_EVALS[_CUSTOM_EVAL] = self._functions.custom_eval.function()
@@ -179,7 +189,11 @@ class RdflibEvaluation:
             raise FunctionsNotLoaded(f"{type(error).__name__}: {error}") from error
         if older:
             CUSTOM_EVALS[_OLDER] = _older_functions(older)
-        return dataset
+        try:
+            yield dataset
+        finally:
+            for name in its_own:
+                del CUSTOM_EVALS[name]
 
 
 def _graphs(question: QueryQuestion, query: Query) -> tuple[Sequence[str], Sequence[str]]:

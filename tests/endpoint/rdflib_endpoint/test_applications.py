@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 import rdflib
 import rdflib_endpoint
@@ -18,10 +20,15 @@ from rdflib.plugins.sparql import CUSTOM_EVALS
 
 from endpoint import Settings
 from endpoint.rdflib_endpoint import SparqlEndpoint, SparqlRouter
+from endpoint.readers.exchange import QueryQuestion
+from endpoint.readers.rdflib_functions import Decorated, RdflibEvaluation, RdflibFunctions
 from endpoint.resources.service_description import SD
+from protocol.formats.allow_list import NOTHING
+from protocol.formats.media_types import SolutionsFormat
+from protocol.functions.python_functions import Named
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.rdflib_endpoint.application import EX, both_ways, dataset, turned
+from tests.endpoint.rdflib_endpoint.application import EX, both_ways, dataset, each_letter, turned
 
 FUNC = "PREFIX func: <urn:sparql-function:> PREFIX ex: <http://example.org/functions/>"
 SUBJECT = URIRef("http://example.org/subject")
@@ -235,6 +242,7 @@ def test_rdflib_stays_as_the_application_has_it(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(module, name, default)
     graph = dataset()
     graph.graph(URIRef("http://example.org/g")).add((SUBJECT, RDFS.label, Literal("foo")))
+    gc.collect()  # datasets of other tests, whose functions are forgotten with them
     with served(graph=graph, enable_update=True) as client:
         evaluated = dict(CUSTOM_EVALS)
         assert rows(client, "SELECT * { ?s ?p ?o }")
@@ -250,6 +258,26 @@ def test_rdflib_stays_as_the_application_has_it(monkeypatch: pytest.MonkeyPatch)
         assert [getattr(module, name) for module, name, _ in SWITCHES] == [default for _, _, default in SWITCHES]
         assert evaluated == CUSTOM_EVALS
     assert len(graph.query("SELECT * { ?s ?p ?o }")) == 3
+
+
+@pytest.mark.filterwarnings("ignore:Dataset:DeprecationWarning")  # rdflib's own evaluation
+def test_what_a_query_has_rdflib_call_is_forgotten_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when the garbage collector comes to it, which may be while rdflib looks through all of that."""
+    for module, name, default in SWITCHES:
+        monkeypatch.setattr(module, name, default)
+    iri = str(EX.eachLetter)
+    named = Named.of(each_letter, "a function")
+    evaluation = RdflibEvaluation(RdflibFunctions((Decorated("extension_function", str(EX), False, iri, named),)))
+    question = QueryQuestion(f"SELECT ?l {{ BIND(<{iri}>('ab') AS ?l) }}", "application/sparql-results+json")
+    before = set(CUSTOM_EVALS)
+    gc.disable()
+    try:
+        for _ in range(2):
+            answer = evaluation.answer(ox.Store(), question, NOTHING).write(SolutionsFormat.JSON)
+            assert answer.count(b'"value"') == 2
+            assert before >= set(CUSTOM_EVALS)
+    finally:
+        gc.enable()
 
 
 def test_routes_of_the_application_go_first_and_pages_of_others_may_read() -> None:
