@@ -349,6 +349,8 @@ def _statics(plan: Plan, circumstances: Circumstances) -> Iterator[str]:
         elif pattern.regime is not Regime.NONE:
             where += f" under {pattern.regime}"
         found = circumstances.matches.get(pattern, 0)
+        if pattern.way is not None and not found:
+            continue  # nothing follows so: that is nothing to tell of each pattern
         told = f"{_count(found)} match{'es' * (found != 1)}, {pattern.table}" if found else "no match, left out"
         yield f"{parts} in {where}: {told}"
     for number, sql in enumerate(plan.static_joins):
