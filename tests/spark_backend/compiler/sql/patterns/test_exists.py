@@ -221,7 +221,7 @@ def test_a_path_of_length_zero_inside_is_there_at_a_term_that_is_in_no_triple() 
     text = "SELECT ?s {VALUES ?s {:zz :a} FILTER EXISTS {?s :p* ?k}}"
     _, answers = evaluated(text, ONE)
     assert answers[INSTANT] == [("<http://ex/a>",), ("<http://ex/zz>",)]
-    assert expected(text, ONE, ["s"]) == [("<http://ex/a>",)]
+    assert sorted(expected(text, ONE, ["s"])) == answers[INSTANT]
 
 
 @pytest.mark.parametrize("negation", ["", "NOT "])
