@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from protocol.language.algebra import Query
+from spark_backend.compiler.passes.distribute_unions import distribute_unions
 from spark_backend.compiler.passes.fold_constants import fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normalise
 from spark_backend.compiler.passes.order_joins import order_joins
+from spark_backend.compiler.passes.project_early import project_early
 from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_monotone import split_monotone
@@ -24,7 +26,9 @@ PASSES: tuple[Pass, ...] = (
     normalise,
     fold_constants,
     push_filters,
+    distribute_unions,
     split_products,
+    project_early,
     split_static,
     order_joins,
     prune_columns,

@@ -41,13 +41,13 @@ class _Splitter:
     def _split(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         match pattern:
             case a.Filter(a.MarkJoin(left, variable, exists), condition) if self._is_read_there(variable, condition):
-                parts = _parts(exists, certainly_bound(left))
+                parts = unjoined_parts(exists, certainly_bound(left))
                 if len(parts) > 1:
                     marked, asked = self._marked(left, parts)
                     return a.Filter(marked, _with(condition, variable, asked))
             # Inside of EXISTS, what stands for a term is not shared.
             case a.Minus(left, right) if not inside and _is_not_to_exist(left, right):
-                parts = _parts(right, certainly_bound(left))
+                parts = unjoined_parts(right, certainly_bound(left))
                 if len(parts) > 1:
                     marked, asked = self._marked(left, parts)
                     return a.Filter(marked, a.Call("!", (asked,)))
@@ -95,7 +95,7 @@ def _sub_selects(pattern: a.Pattern) -> list[a.Pattern]:
     """The sub-selects whose join a sub-select is; the pattern itself where it is another."""
     match pattern:
         case a.Distinct(a.Project(inner, variables), ()) | a.Project(inner, variables):
-            parts = _parts(inner, frozenset())
+            parts = unjoined_parts(inner, frozenset())
             if len(parts) > 1:
                 shown = [tuple(one for one in variables if one in a.in_scope(part)) for part in parts]
                 selects: list[a.Pattern] = [a.Project(part, seen) for part, seen in zip(parts, shown, strict=True)]
@@ -120,14 +120,9 @@ def _is_not_to_exist(left: a.Pattern, right: a.Pattern) -> bool:
     return bool(shared) and shared <= bound and joins_alike(right, seen)
 
 
-def _parts(pattern: a.Pattern, given: frozenset[a.Variable]) -> list[a.Pattern]:
+def unjoined_parts(pattern: a.Pattern, given: frozenset[a.Variable]) -> list[a.Pattern]:
     """The pattern in parts that share no variables but those that are given; one is the pattern itself."""
-    conditions: list[a.Expression] = []
-    joined = pattern
-    while isinstance(joined, a.Filter):
-        conditions += conjuncts(joined.condition)
-        joined = joined.pattern
-    operands = list(_smallest(joined))
+    conditions, operands = conditions_and_operands(pattern)
     if len(operands) > _MOST_OPERANDS:
         return [pattern]
     groups: list[tuple[frozenset[a.Variable], set[int]]] = []
@@ -147,6 +142,15 @@ def _parts(pattern: a.Pattern, given: frozenset[a.Variable]) -> list[a.Pattern]:
         )
         for _, places in groups
     ]
+
+
+def conditions_and_operands(pattern: a.Pattern) -> tuple[list[a.Expression], list[a.Pattern]]:
+    """What is asked of all solutions of a pattern, and what it joins, as small as it may be."""
+    conditions: list[a.Expression] = []
+    while isinstance(pattern, a.Filter):
+        conditions += conjuncts(pattern.condition)
+        pattern = pattern.pattern
+    return conditions, list(_smallest(pattern))
 
 
 def _smallest(pattern: a.Pattern) -> Iterator[a.Pattern]:

@@ -154,6 +154,11 @@ IN_APART = (
     "SELECT * {?s :in ?r . ?r :label ?l . ?s :kind ?k GRAPH :w2 {?s :p ?v}}",
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s :in ?r . ?r :nope ?l}",
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s ?any ?r . ?r :label ?l BIND(CONCAT(?l, '!') AS ?x)}",
+    "SELECT * {GRAPH :w1 {?s :p ?v} {?r :label ?l . ?s :in ?x} UNION {?s :in ?r . ?r :label ?l}}",
+    "SELECT * {{?r :label ?l . ?s :kind ?k} UNION {?s :in ?r . ?x :kind ?k} UNION {?r :part ?f} ?s :in ?r}",
+    "SELECT ?s ?l {{?r :label ?l . ?s :kind ?k} UNION {?s :in ?r} ?s :in ?r . ?x :label ?l FILTER(?l > 'n')}",
+    "SELECT * {?s :in ?r {SELECT DISTINCT ?r {?x :in ?r . ?y :in ?r . ?r :label ?l FILTER(?l > 'm')}}}",
+    "SELECT DISTINCT ?s {GRAPH :w1 {?s :p ?v} ?s :in ?r . ?x :in ?r . ?y :in ?r GRAPH :w2 {?z ?any ?b}}",
 )
 IN_NAMED = (
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s :in ?r GRAPH :g1 {?r :area ?m} FILTER(?m > 20)}",

@@ -12,10 +12,12 @@ from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
+from spark_backend.compiler.passes.distribute_unions import distribute_unions
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normalise
 from spark_backend.compiler.passes.order_joins import order_joins
+from spark_backend.compiler.passes.project_early import project_early
 from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_products import split_products
@@ -213,6 +215,54 @@ def test_what_is_joined_inside_of_exists_or_may_not_be_bound_outside_stays_toget
 def test_a_sub_select_of_what_nothing_joins_is_several(written: str, same_as: str) -> None:
     pattern = after(f"SELECT * {{?s :p ?v {written}}}", normalise, split_products)
     assert pattern == after(f"SELECT * {{?s :p ?v {same_as}}}", normalise)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        (
+            "{?s :p ?v {?x :q ?s . ?y :q ?v} UNION {?x :r ?s}}",
+            "{{?s :p ?v . ?x :q ?s . ?y :q ?v} UNION {?s :p ?v . ?x :r ?s}}",
+        ),
+        (
+            "{{?x :r ?s} UNION {GRAPH :g {?x :q ?s} ?y :q ?v} ?s :p ?v}",
+            "{{?x :r ?s . ?s :p ?v} UNION {GRAPH :g {?x :q ?s} ?y :q ?v . ?s :p ?v}}",
+        ),
+        ("{?s :p ?v {?x :q ?s . ?y :q ?x} UNION {?x :r ?s}}", None),
+        ("{?s :p ?v {?x :q ?s . ?y :q ?w} UNION {?x :r ?s}}", None),
+        ("{?s :p ?v OPTIONAL {?v :p ?w} {?x :q ?s . ?y :q ?v} UNION {?x :r ?s}}", None),
+        ("{{SELECT ?s ?v {?s :p ?v} LIMIT 3} {?x :q ?s . ?y :q ?v} UNION {?x :r ?s}}", None),
+        ("{?d :p ?l FILTER EXISTS {?s :p ?v {?x :q ?s . ?y :q ?v} UNION {?x :r ?s}}}", None),
+    ],
+)
+def test_a_join_with_alternatives_that_are_products_is_a_union_of_joins(written: str, same_as: str | None) -> None:
+    pattern = after(f"SELECT * {written}", normalise, distribute_unions)
+    assert pattern == after(f"SELECT * {same_as or written}", normalise)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        (
+            "{SELECT DISTINCT ?x {?s :p ?x GRAPH :g {?y :q ?x}}}",
+            "{SELECT DISTINCT ?x {{SELECT DISTINCT ?x {?s :p ?x}} {SELECT DISTINCT ?x {GRAPH :g {?y :q ?x}}}}}",
+        ),
+        (
+            "{SELECT DISTINCT ?x {?s :p ?x FILTER(?x>1)}}",
+            "{SELECT DISTINCT ?x {{SELECT DISTINCT ?x {?s :p ?x}} FILTER(?x>1)}}",
+        ),
+        ("{SELECT DISTINCT ?x ?s {?s :p ?x . ?s :q ?x}}", None),
+        ("{SELECT DISTINCT ?x {?s :p ?x . ?s :q ?y FILTER(?y > 1)}}", None),
+        ("{SELECT ?x {?s :p ?x . ?y :q ?x}}", None),
+    ],
+)
+def test_what_distinct_drops_is_dropped_where_much_of_it_is_matched(written: str, same_as: str | None) -> None:
+    pattern = after(f"SELECT * {{?d :p ?l {written}}}", normalise, project_early)
+    assert pattern == after(f"SELECT * {{?d :p ?l {same_as or written}}}", normalise)
+    few = Statistics(1000, {f"<http://ex/{name}>": Occurrences(1000, 1000, 1000) for name in "pq"})
+    assert after(f"SELECT * {{?d :p ?l {written}}}", normalise, project_early, statistics=few) == after(
+        f"SELECT * {{?d :p ?l {written}}}", normalise
+    )
 
 
 @pytest.mark.parametrize(("asked", "negated"), [("EXISTS", False), ("NOT EXISTS", True)])
