@@ -19,7 +19,7 @@ from spark_backend.spark.java import find_java
 from tests.server.server_process import ServerProcess
 
 _SPARK_HOME = Path(pyspark.__file__).resolve().parent
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 _MASTER_URL = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = "Successfully registered with master"
 

@@ -90,7 +90,7 @@ def test_a_worker_killed_and_another_added_lose_nothing_and_repeat_nothing(
     post(2 * third, SECONDS)
     server.watermark("load", "end")
     for listener in listeners:
-        listener.join(timeout=120)
+        listener.join(timeout=300)
     for query, events in enumerate(heard):
         found = received(events)
         assert dict(found) == expected(query)

@@ -49,7 +49,7 @@ def test_one_complete_document_arrives_for_each_evaluation_as_the_watermark_move
         }
     server.watermark("rooms", "1970-01-01T00:00:10Z")
     server.watermark("rooms", "end")
-    listening.join(timeout=60)
+    listening.join(timeout=300)
     documents = [event.json() for event in received if event.event == "message"]
     assert [(d["evaluation"]["time"], averages(d)) for d in documents] == [
         ("1970-01-01T00:00:05Z", {"http://ex/kitchen": 21.0}),
@@ -82,7 +82,7 @@ def test_a_client_that_knows_nothing_of_streams_gets_an_ordinary_table(server: S
     server.wait(lambda: live_queries(server) - others)
     server.post("table", observation("hall", 19.5), 1000)
     server.watermark("table", 5000)
-    asking.join(timeout=60)
+    asking.join(timeout=300)
     (table,) = tables
     assert table["head"]["vars"] == ["room", "average"]
     assert averages(table) == {"http://ex/hall": 19.5}

@@ -57,7 +57,7 @@ def test_a_query_is_answered_at_spark_sql_as_it_is_in_duckdb(tmp_path: Path, mon
             server.post("s", body(second), f"1970-01-01T00:00:{second:02d}Z")
         server.watermark("s", "end")
         for listener in listening:
-            listener.join(timeout=90)
+            listener.join(timeout=300)
         for name in names:
             assert [event.event for event in live[name]][-1] == "end"
             again["spark", name] = told(list(server.events(f"/queries/{name}/results", {"since": "beginning"})))
