@@ -21,6 +21,7 @@ from protocol.language.algebra import (
     Closure,
     Constant,
     Exists,
+    Expression,
     Extend,
     Filter,
     Graph,
@@ -116,6 +117,7 @@ class Facts:
             since, till = self._union()
         self._terms.forget_labels()
         self._check_template(template, since, brace)
+        triples, since = _with_triple_terms_bound(template, since)
         line, column = cursor.source.place((stream or place).start)
         self.definitions.append(
             FactDefinition(
@@ -123,7 +125,7 @@ class Facts:
                 None if stream is None else self._terms.absolute(stream),
                 since,
                 till,
-                tuple(template),
+                triples,
                 self._terms.namespaces.base,
                 line,
                 column,
@@ -146,26 +148,16 @@ class Facts:
                 raise cursor.error("a fact holds from SINCE until TILL: its stream has no window here")
         return known
 
-    def _template(self) -> list[FactTriple]:
+    def _template(self) -> list[tuple[Node, Node, Node]]:
         cursor = self._cursor
-        with cursor.nested("{", "}", f"{{ before the template, as in {_FORM}") as brace:
+        with cursor.nested("{", "}", f"{{ before the template, as in {_FORM}"):
             found = Triples(cursor, self._terms).template()
             if not cursor.at_punctuation("}"):
                 raise cursor.unexpected("a triple of the template or }")
         if not found:
             raise cursor.error("a fact needs a triple in its template", cursor.previous, QuerySemanticError)
         self._terms.forget_labels()
-        return [self._without_triple_terms(triple, brace) for triple in found]
-
-    def _without_triple_terms(self, triple: tuple[Node, Node, Node], brace: Token) -> FactTriple:
-        s, p, o = triple
-        if isinstance(s, TripleTerm) or isinstance(p, TripleTerm) or isinstance(o, TripleTerm):
-            raise self._cursor.error(
-                "a triple term with variables in the template of a fact is not evaluated: bind it in SINCE",
-                brace,
-                UnsupportedFeature,
-            )
-        return s, p, o
+        return found
 
     def _union(self) -> tuple[Pattern, Pattern]:
         """``UNION ( SINCE pattern ) ( TILL pattern )``."""
@@ -204,9 +196,9 @@ class Facts:
         if not needs_a_triple(pattern):
             raise self._cursor.error(f"{keyword.word} needs a triple pattern", keyword, QuerySemanticError)
 
-    def _check_template(self, template: Sequence[FactTriple], since: Pattern, brace: Token) -> None:
+    def _check_template(self, template: Sequence[tuple[Node, Node, Node]], since: Pattern, brace: Token) -> None:
         bound = in_scope(since)
-        for part in (part for triple in template for part in triple if isinstance(part, Variable)):
+        for part in (part for triple in template for part in nodes(triple) if isinstance(part, Variable)):
             if part.name.startswith("_:"):
                 raise self._cursor.error(
                     "a blank node in the template of a fact is not evaluated: use a variable of SINCE, or an IRI",
@@ -347,3 +339,27 @@ def _relative(token: Token) -> str | None:
     """The reference that an IRI is, if it is relative."""
     reference = token.text[1:-1] if token.kind is TokenKind.IRI else None
     return None if reference is None or is_absolute(reference) else reference
+
+
+def _with_triple_terms_bound(
+    template: Sequence[tuple[Node, Node, Node]], since: Pattern
+) -> tuple[tuple[FactTriple, ...], Pattern]:
+    """The template with a variable for each triple term that has variables, and the pattern that binds it.
+
+    Nobody can write the name: a space is in it.
+    """
+    terms = dict.fromkeys(part for triple in template for part in triple if isinstance(part, TripleTerm))
+    bound = {term: Variable(f"triple term {place}") for place, term in enumerate(terms)}
+    for term, variable in bound.items():
+        since = Extend(since, variable, _made(term))
+
+    def told(part: Node) -> Variable | Constant:
+        return bound[part] if isinstance(part, TripleTerm) else part
+
+    return tuple((told(s), told(p), told(o)) for s, p, o in template), since
+
+
+def _made(part: Node) -> Expression:
+    if isinstance(part, TripleTerm):
+        return Call("TRIPLE", (_made(part.subject), _made(part.predicate), _made(part.object)))
+    return part

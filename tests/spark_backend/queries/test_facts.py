@@ -175,6 +175,34 @@ def test_what_bind_gives_is_part_of_the_solution(stepped: SteppedBackend, bound:
     assert list(stepped.answers("d")) == told
 
 
+def test_a_fact_of_triple_terms_is_made_of_what_since_binds(tmp_path: Path) -> None:
+    found = []
+    for place, (template, bound) in enumerate(
+        (
+            (":log :says <<( ?u :in <<( ?r :of ?u )>> )>> ; :and <<( ?r :of ?u )>>", ""),
+            (":log :says ?t ; :and ?x", "BIND(TRIPLE(?r, :of, ?u) AS ?x) BIND(TRIPLE(?u, :in, ?x) AS ?t)"),
+        )
+    ):
+        stepped = SteppedBackend(tmp_path / str(place))
+        stepped.event_stream("s", "http://ex/s")
+        stepped.register(
+            "d",
+            f"{PREFIX}CONSTRUCT FACT Present {{ {template} }} "
+            f"(UNION (SINCE {{ ?u :enter ?r {bound} }}) (TILL ?u :leave ?r))",
+        )
+        stepped.register(
+            "q",
+            f"{PREFIX}SELECT ?u ?r (getSTARTTIME() AS ?t) "
+            "{ CURRENT Present { :log :says <<( ?u :in <<( ?r :of ?u )>> )>> } }",
+        )
+        posted(stepped, [*HOUSE, (9, ":c :d :e")])
+        found.append((stepped.answers("d"), stepped.answers("q")))
+    assert found[0] == found[1]
+    told, read = found[0]
+    assert {instant: data.count(b"says>") for instant, data in told.items()} == {2: 1, 3: 2, 6: 1, 8: 2}
+    assert {instant: data.count(b'"u":{') for instant, data in read.items()} == {2: 1, 3: 2, 6: 1, 8: 2}
+
+
 def test_the_plan_tells_what_begins_and_ends_facts(stepped: SteppedBackend) -> None:
     stepped.register("d", DEFINITION)
     stepped.register("q", READER)
