@@ -15,7 +15,7 @@ from protocol.grammar.parser import parse, parse_live, perhaps_continuous, read_
 from protocol.language.algebra import BGP, Constant, Graph, Project, TriplePattern, Variable, nodes
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.sparql.dataset import DatasetConflict, RequestedGraphs
-from protocol.sparql.source import place
+from protocol.sparql.source import Source, place
 from protocol.sparql.syntax import query_fault, refuse_misreading
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
@@ -476,6 +476,16 @@ def test_codepoint_escapes_stand_in_iris_strings_and_comments_only(text: str) ->
             read(asked.replace("¦", ""))
         before = asked.partition("¦")[0]
         assert (caught.value.line, caught.value.column) == place(before, len(before))
+
+
+def test_no_place_is_looked_for_where_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes as long as the text is: for each of many rows that would be the square of their number."""
+
+    def place(source: Source, offset: int) -> tuple[int, int]:
+        raise AssertionError(f"line and column of {offset} in {source.text}")
+
+    monkeypatch.setattr(Source, "place", place)
+    read_query("SELECT * { VALUES (?x ?y) { (1 2) (3 4) } { ?x ?p [ ?q ( ?y ) ] FILTER(?x + (?y) > 1) } }")
 
 
 WORDS = [
