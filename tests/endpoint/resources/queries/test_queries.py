@@ -127,10 +127,15 @@ def test_since_moves_the_start_back(client: TestClient, backend: FakeBackend, si
     assert backend.since["q"] == instant
 
 
-def test_keywords_written_with_codepoint_escapes_are_keywords(client: TestClient) -> None:
+def test_keywords_written_with_codepoint_escapes_are_refused_at_their_place(client: TestClient) -> None:
+    """SPARQL 1.2 has them in IRIs, strings and comments only."""
     escaped = QUERY.replace("WINDOW", r"\u0057INDO\U00000057")
     assert escaped != QUERY
-    assert client.put("/queries/q", content=escaped, headers=SPARQL).status_code == 201
+    refused = client.put("/queries/q", content=escaped, headers=SPARQL)
+    assert refused.status_code == 400
+    problem = refused.json()
+    assert (problem["line"], problem["column"]) == (3, 12)
+    assert "codepoint escapes" in problem["detail"]
 
 
 def test_a_wrong_since_registers_nothing(client: TestClient, backend: FakeBackend) -> None:
