@@ -262,13 +262,12 @@ def test_a_store_whose_directory_is_lost_is_changed_no_more_and_says_so(what: st
     store = GraphStore(tmp_path / "store")
     store.update(SMALL)  # little: RocksDB has nothing to compact while its files are removed
     writer, version = pid_of_writer(store), store.version
-    (tmp_path / "store").rename(tmp_path / "elsewhere")
-    if what != "removed":
-        (tmp_path / "store").mkdir()
     if what == "replaced":
-        GraphStore(tmp_path / "store").close()
+        GraphStore(tmp_path / "another").close()  # whole, before RocksDB may write a file of the first one's into it
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    if what == "replaced":
+        (tmp_path / "another").rename(tmp_path / "store")
     if what == "emptied":
-        (tmp_path / "store").rmdir()
         (tmp_path / "elsewhere").rename(tmp_path / "store")
         for file in (tmp_path / "store").iterdir():
             file.unlink(missing_ok=True)
