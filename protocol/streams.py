@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError
 from protocol.sources import SourceSettings
 from protocol.time import Instant, Milliseconds
@@ -81,6 +82,7 @@ class StreamSettings:
     say nothing in an arrival stream, whose elements and watermark go with the clock at all times. ``source``: what
     fills the stream from elsewhere. ``partitions``: how many the watermark of an event stream is the least of.
     ``shape``: the shapes graph that messages have to conform to, in Turtle, or the IRI of a graph of the store.
+    ``entailment``: the regime of queries over it that ask for none; None: that of the endpoint.
     """
 
     iri: str
@@ -95,6 +97,7 @@ class StreamSettings:
     max_ahead: Milliseconds | None = None
     partitions: int = 1
     shape: str | None = None
+    entailment: Regime | None = None
 
     @property
     def shapes_graph(self) -> str | None:

@@ -7,6 +7,7 @@ say.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,12 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self._terms)
 
+    def copy(self) -> Vocabulary:
+        """Another one, to which more can be added, with the same numbers so far."""
+        other = Vocabulary()
+        other._numbers, other._terms = dict(self._numbers), list(self._terms)
+        return other
+
     def number(self, term: Term) -> int:
         found = self._numbers.get(term)
         if found is None:
@@ -55,6 +62,10 @@ class _NumberedRule:
     unequal: tuple[tuple[str, str], ...]
 
 
+class ClosureTooLarge(Exception):
+    """There is more that follows than there may be."""
+
+
 class Closure:
     """What follows from triples that are added, some at a time, under one regime.
 
@@ -63,6 +74,8 @@ class Closure:
 
     def __init__(self, regime: Regime, vocabulary: Vocabulary | None = None) -> None:
         self.regime = regime
+        self.most = math.inf
+        """``add`` raises ClosureTooLarge, and leaves what is of no use, where there are more triples than these."""
         self.vocabulary = vocabulary if vocabulary is not None else Vocabulary()
         self.contradictions: set[str] = set()
         """Names of the rules that what was added contradicts."""
@@ -83,10 +96,11 @@ class Closure:
         """How many triples there are, those with a literal as subject among them."""
         return sum(map(len, self._triples.values()))
 
-    def copy(self) -> Closure:
-        """Another one to which more can be added, over the same vocabulary."""
+    def copy(self, vocabulary: Vocabulary | None = None) -> Closure:
+        """Another one to which more can be added, over the same vocabulary or a copy of it."""
         other = Closure.__new__(Closure)
         other.__dict__.update(self.__dict__)
+        other.vocabulary = self.vocabulary if vocabulary is None else vocabulary
         other.contradictions = set(self.contradictions)
         other._rules, other._known_rules = list(self._rules), set(self._known_rules)
         other._triples, other._lists = dict(self._triples), dict(self._lists)
@@ -111,6 +125,8 @@ class Closure:
         while new:
             _add(self._triples, new)
             _add(added, new)
+            if len(self) > self.most:
+                raise ClosureTooLarge(f"what follows under {self.regime} is more than {self.most} triples")
             following = self._concluded(self._rules, new)
             if new_rules:
                 # A rule that is new is asked of all there is, once.

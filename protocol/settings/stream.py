@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import NamedNode
 
-from protocol.errors import ProtocolError, UnsupportedFeature
+from protocol.entailment.regimes import parse_regime
+from protocol.errors import ProtocolError
 from protocol.formats.json_context import context_problem, refers
 from protocol.formats.json_object import read_object, shown
 from protocol.settings.source import parse_source, source_document
@@ -20,10 +21,8 @@ from protocol.time import Milliseconds, format_duration, parse_duration
 
 MEMBERS = (
     "iri", "time", "timestampPath", "allowedLateness", "idleTimeout", "retention", "context", "source", "onInvalid",
-    "maxAhead", "partitions", "shape",
+    "maxAhead", "partitions", "shape", "entailment",
 )  # fmt: skip
-_TO_COME = {"entailment": ("none", "nothing is inferred")}
-"""Members of which only the default is there; and what is so instead."""
 
 _NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _LONGEST: Milliseconds = 2**52
@@ -43,16 +42,11 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
     """The settings in ``body``, defaults filled in; an empty body asks for all of them.
 
     Raises InvalidSettings, which names the member (or line and column of what is not JSON), and for a source what
-    ``parse_source`` raises, for a shape what ``ShapesGraph.parse`` does; UnsupportedFeature for a member that is not
-    there yet.
+    ``parse_source`` raises, for a shape what ``ShapesGraph.parse`` does; UnknownRegime.
     """
     members = read_object(body, InvalidSettings, '{"time": "event"}') if body.strip() else {}
-    for name, value in members.items():
-        if name in _TO_COME:
-            default, instead = _TO_COME[name]
-            if value not in (default, None):
-                raise UnsupportedFeature(f"{name} is not there yet: {instead}. Leave it out")
-        elif name not in MEMBERS:
+    for name in members:
+        if name not in MEMBERS:
             _wrong(f"there is no setting {shown(name)}: the settings are {', '.join(MEMBERS)}")
     idle_timeout = None if members.get("idleTimeout") is None else _duration(members, "idleTimeout", 0)
     if idle_timeout == 0:
@@ -77,6 +71,7 @@ def parse_stream_settings(body: bytes, *, default_iri: str) -> StreamSettings:
         max_ahead=None if members.get("maxAhead") is None else _duration(members, "maxAhead", 0),
         partitions=partitions,
         shape=_shape(members.get("shape"), iri),
+        entailment=None if members.get("entailment") is None else parse_regime(members["entailment"], "entailment"),
     )
 
 
@@ -95,6 +90,7 @@ def stream_settings_document(settings: StreamSettings) -> dict[str, Any]:
         **({} if settings.max_ahead is None else {"maxAhead": format_duration(settings.max_ahead)}),
         **({} if settings.partitions == 1 else {"partitions": settings.partitions}),
         **({} if settings.shape is None else {"shape": settings.shape}),
+        **({} if settings.entailment is None else {"entailment": settings.entailment.value}),
     }
 
 

@@ -1,4 +1,4 @@
-"""Which continuous queries are answered under an entailment regime: those whose patterns can be rewritten."""
+"""Which continuous queries are answered under an entailment regime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def beyond_rewriting(query: ContinuousQuery, read: Iterable[StaticPattern]) -> t
     """What matches where the schema, or that of a graph which is read, has more consequences than those of one triple
     each: of no query under a regime that is answered.
     """
-    if query.entailment is Regime.NONE:
+    if query.entailment is not Regime.RDFS:
         return ()
     patterns = [
         replace(one, subject=None, predicate=None, object=None, way=BEYOND) for one in read if one.regime.infers
@@ -28,14 +28,8 @@ def beyond_rewriting(query: ContinuousQuery, read: Iterable[StaticPattern]) -> t
 
 def refuse_what_is_not_entailed(query: ContinuousQuery) -> None:
     """Raise NotCompilable for what is not answered under the query's regime, by what it says."""
-    regime = query.entailment
-    if regime is Regime.NONE:
+    if not query.entailment.infers:
         return
-    if regime is Regime.OWL_RL:
-        raise NotCompilable(
-            "queries over streams are not answered under owl-rl, as much of it follows from several triples together: "
-            "say entailment=rdfs, or entailment=none"
-        )
     if any(one.occurrences or isinstance(one.window, FactsWindow) for one in query.windows) or query.defines:
         raise NotCompilable(
             "event patterns and facts are about what was sent, and are not answered under an entailment regime: "

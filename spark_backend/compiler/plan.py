@@ -40,6 +40,7 @@ from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
 from spark_backend.compiler.services import ServiceCall, split_services
+from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.interval_part import IntervalPart
@@ -106,7 +107,8 @@ class Plan:
     alone, so that it is what ISTREAM gives. ``passes``: the names of those that changed the query (``passes``).
     ``intervals``: the statement by which it may be evaluated where it reads nothing of windows but what is matched once
     for all instants. ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``).
-    ``services``: what it asks of other endpoints, in this order.
+    ``services``: what it asks of other endpoints, in this order. ``closed``: the graphs of which all that follows
+    is made.
     ``algebra``, which is not in the JSON, is the query after the passes, its constants parameters.
     """
 
@@ -133,6 +135,7 @@ class Plan:
     facts: tuple[tuple[str, str], ...] = ()
     intervals: IntervalStatement | None = None
     services: tuple[PlannedService, ...] = ()
+    closed: tuple[ClosedContent, ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
 
     @property
@@ -171,6 +174,7 @@ class Plan:
                     "parts": [part.to_json() for part in self.intervals.parts],
                 },
                 "services": [service.to_json() for service in self.services],
+                "closed": [content.to_json() for content in self.closed],
             }
         )
 
@@ -206,6 +210,7 @@ class Plan:
                 pieces_from_json(intervals["sql"]), tuple(map(IntervalPart.from_json, intervals["parts"]))
             ),
             services=tuple(map(PlannedService.from_json, document["services"])),
+            closed=tuple(map(ClosedContent.from_json, document["closed"])),
         )
 
 
@@ -310,6 +315,7 @@ def _compile(
         facts=tuple((known.definition, known.sql) for known in facts),
         intervals=statement.intervals,
         services=tuple(services),
+        closed=statement.closed,
         algebra=statement.algebra,
     )
 
@@ -350,6 +356,7 @@ class _Statement:
     in_order: bool
     passes: tuple[str, ...]
     algebra: a.Query
+    closed: tuple[ClosedContent, ...]
     intervals: IntervalStatement | None = None
 
 
@@ -387,6 +394,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
         all(one.is_in_order for one in select.selects()),
         changed,
         query,
+        tuple(dataset.closed),
         intervals,
     )
 

@@ -36,6 +36,7 @@ from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
+from spark_backend.evaluation.contents.closures import ClosureTables
 from spark_backend.evaluation.contents.large import LARGE
 from spark_backend.evaluation.contents.service_solutions import ServiceTables
 from spark_backend.evaluation.database import connect, is_worn, operators_of, rows_of
@@ -106,6 +107,7 @@ class Evaluator:
         self._installed: set[str] = set()
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics, budget.seconds)
         self._services = ServiceTables(self._connection, layout.services)
+        self._closures = ClosureTables(self._connection)
         self._layout = layout
         self._previous = PreviousInstants(layout.streams)
         self._prepared: dict[str, PreparedQuery] = {}
@@ -221,6 +223,7 @@ class Evaluator:
         self._connection = connect(self._budget.memory, self._spill)
         self._tables.move_to(self._connection)
         self._services = ServiceTables(self._connection, self._layout.services)
+        self._closures = ClosureTables(self._connection)
 
     def _forget(self) -> None:
         """Let go of all prepared queries and their functions; those that go on are read again."""
@@ -286,7 +289,16 @@ class Evaluator:
             )
             for member in query.windows
         ]
-        return _SharedTables(static_joins, windows, None, services)
+        closures = [
+            self._closures.table(
+                content.regime,
+                [(table, query.statics[table]) for table in content.statics],
+                [windows[number] for number in content.windows],
+                instants,
+            )
+            for content in query.plan.closed
+        ]
+        return _SharedTables(static_joins, windows, None, services, closures)
 
     def _intervals(self, queries: Sequence[PreparedQuery], instants: tuple[Instant, ...]) -> list[str] | None:
         """What plans match once for all instants, at these; None where they are to read windows' contents."""
@@ -375,6 +387,7 @@ class Evaluator:
                 order=None if left is None else left.order,
                 alone=len(parameters) == len(instants) == 1,
                 services=shared.services,
+                closures=shared.closures,
             )
             return find(sql)
 
@@ -437,13 +450,14 @@ class Evaluator:
 @dataclass(frozen=True)
 class _SharedTables:
     """What a statement reads: tables of a query's static joins, of what services gave, and of its windows' contents or,
-    in place of them, of what its plan matches once for all instants.
+    in place of them, of what its plan matches once for all instants; and of what follows from windows' contents.
     """
 
     static_joins: list[str]
     windows: list[str]
     intervals: list[str] | None
     services: list[str]
+    closures: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

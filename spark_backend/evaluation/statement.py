@@ -11,6 +11,7 @@ from spark_backend.compiler.sql.tree.expressions import quote
 from spark_backend.compiler.sql.tree.nodes import Placeholder, filled, named
 from spark_backend.compiler.sql.tree.placeholders import (
     Alone,
+    ClosureRows,
     Instants,
     IntervalRows,
     MatchRows,
@@ -50,6 +51,7 @@ def statement(
     alone: bool = False,
     intervals: Sequence[str] | None = None,
     services: Sequence[str] = (),
+    closures: Sequence[str] = (),
 ) -> str:
     """The SQL for these queries, over tables of the instants and of the windows' contents; ``new``: of what is new in
     those of occurrences.
@@ -58,8 +60,8 @@ def statement(
     the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
     tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``sources`` are tables of what there
     is to look at of the plan's; without, it is all there is. ``alone``: there is one query and
-    one instant. ``services``: of what the plan's services gave. ``intervals``: of the solutions of what the
-    plan's ``intervals`` match; without, windows are read.
+    one instant. ``services``: of what the plan's services gave; ``closures``: of what follows from windows' contents.
+    ``intervals``: of the solutions of what the plan's ``intervals`` match; without, windows are read.
     """
     differing = frozenset(_differing(members))
     table = _ONE_MEMBER if len(members) == 1 else members_table(members_select(members))
@@ -86,6 +88,8 @@ def statement(
                 return windows[number]
             case NewRows(number):
                 return new[number]
+            case ClosureRows(number):
+                return closures[number]
             case ServiceRows(number):
                 return services[number]
             case IntervalRows(number):

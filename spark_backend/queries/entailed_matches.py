@@ -5,13 +5,14 @@ A graph of the store is not inferred as a whole: of a pattern are looked up the 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import pyoxigraph as ox
 
+from protocol.entailment.closure import Closure
 from protocol.entailment.consequences import (
     ANY,
     CLASS,
@@ -24,12 +25,14 @@ from protocol.entailment.consequences import (
 )
 from protocol.entailment.regimes import Regime
 from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
-from protocol.terms import RDF_TYPE, is_triple
+from protocol.terms import RDF_TYPE, is_triple, parse_term, term_text
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.static_graphs import Quad, StaticGraphs
 
 _Triple = tuple[str, str, str]
 _Schema = frozenset[_Triple]
+_KEPT_CLOSURES = 8
+"""Of what follows from so many graphs is kept all."""
 
 
 class EntailedMatches:
@@ -40,6 +43,7 @@ class EntailedMatches:
         self._graphs = graphs
         self._of_schema = list(schema) or None
         self._known: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
+        self._closures: OrderedDict[tuple[str, ...] | None, tuple[int, Sequence[_Triple]]] = OrderedDict()
 
     def rows(self, pattern: StaticPattern, names: Sequence[str]) -> Iterable[Quad]:
         """Those of a pattern under a regime; ``names`` are the graphs of the store that it ranges over, or merges.
@@ -47,6 +51,8 @@ class EntailedMatches:
         Of consequences (``StaticPattern.way``): the term of the premise, and the triple that follows.
         """
         shared = self._shared()
+        if pattern.regime is Regime.OWL_RL:
+            return self._of_closures(pattern, shared, names)
         there = set(self._graphs.named_graphs())
         read = None if pattern.scope == "default" else tuple(name for name in names if name in there)
         if pattern.scope == "schema" or (pattern.scope != "default" and not read):
@@ -91,6 +97,36 @@ class EntailedMatches:
                     follows = _follows(one, s, p, o)
                     if follows is not None and _matches(pattern, follows):
                         yield g, *follows
+
+    def _of_closures(self, pattern: StaticPattern, shared: _Schema, names: Sequence[str]) -> Iterator[Quad]:
+        """What the pattern matches in all that follows from the graphs, merged or each by itself; of the schema what it
+        says.
+        """
+        if pattern.scope == "schema":
+            yield from (("", *triple) for triple in shared)
+            return
+        there = set(self._graphs.named_graphs())
+        read = [name for name in names if name in there]
+        groups = [(name, (name,)) for name in read] if pattern.scope == "named" else [("", tuple(read) or None)]
+        for name, group in groups:
+            if group is None and pattern.scope != "default":
+                continue  # it names graphs that are not there
+            triples = self._closed(pattern.regime, shared, group)
+            yield from ((_graph(name), *triple) for triple in triples if _matches(pattern, triple))
+
+    def _closed(self, regime: Regime, shared: _Schema, graphs: tuple[str, ...] | None) -> Sequence[_Triple]:
+        """All that follows from graphs, merged, and the schema."""
+        version = self._graphs.version
+        known = self._closures.get(graphs)
+        if known is None or known[0] != version:
+            triples = {(s, p, o) for _, s, p, o in self._graphs.quads(None, None, None, graphs)} | shared
+            closure = Closure(regime)
+            closure.add_terms((parse_term(s), parse_term(p), parse_term(o)) for s, p, o in triples)
+            known = version, [(str(s), str(p), term_text(o)) for s, p, o in closure.triples()]
+            self._closures[graphs] = known
+            while len(self._closures) > _KEPT_CLOSURES:
+                self._closures.popitem(last=False)
+        return known[1]
 
     def _shared(self) -> _Schema:
         """The schema of all graphs."""

@@ -90,6 +90,15 @@ def _lines(query: ContinuousQuery, plan: Plan, circumstances: Circumstances) -> 
     yield from _section("Windows", _windows(query))
     if plan.facts:
         yield from _section("Facts", _facts(query, plan, names))
+    if plan.closed:
+        yield from _section(
+            "Closures (inferred at each instant, as much follows from several triples together)",
+            (
+                f"closure_{number}: all that follows under {one.regime} from "
+                f"{', '.join((*(f'window_{window}' for window in one.windows), *one.statics))}"
+                for number, one in enumerate(plan.closed)
+            ),
+        )
     if plan.services:
         yield from _section("Services (asked once an instant, and recorded)", _services(plan, circumstances.limits))
     changed = f"after the passes {', '.join(plan.passes)}" if plan.passes else "no pass changed anything"

@@ -18,7 +18,7 @@ from tests.lubm.test_lubm import answers, entailed, graphs
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
 STREAM = "http://ex/s"
-REGIMES = [Regime.RDFS]
+REGIMES = [Regime.RDFS, Regime.OWL_RL]
 LINES_OF_A_MESSAGE = 5000
 
 

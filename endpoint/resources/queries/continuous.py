@@ -58,7 +58,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     require(request, operation_scope(registration=query.registration is not None))
     query = await located(hub, query, (services.settings.base_url, str(request.base_url)))
     limits = EvaluationLimits(sent.timeout, sent.memory)
-    query = under_regime(query, sent.entailment, services.settings.entailment)
+    query = await under_regime(hub, query, sent.entailment, services.settings.entailment)
     if query.one_shot is not None:
         await services.threads.run(require_evaluable, query, services.rdflib)
     if query.registration is not None:

@@ -86,8 +86,8 @@ class QueryResource(HTTPEndpoint):
         query = await services.threads.run(parse_live, text, base=base, requested=graphs)
         if query.one_shot is not None:
             await services.threads.run(require_evaluable, query, services.rdflib)
-        query = under_regime(query, regime_parameter(request), settings.entailment)
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
+        query = await under_regime(hub, query, regime_parameter(request), settings.entailment)
         new = await put_query(hub, name, query, since, limits, condition)
         response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))
         response.headers["Location"] = f"{mounted_at(request)}/queries/{name}"

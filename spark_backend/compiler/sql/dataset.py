@@ -12,6 +12,8 @@ from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.new_matches import Followers
+from spark_backend.compiler.refusals import NotCompilable
+from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.entailed import each_once, entailed_rows
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart
 from spark_backend.compiler.sql.sources import Source, SourcePart
@@ -21,6 +23,7 @@ from spark_backend.compiler.sql.tree.expressions import Column, Text, null
 from spark_backend.compiler.sql.tree.nodes import Expression, Node, named, written
 from spark_backend.compiler.sql.tree.placeholders import (
     Alone,
+    ClosureRows,
     Instants,
     IntervalRows,
     LogRows,
@@ -108,6 +111,8 @@ class QueryDataset:
     """The SELECTs of static patterns that are tables of their own."""
     intervals: dict[IntervalPart, None] = field(default_factory=dict)
     """What is matched once for all instants."""
+    closed: dict[ClosedContent, None] = field(default_factory=dict)
+    """The contents of which what follows is made where they are evaluated."""
     followers: Followers | None = None
     """Where event patterns are matched by what is new: which of their occurrences are later than which."""
     at_all_instants: bool = False
@@ -190,7 +195,10 @@ class QueryDataset:
 
     def is_entailed(self, triple: TriplePattern, graph: ActiveGraph) -> bool:
         """Whether a pattern of an active graph may match what follows from windows' contents with the schema now."""
-        return any(self._entailing(index, triple, graph).is_something for index in self._windows(graph))
+        windows = self._windows(graph)
+        if self._materialises:
+            return bool(windows)
+        return any(self._entailing(index, triple, graph).is_something for index in windows)
 
     def only_store(self, graph: ActiveGraph) -> bool:
         """Whether no window's content is in an active graph, or in one of several."""
@@ -201,7 +209,7 @@ class QueryDataset:
         they came, and nowhere else.
         """
         one = graph.column is None and len(self._windows(graph)) == 1 and triple.time is None
-        if not one or self._static(triple, graph) is not None:
+        if not one or self._materialises or self._static(triple, graph) is not None:
             return False
         # What follows from the schema alone comes with no row of a window.
         return self._entailing(self.only_window(graph), triple, graph).alone is None
@@ -214,6 +222,8 @@ class QueryDataset:
     def source(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
         """The triples of the active graph that match the pattern's constants, columns ``s, p, o, k, n``."""
         windows = self._windows(graph)
+        if windows and self._materialises:
+            return self._materialised(triple, graph, alias)
         static = self._static(triple, graph)
         if static is not None and not windows:
             # What is static is there at every instant: it needs no column saying so.
@@ -254,6 +264,43 @@ class QueryDataset:
         parts = self._parts(triple, graph, windows, static)
         table = self._narrowable(triple, every, parts, places_of(triple))
         return TripleSource(Table(table, alias), (), keys)
+
+    @property
+    def _materialises(self) -> bool:
+        """Whether much of what follows does so from several triples together, so that patterns cannot be rewritten."""
+        return self.query.entailment is Regime.OWL_RL
+
+    def _materialised(self, triple: TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
+        """As ``source``, in all that follows from windows' contents; where it ranges over graphs, from each alone."""
+        if triple.time is not None:
+            raise NotCompilable(
+                "what follows from several triples has no time: under owl-rl timestamp() is not answered, say "
+                "entailment=rdfs, or entailment=none"
+            )
+        keys: dict[str, Expression] = {"instant": Column("instant", alias)}
+        if graph.column is None:
+            table: Node = self._closure_rows(self._windows(graph), self._static_pattern(_ANY_TRIPLE, graph))
+            return TripleSource(Table(table, alias), constant_conditions(triple, alias), keys)
+        keys[graph.column] = Column("g", alias)
+        selects = []
+        for index in self._windows(graph):
+            columns = (*unnamed(Column("instant")), ("g", self._window_name(index)), *unnamed(*columns_named(FACETED)))
+            selects.append(Select(columns, (Table(self._closure_rows([index], None)),), constant_conditions(triple)))
+        static = self._static(triple, graph)
+        if static is not None:
+            columns = (*unnamed(Column("instant", "i"), Column("g", "x")), *unnamed(*columns_named(FACETED, "x")))
+            selects.append(Select(columns, (Table(self.instants, "i"), Table(static, "x"))))
+        return TripleSource(Table(Subselect(Compound("UNION", tuple(selects))), alias), (), keys)
+
+    def _closure_rows(self, windows: Sequence[int], static: StaticPattern | None) -> ClosureRows:
+        """The table of what follows from windows, what is in the store beside them, and the schema, together."""
+        regime = self.query.entailment
+        schema = StaticPattern("schema", (), regime=regime)
+        read = [schema] if static is None else [schema, replace(static, regime=Regime.NONE)]
+        tables = [self._use(pattern) for pattern in read]
+        content = ClosedContent(tuple(windows), tuple(table.name for table in tables if table is not None), regime)
+        self.closed.setdefault(content)
+        return ClosureRows(list(self.closed).index(content))
 
     def _parts(
         self, triple: TriplePattern, graph: ActiveGraph, windows: Sequence[int], static: TableName | None
@@ -436,6 +483,7 @@ class _Entailing:
 
 
 _NOTHING_ENTAILED = _Entailing((), None)
+_ANY_TRIPLE = TriplePattern(*map(Variable, "spo"))
 _NOTHING = (
     (None, Column("instant")),
     *((name, null("VARCHAR")) for name in ("g", "s", "p", "o")),

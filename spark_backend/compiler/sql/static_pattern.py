@@ -21,9 +21,9 @@ class StaticPattern:
     their names being those of the query's windows.
 
     Under a ``regime`` the matches are of what follows from each graph and the schema; ``scope`` may be "schema" then,
-    which is what follows from that alone. With a ``way`` the rows are the consequences that triples of the graphs have
-    with the schema in this way (``protocol.entailment.consequences``): those that a pattern of these constants may
-    match.
+    which is what follows from that alone, or under ``owl-rl`` what it says. With a ``way`` the rows are consequences
+    that triples of the graphs have with the schema in this way (``protocol.entailment.consequences``): those that a
+    pattern of these constants may match.
     """
 
     scope: str

@@ -23,6 +23,7 @@ def plan_statement(plan: Plan, windows: int, prefix: str = "") -> str:
         windows=[f"{prefix}window_{place}" for place in range(windows)],
         new=[f"{prefix}new_{place}" for place in range(windows)],
         services=[f"{prefix}service_{place}" for place in range(len(plan.services))],
+        closures=[f"{prefix}closure_{place}" for place in range(len(plan.closed))],
         members_table=_no_table,
     )
 
@@ -33,6 +34,8 @@ def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
         return "event patterns are evaluated by DuckDB alone: what is in a window of Spark SQL's is a set"
     if plan.services:
         return "queries with SERVICE are evaluated by DuckDB alone"
+    if plan.closed:
+        return "what follows under owl-rl is inferred beside DuckDB alone"
     if plan.facts:
         return "facts are evaluated by DuckDB alone"
     if any(isinstance(member.window, CountWindow) and member.window.where is not None for member in windows):

@@ -152,6 +152,31 @@ def test_a_query_over_streams_has_the_regime_that_it_is_put_with(client: TestCli
     client.delete("/queries/streamed")
 
 
+def test_a_query_has_the_regime_of_its_streams_where_it_asks_for_none(client: TestClient) -> None:
+    for name in ("one", "two", "plain"):
+        own = {} if name == "plain" else {"entailment": "owl-rl"}
+        put = client.put(f"/streams/{name}", json={"iri": f"http://ex/{name}", **own})
+        assert put.json().get("entailment") == own.get("entailment"), put.text
+    headers = {"Content-Type": "application/sparql-query"}
+
+    def put_over(streams: str, asked: str = "") -> Any:
+        clauses = " ".join(f"FROM STREAM :{stream} [RANGE 10s]" for stream in streams.split())
+        text = f"{PREFIXES} SELECT ?x {clauses} {{ ?x a :Animal }}"
+        return client.put(f"/queries/streamed{asked}", content=text, headers=headers)
+
+    for streams, asked, regime in (
+        ("one two", "", "owl-rl"),
+        ("plain", "", "none"),
+        ("one", "?entailment=rdfs", "rdfs"),
+        ("one plain", "?entailment=none", "none"),
+    ):
+        assert put_over(streams, asked).json()["entailment"] == regime
+    refused = put_over("one plain")
+    assert refused.status_code == 400
+    assert "(one: owl-rl, plain: none): ask with entailment=" in refused.json()["detail"]
+    client.delete("/queries/streamed")
+
+
 def test_live_queries_are_answered_under_the_regime_of_the_endpoint_alone(client: TestClient) -> None:
     asked = {"query": PREFIXES + ANIMALS, "entailment": "rdfs"}
     answer = client.get("/sparql", params=asked, headers={"Accept": "text/event-stream"})

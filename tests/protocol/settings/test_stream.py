@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.entailment.regimes import Regime, UnknownRegime
 from protocol.errors import ProtocolError, UnsupportedFeature
 from protocol.settings.stream import (
     InvalidSettings,
@@ -206,11 +207,14 @@ def test_what_says_nothing_in_a_stream_of_arrival_time_is_named() -> None:
     assert settings_warnings(parsed({})) == []
 
 
-def test_what_is_not_there_yet_says_so_and_its_default_is_taken() -> None:
-    with pytest.raises(UnsupportedFeature, match="entailment is not there yet: nothing is inferred"):
-        parse_stream_settings(b'{"entailment": "rdfs"}', default_iri="http://ex/s")
-    asked = parse_stream_settings(b'{"partitions": 1, "shape": null, "entailment": "none"}', default_iri="http://ex/s")
-    assert asked == parse_stream_settings(b"", default_iri="http://ex/s")
+def test_entailment_is_a_regime_or_that_of_the_endpoint() -> None:
+    settings = parsed({"entailment": "owl-rl"})
+    assert settings.entailment is Regime.OWL_RL
+    assert stream_settings_document(settings)["entailment"] == "owl-rl"
+    assert parsed({}) == parsed({"entailment": None})
+    assert parsed({"entailment": "none"}).entailment is Regime.NONE
+    with pytest.raises(UnknownRegime, match="entailment: 'owl' is no entailment regime"):
+        parsed({"entailment": "owl"})
 
 
 _SHAPE = "@prefix sh: <http://www.w3.org/ns/shacl#> . <Room> sh:targetSubjectsOf <temperature> ; sh:nodeKind sh:IRI ."

@@ -33,6 +33,7 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.tree.nodes import named
+from spark_backend.evaluation.contents.closures import ClosureTables
 from spark_backend.evaluation.database import rows_of
 from spark_backend.evaluation.narrowing import ReadTables, narrowed
 from spark_backend.evaluation.prelude import install, install_function
@@ -138,6 +139,7 @@ def evaluated(
     """The plan, and the rows of each instant, in order. Every instant finds the same content."""
     query = continuous(text, content)
     made = connection()
+    files: dict[str, str] = {}
     with TemporaryDirectory() as directory:
         statics = StaticTables(Path(directory), Graphs(content.graphs))
         plan = compile_query(
@@ -157,6 +159,7 @@ def evaluated(
                     made.register("static_rows", rows)
                     made.execute(f"CREATE OR REPLACE TEMP TABLE {pattern.table} AS SELECT * FROM static_rows")
                     made.unregister("static_rows")
+                files[pattern.table] = file
                 created.append(pattern.table)
     for function in plan.functions:
         if function.name not in _installed:
@@ -165,21 +168,37 @@ def evaluated(
     due = _instants_table(tuple(instants))
     windows = _window_tables(content.windows.values(), reverse, due)
     # Evaluated alone, and beside a query of the same shape: then its constants are columns.
-    alone = _rows(plan, [plan.parameters], due, windows, alone=len(instants) == 1)
+    inferring = ClosureTables(made)
+    closures = [
+        inferring.table(
+            one.regime,
+            [(table, files[table]) for table in one.statics],
+            [windows[n] for n in one.windows],
+            tuple(instants),
+        )
+        for one in plan.closed
+    ]
+    alone = _rows(plan, [plan.parameters], due, windows, closures, alone=len(instants) == 1)
     answers = {instant: alone.get((instant, 0), []) for instant in instants}
     if plan.parameters:
         other = tuple(_another(term) for term in plan.parameters)
-        together = _rows(plan, [other, plan.parameters], due, windows)
+        together = _rows(plan, [other, plan.parameters], due, windows, closures)
         assert answers == {instant: together.get((instant, 1), []) for instant in instants}, (
             f"{text}\n{named(plan.sql)}"
         )
-    for table in created:
+    for table in (*created, *closures):
         made.execute(f"DROP TABLE {table}")
     return plan, answers
 
 
 def _rows(
-    plan: Plan, members: Sequence[tuple[str, ...]], instants: str, windows: Sequence[str], *, alone: bool = False
+    plan: Plan,
+    members: Sequence[tuple[str, ...]],
+    instants: str,
+    windows: Sequence[str],
+    closures: Sequence[str],
+    *,
+    alone: bool = False,
 ) -> dict[tuple[int, int], list[Row]]:
     joins = [f"({select})" for select in plan.static_joins]
     # Alone, what narrows what is looked at first, as if all of it were large; beside another, all of it is joined.
@@ -196,6 +215,7 @@ def _rows(
             sources=None if left is None else left.tables,
             order=None if left is None else left.order,
             alone=alone,
+            closures=closures,
         )
         rows = rows_of(connection(), sql)
     found: dict[tuple[int, int], list[Row]] = {}

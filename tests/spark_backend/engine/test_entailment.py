@@ -152,3 +152,33 @@ def test_under_a_schema_that_data_extend_the_query_fails_and_says_so(stepped: St
     assert [one.query for one in stepped.notices if isinstance(one, Ended)] == ["q"]
     assert list(found(stepped)) == [2]
     assert list(found(stepped, "plain")) == [2, 4, 6]
+
+
+PARTS = f"PREFIX : <{EX}> SELECT ?x FROM STREAM <{EX}s> [RANGE 4 STEP 2] {{ ?x :partOf :house }}"
+TRANSITIVE = says("partOf", RDF_TYPE[1:-1], "<http://www.w3.org/2002/07/owl#TransitiveProperty>")
+
+
+def test_what_follows_from_several_triples_under_owl_rl(stepped: SteppedBackend, tmp_path: Path) -> None:
+    change(stepped, TRANSITIVE)
+    stepped.register("q", PARTS, entailment=Regime.OWL_RL)
+    stepped.register("plain", PARTS)
+    stepped.post("s", f"<{EX}handle> <{EX}partOf> <{EX}door> .", 1)
+    stepped.post("s", f"<{EX}door> <{EX}partOf> <{EX}house> .", 3)
+    stepped.post("s", f"<{EX}knob> <{EX}partOf> <{EX}handle> .", 7)
+    stepped.run()
+    assert found(stepped) == {2: [], 4: ["door", "handle"], 6: ["door"]}
+    assert found(stepped, "plain") == {2: [], 4: ["door"], 6: ["door"]}
+    assert "closure_0: all that follows under owl-rl from window_0, static_" in stepped.backend.plan("q")
+    change(stepped)
+    stepped.post("s", "", 9)
+    stepped.run()
+    assert found(stepped)[8] == []
+    graphs = stepped.graphs
+    graphs.set([TRANSITIVE])
+    stepped.close()
+    again = SteppedBackend(tmp_path, graphs)
+    try:
+        replayed = {one.instant: json.loads(one.data) for one in again.backend.replay("q", None, 10)}
+        assert [len(document["results"]["bindings"]) for document in replayed.values()][:3] == [0, 2, 1]
+    finally:
+        again.close()

@@ -64,6 +64,17 @@ class StaticRows(Placeholder):
 
 
 @dataclass(frozen=True)
+class ClosureRows(Placeholder):
+    """What follows, at the instants due, from one of a plan's closed contents."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"closure_{self.number}"
+
+
+@dataclass(frozen=True)
 class ServiceRows(Placeholder):
     """The solutions, at the instants due, that one of a plan's services gave."""
 
@@ -192,6 +203,7 @@ _KINDS: dict[str, Callable[..., Placeholder]] = {
     "window": WindowRows,
     "new": NewRows,
     "static": StaticRows,
+    "closure": ClosureRows,
     "service": ServiceRows,
     "source": SourceRows,
     "intervals": IntervalRows,

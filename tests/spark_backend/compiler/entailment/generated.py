@@ -1,7 +1,7 @@
 """Generated datasets with a schema, and queries over them.
 
-The oracle is Oxigraph over the closure of each graph (``tests.spark_backend.compiler.one_shot``). What a window says of
-classes and properties is no schema, so that windows have statements about things alone.
+The oracle is Oxigraph over the closure of each graph (``tests.spark_backend.compiler.one_shot``). Under RDFS, what a
+window says of classes and properties is no schema, so that windows have statements about things alone.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from protocol.entailment.regimes import Regime
+from protocol.terms import RDF
 from tests.spark_backend.compiler.one_shot import Content
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+OWL = "http://www.w3.org/2002/07/owl#"
 CLASSES, PROPERTIES, THINGS = (":A", ":B", ":C", ":D"), (":p", ":q", ":r"), (":x", ":y", ":z", "_:b")
 classes, properties, things = map(st.sampled_from, (CLASSES, PROPERTIES, THINGS))
 values = st.one_of(things, st.sampled_from(('"one"', "2", '"2"@en')))
@@ -45,6 +47,44 @@ contents = st.builds(
     _text(data, 5), _text(data, 5), _text(data, 2),
     _text(schemas, 6), _text(data, 3), _text(st.one_of(data, schemas), 3),
 )  # fmt: skip
+
+
+def _with_list(subject: str, said: str, one: str, other: str) -> str:
+    """Of a list of two, whose nodes have the same names wherever it is said."""
+    first, last = (f"_:list{one[1:]}{other[1:]}{place}" for place in (1, 2))
+    cells = ((first, one, last), (last, other, f"<{RDF}nil>"))
+    listed = " ".join(f"{node} <{RDF}first> {member} ; <{RDF}rest> {rest} ." for node, member, rest in cells)
+    return f"{subject} <{OWL}{said}> {first} . {listed}"
+
+
+_OF_PROPERTIES = (
+    "SymmetricProperty", "TransitiveProperty", "FunctionalProperty", "InverseFunctionalProperty", "ObjectProperty",
+)  # fmt: skip
+_same = _said(f"{{x}} <{OWL}sameAs> {{y}} .", x=things, y=things)
+_owl_schemas = st.one_of(
+    schemas,
+    schemas,
+    _said(f"{{p}} a <{OWL}{{kind}}> .", p=properties, kind=st.sampled_from(_OF_PROPERTIES)),
+    _said(f"{{p}} <{OWL}{{said}}> {{q}} .", p=properties, q=properties,
+          said=st.sampled_from(("inverseOf", "equivalentProperty", "propertyDisjointWith"))),
+    _said(f"{{c}} <{OWL}{{said}}> {{d}} .", c=classes, d=classes,
+          said=st.sampled_from(("equivalentClass", "disjointWith", "complementOf"))),
+    _said(f"{{c}} <{OWL}onProperty> {{p}} ; <{OWL}{{said}}> {{d}} .", c=classes, d=classes, p=properties,
+          said=st.sampled_from(("someValuesFrom", "allValuesFrom", "hasValue"))),
+    st.builds(_with_list, properties, st.just("propertyChainAxiom"), properties, properties),
+    st.builds(_with_list, classes, st.sampled_from(("unionOf", "intersectionOf")), classes, classes),
+)  # fmt: skip
+_owl_data = st.one_of(data, data, data, _same)
+owl_contents = st.builds(
+    lambda default, named, first, schema, more, graph: Content(
+        {None: default, "http://ex/w1": named, "http://ex/w2": first},
+        {None: f"{schema}\n{more}", "http://ex/g1": graph},
+        entailment=Regime.OWL_RL,
+    ),
+    _text(_owl_data, 5), _text(st.one_of(_owl_data, _owl_schemas), 5), _text(_owl_data, 2),
+    _text(_owl_schemas, 6), _text(_owl_data, 3), _text(st.one_of(_owl_data, _owl_schemas), 3),
+)  # fmt: skip
+"""With schemas of OWL 2 RL, in a window, too."""
 
 variables = st.sampled_from(("?a", "?b", "?c"))
 _ends = st.one_of(variables, variables, st.sampled_from((":x", ":y")))

@@ -148,8 +148,3 @@ def test_a_graph_that_is_read_with_such_a_schema_of_its_own_is_refused(of: str) 
         evaluated(f"SELECT ?x {{ ?x a :Being {of} {{ ?x a :Cat }} }}", content)
     _, answers = evaluated("SELECT ?x { ?x a :Being }", content)
     assert answers[INSTANT] == [("<http://ex/tom>",)]
-
-
-def test_owl_rl_is_refused() -> None:
-    with pytest.raises(UnsupportedFeature, match=r"not answered under owl-rl.*say entailment=rdfs"):
-        evaluated("SELECT ?x { ?x a :Being }", Content({None: ""}, entailment=Regime.OWL_RL))
