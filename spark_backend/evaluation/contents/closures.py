@@ -68,10 +68,13 @@ class ClosureTables:
         finally:
             self._connection.unregister("closure_rows")
         self._known[asked] = name
+        return name
+
+    def make_room(self) -> None:
+        """Let go of tables that are not the latest; not while an evaluation reads them."""
         while len(self._known) > _KEPT_TABLES:
             _, oldest = self._known.popitem(last=False)
             self._connection.execute(f"DROP TABLE {oldest}")
-        return name
 
     def _base(self, regime: Regime, statics: Sequence[tuple[str, str]]) -> Closure:
         """What follows from what is there at every instant."""

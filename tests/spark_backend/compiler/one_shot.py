@@ -186,7 +186,7 @@ def evaluated(
         assert answers == {instant: together.get((instant, 1), []) for instant in instants}, (
             f"{text}\n{named(plan.sql)}"
         )
-    for table in (*created, *closures):
+    for table in dict.fromkeys((*created, *closures)):
         made.execute(f"DROP TABLE {table}")
     return plan, answers
 
