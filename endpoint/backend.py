@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Protocol
 
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.evaluations import Ended, Evaluation, Failed, Health, Listener, Notice, Progress, QueryDescription
+from protocol.evaluations import (
+    Ended,
+    Evaluation,
+    Failed,
+    Health,
+    Listener,
+    Notice,
+    Outcome,
+    Progress,
+    QueryDescription,
+)
 from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
@@ -26,6 +36,7 @@ __all__ = [
     "Health",
     "Listener",
     "Notice",
+    "Outcome",
     "Progress",
     "QueryDescription",
 ]
@@ -149,8 +160,8 @@ class Backend(Protocol):
         that is made for this, within the query's limits. NotFound; Unavailable while there is another one to measure.
         """
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
-        """The query's evaluations in (after, upto] once more, oldest first, computed from the log.
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
+        """What came of the query in (after, upto] once more, oldest first, computed from the log.
 
         None for ``after`` means from the query's first. Raises Unavailable while Spark is starting.
         """

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from endpoint.backend import Backend, Evaluation, Health, Listener, QueryDescription, StreamFollower
+from endpoint.backend import Backend, Evaluation, Health, Listener, Outcome, QueryDescription, StreamFollower
 from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
@@ -173,7 +173,7 @@ class LateBackend:
     def plan(self, name: str, *, measured: bool = False) -> str:
         return self._there().plan(name, measured=measured)
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         return self._there().replay(name, after, upto)
 
     def latest(self, name: str) -> Evaluation | None:

@@ -24,6 +24,11 @@ class Evaluation:
     instant: Instant
     data: bytes
 
+    @property
+    def size(self) -> int:
+        """About so many bytes."""
+        return len(self.data)
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -47,12 +52,20 @@ class Failed:
     """An evaluation failed; the query goes on if it can. ``status``: the HTTP status that such a failure has."""
 
     query: str
-    instant: Instant | None
+    instant: Instant
     detail: str
     status: int = 500
 
+    @property
+    def size(self) -> int:
+        """About so many bytes."""
+        return len(self.detail)
 
-Notice = Evaluation | Progress | Ended | Failed
+
+Outcome = Evaluation | Failed
+"""What came of a query at an instant."""
+
+Notice = Outcome | Progress | Ended
 Listener = Callable[[Sequence[Notice]], None]
 """Receives the notices of a micro-batch, in order per query. Must not block."""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from protocol.entailment.regimes import Regime
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.evaluations import Ended, Evaluation, Health, Listener, Notice, QueryDescription
+from protocol.evaluations import Ended, Evaluation, Health, Listener, Notice, Outcome, QueryDescription
 from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.grammar.parser import parse
 from protocol.kafka import KafkaCluster, KafkaReading
@@ -335,7 +335,7 @@ class SparkBackend:
         finally:
             self._measuring.release()
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         return self._delivery.replay(name, after, upto)
 
     def latest(self, name: str) -> Evaluation | None:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from endpoint.backend import Evaluation, Failed, Progress
+from endpoint.backend import Evaluation, Failed, Outcome, Progress
 from protocol.formats import sse
 from protocol.time import Instant
 
@@ -30,7 +30,7 @@ class Entry:
 
     __slots__ = ("_event", "notice", "sequence", "watermark")
 
-    def __init__(self, sequence: int, notice: Evaluation | Progress | Failed, watermark: Instant) -> None:
+    def __init__(self, sequence: int, notice: Outcome | Progress, watermark: Instant) -> None:
         self.sequence = sequence
         self.notice = notice
         self.watermark = watermark
@@ -46,10 +46,10 @@ class Entry:
     @property
     def size(self) -> int:
         # Twice the data: once in the notice, once in the event.
-        return _OVERHEAD + (2 * len(self.notice.data) if isinstance(self.notice, Evaluation) else 0)
+        return _OVERHEAD + (0 if isinstance(self.notice, Progress) else 2 * self.notice.size)
 
 
-def encode(notice: Evaluation | Progress | Failed, watermark: Instant) -> bytes:
+def encode(notice: Outcome | Progress, watermark: Instant) -> bytes:
     """A notice as an event; ``watermark`` is that of the query's streams when it was given out."""
     match notice:
         case Evaluation():
@@ -59,17 +59,16 @@ def encode(notice: Evaluation | Progress | Failed, watermark: Instant) -> bytes:
         case Failed():
             problem: dict[str, object] = {"type": "about:blank", "title": "An evaluation failed"}
             problem |= {"status": notice.status, "detail": notice.detail}
-            if notice.instant is not None:
-                problem["time"] = sse.show_instant(notice.instant)
+            problem["time"] = sse.show_instant(notice.instant)
             return sse.error_event(problem)
 
 
 class Channel:
-    """Entries in order, every evaluation after ``floor`` and up to ``last`` among them.
+    """Entries in order, what came of every instant after ``floor`` and up to ``last`` among them.
 
     ``floor`` is None while it is unknown where the channel's evaluations begin: it was opened on a query that
     was running already, and nothing has come yet. ``origin`` is the first floor there was: those who were there before
-    it have everything up to it. ``last`` is the instant of the latest evaluation seen.
+    it have everything up to it. ``last`` is the latest instant of which anything came.
     ``ended`` says why nothing follows, once that is so; ``gone`` that the query is no longer there to be replayed;
     ``closed`` that the server stops, and what follows is for later.
     """
@@ -94,15 +93,13 @@ class Channel:
 
     # What comes in
 
-    def take(self, notice: Evaluation | Progress | Failed, watermark: Instant) -> None:
+    def take(self, notice: Outcome | Progress, watermark: Instant) -> None:
         """Add a notice, unless it was given out before: instants only ever grow."""
         match notice:
             case Evaluation():
                 if self.last is not None and notice.instant <= self.last:
                     return
-                if self.floor is None:
-                    self.floor = self.origin = notice.instant - 1
-                self.last = notice.instant
+                self._reach(notice.instant)
                 self.latest = notice
                 if sse.is_graph(notice.data):
                     self._progress = (notice.instant, max(notice.instant, watermark))
@@ -118,32 +115,32 @@ class Channel:
                 if self._entries and isinstance(self._entries[-1].notice, Progress):
                     self._bytes -= self._entries.pop().size
             case Failed():
-                pass
+                self._reach(notice.instant)
         self.sequence += 1
         entry = Entry(self.sequence, notice, watermark)
         self._entries.append(entry)
         self._bytes += entry.size
         self._evict()
 
-    def fill(self, evaluations: Sequence[Evaluation], *, after: Instant, upto: Instant, watermark: Instant) -> None:
-        """Put back all evaluations in (after, upto], where ``upto`` is the floor or nothing has come yet.
+    def fill(self, outcomes: Sequence[Outcome], *, after: Instant, upto: Instant, watermark: Instant) -> None:
+        """Put back all that came of instants in (after, upto], where ``upto`` is the floor or nothing has come yet.
 
-        What does not fit is left out: the floor then stays where the evaluations held begin.
+        What does not fit is left out: the floor then stays where those held begin.
         """
         if self.floor is None:
             self.last = self.origin = upto
         elif self.floor != upto:
             return
-        self.remember(evaluations)
+        self.remember([one for one in outcomes if isinstance(one, Evaluation)])
         self.floor = after
         sequence = self._entries[0].sequence if self._entries else self.sequence + 1
         filled: list[Entry] = []
-        for evaluation in reversed(evaluations):
+        for outcome in reversed(outcomes):
             sequence -= 1
-            entry = Entry(sequence, evaluation, max(watermark, evaluation.instant))
+            entry = Entry(sequence, outcome, max(watermark, outcome.instant))
             held = len(self._entries) + len(filled)
             if held >= self.bounds.entries or self._bytes + entry.size > self.bounds.bytes:
-                self.floor = evaluation.instant
+                self.floor = outcome.instant
                 break
             filled.append(entry)
             self._bytes += entry.size
@@ -172,6 +169,12 @@ class Channel:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
+    def _reach(self, instant: Instant) -> None:
+        """Something came of an instant."""
+        if self.floor is None:
+            self.floor = self.origin = instant - 1
+        self.last = instant if self.last is None else max(self.last, instant)
+
     def _evict(self) -> None:
         while len(self._entries) > self.bounds.entries or self._bytes > self.bounds.bytes:
             # The latest answer stays, and so does what came last: failures behind that answer may be many.
@@ -180,7 +183,7 @@ class Channel:
                 break
             entry = self._entries.pop(oldest)
             self._bytes -= entry.size
-            if isinstance(entry.notice, Evaluation):
+            if not isinstance(entry.notice, Progress):
                 self.floor = entry.notice.instant
 
     # What goes out

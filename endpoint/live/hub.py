@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from endpoint.backend import Backend, Ended, Evaluation, Failed, Notice, Progress, QueryDescription
+from endpoint.backend import Backend, Ended, Evaluation, Notice, Outcome, Progress, QueryDescription
 from endpoint.live.all_queries import AllQueries
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.channel import Bounds, Channel
@@ -138,7 +138,7 @@ class Hub:
         for channel in touched:
             channel.wake()
 
-    def tell(self, name: str, notices: Sequence[Evaluation | Failed]) -> None:
+    def tell(self, name: str, notices: Sequence[Outcome]) -> None:
         """Take what is new of a live query, in the event loop; without any, its listeners look by themselves."""
         channel = self._channels.get(name)
         if channel is not None and channel.ended is None:

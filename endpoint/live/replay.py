@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import anyio
 
-from endpoint.backend import Backend, Evaluation
+from endpoint.backend import Backend, Outcome
 from endpoint.live.backend_threads import BackendThreads
 from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant
@@ -53,19 +53,19 @@ class History:
 
 
 class Replay:
-    """The evaluations of a query in (after, upto], oldest first. ``close`` it, whatever happens."""
+    """What came of a query in (after, upto], oldest first. ``close`` it, whatever happens."""
 
     def __init__(self, history: History, after: Instant, upto: Instant) -> None:
         self._history = history
         self._after = after
         self._upto = upto
-        self._iterator: Iterator[Evaluation] | None = None
+        self._iterator: Iterator[Outcome] | None = None
         self._failure: Exception | None = None
         self._exhausted = False
         self._attempts = 0
 
-    async def chunk(self) -> list[Evaluation]:
-        """The next evaluations; none: that was all. Waits while Spark is starting; raises what the backend raises."""
+    async def chunk(self) -> list[Outcome]:
+        """What comes next; nothing: that was all. Waits while Spark is starting; raises what the backend raises."""
         while not self._exhausted:
             try:
                 chunk = await self._history.threads.run_replay(self._take)
@@ -92,21 +92,21 @@ class Replay:
             with anyio.CancelScope(shield=True):
                 await self._history.threads.run_replay(close)
 
-    def _take(self) -> list[Evaluation]:
+    def _take(self) -> list[Outcome]:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        chunk: list[Evaluation] = []
+        chunk: list[Outcome] = []
         history, size = self._history, 0
         started = history.clock()
         try:
             if self._iterator is None:
                 after = self._after if self._after > BEFORE_ALL else None
                 self._iterator = iter(history.backend.replay(history.name, after, self._upto))
-            for evaluation in self._iterator:
-                chunk.append(evaluation)
-                self._after = evaluation.instant
-                size += len(evaluation.data)
+            for outcome in self._iterator:
+                chunk.append(outcome)
+                self._after = outcome.instant
+                size += outcome.size
                 full = len(chunk) >= CHUNK or size >= CHUNK_BYTES
                 if full or history.clock() - started >= CHUNK_SECONDS:
                     return chunk

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from endpoint.backend import Ended, Evaluation, Failed
+from endpoint.backend import Ended, Evaluation, Failed, Outcome
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.subscription import Reset, ResumePoint, StartingPoint, SubscriptionItem
 from endpoint.store_queries.answers import StoreAnswer
@@ -126,6 +126,6 @@ class StoreSubscription:
         # Without a word the client would resume from an older answer, or from none, and miss what has gone since.
         return [*found, ResumePoint(newest.instant) if given is None else self._entry(given)]
 
-    def _entry(self, notice: Evaluation | Failed | None) -> Entry:
+    def _entry(self, notice: Outcome | None) -> Entry:
         assert notice is not None, "all of an answer is always something"
         return Entry(self._cursor, notice, BEFORE_ALL)

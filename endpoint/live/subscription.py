@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from endpoint.backend import Ended, Evaluation, Failed, Progress, QueryDescription
+from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress, QueryDescription
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import History, Replay
 from protocol.errors import NotFound
@@ -83,7 +83,6 @@ class Subscription:
         self._history = history
         self._evaluated = description.evaluated
         self._watermark = description.watermark if description.watermark is not None else BEFORE_ALL
-        self._joined = channel.sequence
         # Who asked for the beginning asked for what is held; everybody else must be told of a gap.
         self._exact = start.after != BEFORE_ALL
         self._last_words: str | None = None
@@ -176,7 +175,7 @@ class Subscription:
         while entry is not None and size < _BATCH_BYTES:
             self._cursor = entry.sequence
             if self._wanted(entry):
-                if isinstance(entry.notice, Evaluation):
+                if not isinstance(entry.notice, Progress):
                     self.position = entry.notice.instant
                 batch.append(entry)
                 size += entry.size
@@ -192,9 +191,8 @@ class Subscription:
         if self.until is None or not isinstance(item, Entry):
             return False
         match item.notice:
-            case Evaluation(instant=time) | Progress(time=time):
+            case Evaluation(instant=time) | Failed(instant=time) | Progress(time=time):
                 return time > self.until
-        return False
 
     def _until_reached(self) -> Ended:
         assert self.until is not None
@@ -209,15 +207,13 @@ class Subscription:
 
     def _wanted(self, entry: Entry) -> bool:
         match entry.notice:
-            case Evaluation(instant=instant):
+            case Evaluation(instant=instant) | Failed(instant=instant):
                 return self.position is None or instant > self.position
             case Progress(time=time):
                 return self.position is None or time >= self.position
-            case Failed():
-                return entry.sequence > self._joined
 
     async def _past(self) -> AsyncGenerator[SubscriptionItem, None]:
-        """The evaluations between the position and what the channel holds, from the log.
+        """What came of the instants between the position and what the channel holds, from the log.
 
         A replay that fits the channel is put there, for all: after a restart a thousand listeners come at once.
         """
@@ -245,21 +241,21 @@ class Subscription:
                 return
             chunk = first
             while chunk and not channel.gone:
-                for evaluation in chunk:
-                    self.position = evaluation.instant
-                    yield Entry(self._cursor, evaluation, self._watermark)
+                for outcome in chunk:
+                    self.position = outcome.instant
+                    yield Entry(self._cursor, outcome, self._watermark)
                 chunk = [] if complete else await replay.chunk()
             self.position = upto
         finally:
             await replay.close()
 
-    async def _gather(self, replay: Replay) -> tuple[list[Evaluation], bool]:
+    async def _gather(self, replay: Replay) -> tuple[list[Outcome], bool]:
         """As much of a replay as a channel has room for, and whether that is all of it."""
-        gathered: list[Evaluation] = []
+        gathered: list[Outcome] = []
         size, bounds = 0, self.channel.bounds
         while chunk := await replay.chunk():
             gathered += chunk
-            size += sum(len(evaluation.data) for evaluation in chunk)
+            size += sum(outcome.size for outcome in chunk)
             if len(gathered) >= bounds.entries // 2 or size >= bounds.bytes // 4:
                 return gathered, False
         return gathered, True

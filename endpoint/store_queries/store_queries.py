@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import anyio
 import anyio.to_thread
 
-from endpoint.backend import Evaluation, Failed, QueryDescription
+from endpoint.backend import Evaluation, Outcome, QueryDescription
 from endpoint.readers.exchange import LinesQuestion
 from endpoint.readers.limits import QueryLimits
 from endpoint.store_queries.kept import KeptQueries, KeptQuery
@@ -63,7 +63,7 @@ class ChangingStore(Protocol):
 Ask = Callable[[LinesQuestion, QueryLimits, Instant], Awaitable[tuple[Instant, bytes]]]
 """Answers a question over a state of the store that is not before this one: which one it was, and the lines."""
 
-Tell = Callable[[str, Sequence[Evaluation | Failed]], None]
+Tell = Callable[[str, Sequence[Outcome]], None]
 """Tells those who listen to the query of this name what is new, or (nothing) to look by themselves."""
 
 
@@ -253,7 +253,7 @@ class StoreQueries:
 
     async def _evaluate(self, query: StoreQuery, state: Instant) -> None:
         query.began = self._clock()
-        notices: list[Evaluation | Failed] = []
+        notices: list[Outcome] = []
         try:
             asked, limits = question(query.query, state), self._limits.asked(query.limits.seconds)
             state, lines = await self._ask(asked, limits, state)

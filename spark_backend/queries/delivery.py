@@ -9,7 +9,7 @@ from itertools import groupby, takewhile
 from pathlib import Path
 
 from protocol.errors import ProtocolError
-from protocol.evaluations import Ended, Evaluation, Failed, Notice
+from protocol.evaluations import Ended, Evaluation, Failed, Notice, Outcome
 from protocol.formats.sse import show_instant
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
@@ -106,7 +106,7 @@ class Delivery:
             # The batch is to be evaluated again; what is out of it stays out.
             raise unpublished
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         """See ``endpoint.backend.Backend.replay``."""
         with self._running.lock:
             running = self._running.named(name)
@@ -125,8 +125,10 @@ class Delivery:
             if not instants:
                 return
             for answer in self._once_more(running, instants):
-                # As when it was live: an error then, and the query went on.
-                if answer.error is None and self._reported(running, answer):
+                if answer.error is not None:
+                    # As when it was live: the query goes on.
+                    yield Failed(name, answer.instant, answer.error)
+                elif self._reported(running, answer):
                     data, _ = writer.write(answer)
                     yield Evaluation(name, answer.instant, data)
             after = instants[-1]

@@ -18,6 +18,7 @@ from endpoint.backend import (
     Health,
     Listener,
     Notice,
+    Outcome,
     Progress,
     QueryDescription,
 )
@@ -83,7 +84,7 @@ class FakeBackend:
     detail: str = ""
     appended: list[Appended] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    history: dict[str, list[Evaluation]] = field(default_factory=dict)
+    history: dict[str, list[Outcome]] = field(default_factory=dict)
     retained: dict[str, Instant] = field(default_factory=dict)
     since: dict[str, Instant | None] = field(default_factory=dict)
     followed: list[StreamItem] = field(default_factory=list)
@@ -102,7 +103,7 @@ class FakeBackend:
     # By hand
 
     def push(self, *notices: Notice) -> None:
-        """Give these notices to the listener, as one micro-batch, and remember the evaluations."""
+        """Give these notices to the listener, as one micro-batch, and remember what came of evaluations."""
         with self._lock:
             for notice in notices:
                 self._remember(notice)
@@ -128,7 +129,7 @@ class FakeBackend:
             self.history[query] = [past for past in self.history.get(query, []) if past.instant > instant]
 
     def _remember(self, notice: Notice) -> None:
-        if isinstance(notice, Evaluation):
+        if isinstance(notice, Evaluation | Failed):
             self.history.setdefault(notice.query, []).append(notice)
         description = self._queries.get(notice.query)
         if description is None:
@@ -142,7 +143,7 @@ class FakeBackend:
         elif isinstance(notice, Ended):
             description = replace(description, state="ended")
         elif isinstance(notice, Failed):
-            description = replace(description, last_error=notice.detail)
+            description = replace(description, last_error=notice.detail, evaluated=notice.instant)
         self._queries[notice.query] = description
 
     def _enter(self, method: str) -> None:
@@ -329,13 +330,13 @@ class FakeBackend:
         self._enter("plan")
         return f"plan of {self.query(name).name}{', measured' * measured}"
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         self._enter("replay")
         self.query(name)
         if self.state != "running":
             raise Unavailable("Spark is starting")
         with self._lock:
-            past: Sequence[Evaluation] = list(self.history.get(name, []))
+            past: Sequence[Outcome] = list(self.history.get(name, []))
         return iter(
             sorted(
                 (one for one in past if (after is None or one.instant > after) and one.instant <= upto),
@@ -345,7 +346,10 @@ class FakeBackend:
 
     def latest(self, name: str) -> Evaluation | None:
         evaluated = self.query(name).evaluated
-        return None if evaluated is None else max(self.replay(name, None, evaluated), key=lambda one: one.instant)
+        if evaluated is None:
+            return None
+        answers = [one for one in self.replay(name, None, evaluated) if isinstance(one, Evaluation)]
+        return max(answers, key=lambda one: one.instant, default=None)
 
     def retained_from(self, name: str) -> Instant | None:
         self.query(name)

@@ -14,7 +14,7 @@ from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import Instant
+from protocol.time import LAST_INSTANT, Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget, Lane
 from spark_backend.engine import SparkBackend
@@ -196,6 +196,13 @@ class SteppedBackend:
     def running(self, name: str) -> RunningQuery:
         """The query as the engine has it."""
         return self.backend._running.named(name)
+
+    def replayed(self, name: str, after: Instant | None = None, upto: Instant = LAST_INSTANT) -> dict[Instant, bytes]:
+        """The query's answers in (after, upto] once more; none of them has failed."""
+        found = list(self.backend.replay(name, after, upto))
+        answers = {one.instant: one.data for one in found if isinstance(one, Evaluation)}
+        assert list(answers) == [one.instant for one in found], "an evaluation failed"
+        return answers
 
     def answers(self, name: str) -> dict[Instant, bytes]:
         """The documents told so far, by instant."""

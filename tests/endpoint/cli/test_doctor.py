@@ -61,9 +61,9 @@ def data_directory(tmp_path: Path) -> Path:
 
 def replayed(stepped: SteppedBackend) -> dict[tuple[str, int], bytes]:
     return {
-        (name, one.instant): one.data
+        (name, instant): data
         for name in ("count", "out")
-        for one in stepped.backend.replay(name, None, 2**60)
+        for instant, data in stepped.replayed(name).items()
     }  # fmt: skip
 
 

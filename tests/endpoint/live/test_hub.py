@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sse_starlette.sse import AppStatus
 
-from endpoint.backend import Ended, Evaluation, Failed, Progress
+from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress
 from endpoint.live.channel import Bounds, Entry
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, ResumePoint, StartingPoint, SubscriptionItem
@@ -62,8 +62,10 @@ class Listener:
         await self.items.aclose()
 
 
-async def listen(hub: Hub, start: StartingPoint = NOW, name: str = "q") -> Listener:
-    return Listener((await hub.subscribe(name, start)).items())
+async def listen(hub: Hub, start: StartingPoint = NOW, name: str = "q", *, until: int | None = None) -> Listener:
+    subscription = await hub.subscribe(name, start)
+    subscription.until = until
+    return Listener(subscription.items())
 
 
 def test_a_thousand_listeners_get_the_same_bytes_object() -> None:
@@ -182,7 +184,7 @@ def test_evaluations_that_come_while_the_past_is_replayed_follow_it() -> None:
         replaying, go_on = threading.Event(), threading.Event()
         replay = backend.replay
 
-        def slow(name: str, after: int | None, upto: int) -> Iterator[Evaluation]:
+        def slow(name: str, after: int | None, upto: int) -> Iterator[Outcome]:
             past = list(replay(name, after, upto))
             replaying.set()
             go_on.wait(10)
@@ -380,11 +382,31 @@ def test_a_failure_is_told_and_the_stream_goes_on() -> None:
         assert [getattr(item, "notice", item) for item in listener.got] == [
             Failed("q", 1, "division"), Evaluation("q", 2, answer(2)),
         ]  # fmt: skip
-        late = await listen(hub, StartingPoint(0))
-        await until(lambda: late.instants == [2])
-        assert not any(isinstance(getattr(item, "notice", None), Failed) for item in late.got)
         await listener.leave()
-        await late.leave()
+
+    run(check())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("bounds", [Bounds(), Bounds(entries=2)])
+def test_a_failure_is_told_to_those_who_come_later(bounds: Bounds, restarted: bool) -> None:
+    outcomes: list[Outcome] = [
+        Failed("q", 1, "away"), Evaluation("q", 2, answer(2)), Failed("q", 3, "away"), Evaluation("q", 4, answer(4)),
+        Failed("q", 5, "still away"),
+    ]  # fmt: skip
+
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend, bounds)
+        backend.push(*outcomes)
+        await settle()
+        if restarted:
+            hub = hub_for(backend, bounds)
+        for after in range(6):
+            late = await listen(hub, StartingPoint(after), until=5)
+            await asyncio.wait_for(late.task, 5)
+            told = [item.notice for item in late.got if isinstance(item, Entry)]
+            assert [one for one in told if not isinstance(one, Progress)] == outcomes[after:]
 
     run(check())
 
@@ -558,7 +580,7 @@ def test_what_was_computed_before_a_replay_fails_is_delivered_first() -> None:
         for n in range(1, 200):
             backend.evaluate("q", n, answer(n))
 
-        def breaks(name: str, after: int | None, upto: int) -> Iterator[Evaluation]:
+        def breaks(name: str, after: int | None, upto: int) -> Iterator[Outcome]:
             for past in backend.history["q"]:
                 if past.instant == 150:
                     raise RuntimeError("disk")
@@ -582,7 +604,7 @@ def test_a_listener_that_leaves_in_the_middle_of_a_replay_closes_it() -> None:
             backend.evaluate("q", n, answer(n))
         closed = threading.Event()
 
-        def watched(name: str, after: int | None, upto: int) -> Iterator[Evaluation]:
+        def watched(name: str, after: int | None, upto: int) -> Iterator[Outcome]:
             try:
                 yield from backend.history["q"]
             finally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from endpoint.backend import Evaluation
+from endpoint.backend import Outcome
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.replay import CHUNK, CHUNK_BYTES, CHUNK_SECONDS, RETRY_SECONDS, History
 from protocol.errors import Unavailable
@@ -27,11 +27,11 @@ class Log(FakeBackend):
     asked: list[tuple[Instant | None, Instant]] = field(default_factory=list)
     closed: int = 0
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         self.asked.append((after, upto))
         return self._replayed(super().replay(name, after, upto))
 
-    def _replayed(self, evaluations: Iterator[Evaluation]) -> Iterator[Evaluation]:
+    def _replayed(self, evaluations: Iterator[Outcome]) -> Iterator[Outcome]:
         try:
             for evaluation in evaluations:
                 failure = self.broken.pop(evaluation.instant, None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.evaluations import Failed
+from protocol.evaluations import Evaluation, Failed
 from protocol.streams import StreamElement
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
@@ -95,8 +95,9 @@ class State:
         stepped.run()
         for name in QUERIES:
             if name in self.queries:
-                for evaluation in backend.replay(name, None, 2**60):
-                    self.answers[name, evaluation.instant] = read(evaluation.data)
+                for outcome in backend.replay(name, None, 2**60):
+                    if isinstance(outcome, Evaluation):
+                        self.answers[name, outcome.instant] = read(outcome.data)
         self.elements = {name: elements(stepped, name) for name in sorted(self.streams)}
         self.damaged = {stream.name for stream in backend.streams() if stream.damage}
         self.warnings = backend.health().warnings

@@ -552,8 +552,7 @@ def test_requested_graphs_are_the_static_dataset_also_after_a_restart_and_in_rep
         stepped.run()
         for name, expected in (("default", default), ("named", named)):
             assert answers(stepped, name)[start + 1] == expected
-            (replayed,) = stepped.backend.replay(name, start, start + 1)
-            assert replayed.data == stepped.answers(name)[start + 1]
+            assert stepped.replayed(name, start, start + 1) == {start + 1: stepped.answers(name)[start + 1]}
         stepped = opened()
 
 

@@ -99,7 +99,7 @@ def test_a_query_has_its_regime_after_a_restart_and_in_replays(stepped: SteppedB
     again = SteppedBackend(tmp_path, graphs)
     try:
         assert again.backend.query("q").query.entailment is Regime.RDFS
-        replayed = {one.instant: json.loads(one.data) for one in again.backend.replay("q", None, 10)}
+        replayed = {instant: json.loads(data) for instant, data in again.replayed("q", None, 10).items()}
         assert {t: len(document["results"]["bindings"]) for t, document in replayed.items()} == {
             t: len(names) for t, names in before.items()
         }
@@ -178,7 +178,7 @@ def test_what_follows_from_several_triples_under_owl_rl(stepped: SteppedBackend,
     stepped.close()
     again = SteppedBackend(tmp_path, graphs)
     try:
-        replayed = {one.instant: json.loads(one.data) for one in again.backend.replay("q", None, 10)}
+        replayed = {instant: json.loads(data) for instant, data in again.replayed("q", None, 10).items()}
         assert [len(document["results"]["bindings"]) for document in replayed.values()][:3] == [0, 2, 1]
     finally:
         again.close()

@@ -103,7 +103,7 @@ class Run:
         self.stepped.notices.clear()
 
     def replayed(self, after: int | None) -> list[Evaluation]:
-        return list(self.stepped.backend.replay("q", after, END))
+        return [Evaluation("q", *answer) for answer in self.stepped.replayed("q", after).items()]
 
     def expected(self, start: int | None) -> dict[int, OracleAnswer]:
         return answers(self.query, self.streams, Graphs(STATIC, {EX + "about": ABOUT}), start, horizon(self.streams))

@@ -71,8 +71,8 @@ class Played:
     def replayed(self) -> list[Evaluation]:
         assert self._name is not None
         after = None if self._beginning else self._start
-        found = self.stepped.backend.replay(self._name, after, END if self._upto is None else self._upto)
-        return [self._read(evaluation.instant, evaluation.data) for evaluation in found]
+        found = self.stepped.replayed(self._name, after, END if self._upto is None else self._upto)
+        return [self._read(instant, data) for instant, data in found.items()]
 
     def _run(self) -> None:
         self.stepped.run()

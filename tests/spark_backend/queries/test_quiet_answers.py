@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from protocol.windows.spec import NowWindow
-from protocol.windows.timeline import END
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Lane
 from spark_backend.evaluation.evaluator import Evaluator
@@ -72,7 +71,7 @@ def test_nobody_is_told_of_an_instant_at_which_nothing_reports(tmp_path: Path) -
 
 def test_a_replay_tells_what_was_told(tmp_path: Path) -> None:
     stepped = posted(SteppedBackend(tmp_path, evaluators=quiet), QUERY, "abcd")
-    assert {one.instant: one.data for one in stepped.backend.replay("q", None, END)} == stepped.answers("q")
+    assert stepped.replayed("q") == stepped.answers("q")
 
 
 def test_the_latest_answer_is_the_last_that_was_told(tmp_path: Path) -> None:
@@ -93,9 +92,7 @@ def test_istream_compares_with_the_last_that_was_told(tmp_path: Path) -> None:
     query = QUERY.replace("SELECT", "SELECT ISTREAM")
     stepped = posted(SteppedBackend(tmp_path, evaluators=quiet), query, "abaca")
     assert told(stepped.answers("q")) == [(1, "a"), (3, ""), (5, "")]
-    assert {one.instant: one.data for one in stepped.backend.replay("q", 2, END)} == {
-        instant: data for instant, data in stepped.answers("q").items() if instant > 2
-    }
+    assert stepped.replayed("q", 2) == {instant: data for instant, data in stepped.answers("q").items() if instant > 2}
     stepped.close()
     again = SteppedBackend(tmp_path, evaluators=quiet)
     again.backend.start()

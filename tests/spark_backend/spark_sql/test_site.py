@@ -125,10 +125,8 @@ def test_a_replay_asks_the_same_site(tmp_path: Path) -> None:
     fill(stepped)
     stepped.run()
     elsewhere.asked.clear()
-    again = list(stepped.backend.replay("q", 10, 25))
-    assert [(one.instant, one.data) for one in again] == [
-        (instant, data) for instant, data in stepped.answers("q").items() if 10 < instant <= 25
-    ]
+    live = stepped.answers("q")
+    assert stepped.replayed("q", 10, 25) == {instant: data for instant, data in live.items() if 10 < instant <= 25}
     assert [instant for instants in elsewhere.asked for instant in instants] == [15, 20, 25]
     stepped.close()
 
