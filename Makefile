@@ -57,7 +57,7 @@ quick: install ## of these, what starts neither Spark nor a server; FEW=1: some 
 	$(BIN)/pytest $(QUICK)
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
-	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py
+	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py tests/spark_backend/spark_sql/test_services_on_spark.py
 
 test-long: install ## what is too long for every change: thousands of generated queries, scenarios, requests; an hour
 	$(BIN)/pytest -m long

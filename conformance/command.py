@@ -20,7 +20,7 @@ from conformance.engines.hosts import WITH_SPARK, running_endpoint
 from conformance.engines.http import HttpEngine
 from conformance.engines.services import FederatedServices
 from conformance.engines.windows import WindowsEngine
-from conformance.known import BY_SPARK, FILE, THROUGH_WINDOWS, Judgement, Known, read_known
+from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, read_known
 from conformance.manifest import ManifestError, Test
 from conformance.outcome import Verdict
 from conformance.report import Judged, print_table, write_earl
@@ -63,8 +63,6 @@ def run_command(
         else:
             tests = select(root, suites)
             known = {} if baseline else read_known(THROUGH_WINDOWS if through_windows else FILE)
-            if through_windows and site == "spark":
-                known |= read_known(BY_SPARK)
             tests = without_http(tests) if baseline else query_evaluations(tests) if through_windows else tests
         with _rsp_engine(url, site) if of_windows else _engine(url, host, baseline, through_windows, site) as engine:
             judged = list(_watched(tests, engine, known))

@@ -13,8 +13,6 @@ from conformance.outcome import Outcome, Verdict
 
 FILE = Path(__file__).with_name("known_failures.toml")
 THROUGH_WINDOWS = Path(__file__).with_name("known_failures_through_windows.toml")
-BY_SPARK = Path(__file__).with_name("known_failures_by_spark.toml")
-"""Besides those through windows, where these are evaluated by Spark SQL."""
 
 
 class Owner(Enum):

@@ -15,6 +15,7 @@ from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.answers_of_rows import answers_of_rows
 from spark_backend.answers.sums import finish_sums
+from spark_backend.evaluation.contents.service_solutions import service_rows
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.spark_sql.deferred import error_text
@@ -102,6 +103,7 @@ class SparkSqlEvaluator:
                 self._functions.add(function.name)
         prefix = f"run{next(self._runs)}_"
         program, tables = self._program(query, prefix)
+        services = [f"{prefix}service_{number}" for number in range(len(plan.services))]
         run = ProgramRun(self.session)
         try:
             run.view(tables[0], self.session.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64())})))
@@ -115,6 +117,9 @@ class SparkSqlEvaluator:
                     if part.window == name:
                         terms = {column: [term] for column, term in part.terms}
                         run.view(part.name, whole if few else make(terms))
+            for number, (name, service) in enumerate(zip(services, plan.services, strict=True)):
+                gave = service_rows(self._layout.services, query.records, number, service, instants)
+                run.view(name, self.session.createDataFrame(_with_signed_kinds(gave)))
             for name, file in query.statics.items():
                 run.view(name, self._static(file))
             rows = run.rows(program)
@@ -140,5 +145,10 @@ class SparkSqlEvaluator:
             rows = pa.ipc.open_file(source).read_all()
             number = pc.if_else(pc.is_nan(rows["n"]), None, rows["n"])
             rows = rows.set_column(rows.schema.get_field_index("n"), "n", number)
-            rows = rows.set_column(rows.schema.get_field_index("k"), "k", rows["k"].cast(pa.int16()))
-            return self.session.createDataFrame(rows)
+            return self.session.createDataFrame(_with_signed_kinds(rows))
+
+
+def _with_signed_kinds(rows: pa.Table) -> pa.Table:
+    """The table with a type that Spark has in the columns of kinds."""
+    types = [pa.int16() if one.type == pa.uint8() else one.type for one in rows.schema]
+    return rows.cast(pa.schema(list(zip(rows.column_names, types, strict=True))))

@@ -10,7 +10,7 @@ from conformance import run as running
 from conformance.answers.cases import QueryCase
 from conformance.answers.comparison import QueryResult, Solutions
 from conformance.engines.baseline import OxigraphEngine
-from conformance.known import BY_SPARK, FILE, THROUGH_WINDOWS, Judgement, Known, Owner, judge, read_known
+from conformance.known import FILE, THROUGH_WINDOWS, Judgement, Known, Owner, judge, read_known
 from conformance.manifest import ManifestError, Suite, Test
 from conformance.outcome import Outcome, Verdict
 from conformance.report import lines
@@ -110,7 +110,7 @@ def test_an_outcome_is_judged_by_what_is_known(
 
 
 def test_the_files_of_known_failures_are_well_formed_and_name_a_section_for_each() -> None:
-    for path in (FILE, THROUGH_WINDOWS, BY_SPARK):
+    for path in (FILE, THROUGH_WINDOWS):
         known = read_known(path)
         assert known
         assert all("section" in entry.reason for entry in known.values())

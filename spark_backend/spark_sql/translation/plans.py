@@ -32,8 +32,6 @@ def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
     """Why the plan, which reads these windows, has no translation; None if it has one."""
     if any(member.occurrences for member in windows):
         return "event patterns are evaluated by DuckDB alone: what is in a window of Spark SQL's is a set"
-    if plan.services:
-        return "queries with SERVICE are evaluated by DuckDB alone"
     if plan.closed:
         return "what follows under owl-rl is inferred beside DuckDB alone"
     if plan.facts:
@@ -44,10 +42,14 @@ def refusal(plan: Plan, windows: Sequence[StreamWindow]) -> str | None:
 
 
 def require_translation(plan: Plan, query: ContinuousQuery, base: str | None) -> None:
-    """Raises UnsupportedFeature, at the query's form in its text, if its plan has no translation."""
-    reason = refusal(plan, query.windows)
-    if reason is not None:
-        raise with_place(NotCompilable(reason), query.text)
+    """Raises UnsupportedFeature, at the query's form in its text, if its plan has no translation.
+
+    Nor may that of the terms that a service is given lack one.
+    """
+    for one in (plan, *(service.bindings for service in plan.services if service.bindings is not None)):
+        reason = refusal(one, query.windows)
+        if reason is not None:
+            raise with_place(NotCompilable(reason), query.text)
 
 
 @lru_cache(maxsize=256)

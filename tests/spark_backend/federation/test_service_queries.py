@@ -12,7 +12,6 @@ from protocol.errors import ProtocolError, ServiceFailed
 from protocol.evaluations import Evaluation, Failed
 from spark_backend.budget import Budget
 from spark_backend.registry import PreparedQuery
-from spark_backend.site import Site, SiteChoice
 from spark_backend.spark.task import has_translation
 from tests.spark_backend.federated_endpoints import store
 from tests.spark_backend.service_cases import (
@@ -285,15 +284,11 @@ def test_what_is_not_asked_is_refused_at_its_place(pattern: str, status: int, de
     made.close()
 
 
-def test_spark_sql_is_not_left_what_asks_services(tmp_path: Path) -> None:
-    made = backend(tmp_path, endpoints(), SiteChoice(Site.SPARK, 0))
-    with pytest.raises(ProtocolError, match="SERVICE are evaluated by DuckDB alone") as caught:
-        made.register("q", JOINED)
-    assert caught.value.status == 501
-    made.close()
-    made = backend(tmp_path / "large", endpoints())
+def test_large_windows_beside_services_are_left_to_spark_sql(tmp_path: Path) -> None:
+    made = backend(tmp_path, endpoints())
     made.register("q", JOINED)
-    assert not has_translation(PreparedQuery(made.running("q").plan, made.running("q").windows, {}))
+    query = made.running("q")
+    assert has_translation(PreparedQuery(query.plan, query.windows, {}))
     made.close()
 
 
