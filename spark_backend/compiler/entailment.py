@@ -30,10 +30,14 @@ def refuse_what_is_not_entailed(query: ContinuousQuery) -> None:
     """Raise NotCompilable for what is not answered under the query's regime, by what it says."""
     if not query.entailment.infers:
         return
-    if any(one.occurrences or isinstance(one.window, FactsWindow) for one in query.windows) or query.defines:
+    if any(isinstance(one.window, FactsWindow) for one in query.windows) or query.defines:
         raise NotCompilable(
-            "event patterns and facts are about what was sent, and are not answered under an entailment regime: "
-            "say entailment=none"
+            "facts are about what was sent, and are not answered under an entailment regime: say entailment=none"
+        )
+    if query.entailment is Regime.OWL_RL and any(one.occurrences for one in query.windows):
+        raise NotCompilable(
+            "what follows from several triples has no time: under owl-rl event patterns are not answered, say "
+            "entailment=rdfs, or entailment=none"
         )
 
 

@@ -28,7 +28,7 @@ def of_new_matches(query: ContinuousQuery) -> tuple[a.Query, Followers] | None:
     None where that would be another answer.
     """
     pattern = query.expression.pattern
-    if query.operator is not R2S.ISTREAM or len(query.windows) != 1:
+    if query.operator is not R2S.ISTREAM or len(query.windows) != 1 or query.entailment.infers:
         return None
     (member,) = query.windows
     if not member.occurrences or offset_of(member.window):

@@ -257,7 +257,11 @@ class QueryDataset:
             selects.append(Select(_NOTHING, (Table(self.instants),), (sql.FALSE,)))
         if timed or infers:
             named_by = ("instant", "g") if graph.column is not None else ("instant",)
-            once = Subselect(each_once(triple, selects, named_by, timed=timed))
+            if any(self.query.windows[index].occurrences for index in windows):
+                # A triple at another time is another occurrence, also of what follows.
+                once = Subselect(each_once(triple, selects, (*named_by, "t"), timed=False))
+            else:
+                once = Subselect(each_once(triple, selects, named_by, timed=timed))
             return TripleSource(Table(once, alias), (), keys, time)
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
         every = Subselect(Compound("UNION", tuple(selects)))
@@ -387,10 +391,11 @@ class QueryDataset:
         each way in which something follows, and one of what follows from the schema alone.
         """
         key = () if graph.column is None else (("g", self._window_name(index)),)
-        last = () if triple.time is None else ("t",)
+        occurrences = self.query.windows[index].occurrences
+        last = () if triple.time is None and not occurrences else ("t",)
         first = (*unnamed(Column("instant")), *key)
         selects = entailed_rows(triple, WindowRows(index), entailing.ways, first, last)
-        if entailing.alone is not None:
+        if entailing.alone is not None and not occurrences:
             columns = (*unnamed(Column("instant", "i")), *key, *unnamed(*columns_named(FACETED, "x")))
             columns = (*columns, *(("t", _NO_TIME) for _ in last))
             selects.append(Select(columns, (Table(self.instants, "i"), Table(entailing.alone, "x"))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +19,7 @@ from conformance.rsp.evaluations import evaluation_of
 from conformance.rsp.expected import Evaluation, difference
 from conformance.rsp.script import Await, Close, Listen, ScriptRequest
 from protocol import evaluations
+from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
@@ -34,9 +36,10 @@ FEATURES = {name: list(tests) for name, tests in groupby(select_cases(), key=lam
 class Played:
     """One case with one engine."""
 
-    def __init__(self, directory: Path, case: Case) -> None:
+    def __init__(self, directory: Path, case: Case, regime: Regime = Regime.NONE) -> None:
         self.stepped = SteppedBackend(directory)
         self._case = case
+        self._regime = regime
         self._store = ox.Store()
         self._name: str | None = None
         self._beginning = False
@@ -91,6 +94,7 @@ class Played:
     def _register(self, name: str | None, text: str, since: Instant | None = None) -> None:
         query = parse(text, base=f"{BASE}/sparql")
         assert isinstance(query, ContinuousQuery)
+        query = replace(query, entailment=self._regime)
         if name is None:
             assert query.registration is not None
             name = registered_name(query.registration)
@@ -139,9 +143,10 @@ class Played:
 
 
 @contextmanager
-def played(case: Case) -> Iterator[Played]:
+def played(case: Case, regime: Regime = Regime.NONE) -> Iterator[Played]:
+    """A case that was played, its queries under a regime."""
     with tempfile.TemporaryDirectory() as directory:
-        one = Played(Path(directory), case)
+        one = Played(Path(directory), case, regime)
         try:
             one.play()
             yield one
