@@ -1,0 +1,90 @@
+"""What is kept up to date from change to change is what follows from the graphs as they are."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from endpoint.entailment.entailed_graphs import EntailedGraphs
+from protocol.entailment.closure import closure
+from protocol.entailment.regimes import Regime
+from protocol.entailment.schema import is_schema
+from tests.protocol.entailment.test_closure import data, graph, owl, rdfs
+
+DEFAULT, G, H = ox.DefaultGraph(), ox.NamedNode("http://example.org/g"), ox.NamedNode("http://example.org/h")
+GRAPHS: tuple[ox.NamedNode | ox.DefaultGraph, ...] = (DEFAULT, G, H)
+
+Change = tuple[bool, int, list[str]]
+"""Whether statements are added or removed, by the graph's place."""
+
+
+def changes(statements: st.SearchStrategy[str]) -> st.SearchStrategy[list[Change]]:
+    one = st.tuples(st.booleans(), st.integers(0, 2), st.lists(statements, max_size=4))
+    return st.lists(one, min_size=1, max_size=8)
+
+
+def expected(regime: Regime, graphs: ox.Store, of_schema: Sequence[ox.NamedNode | ox.DefaultGraph]) -> set[ox.Quad]:
+    """Each graph with what follows from it and the schema, all made at once."""
+
+    def triples(name: ox.NamedNode | ox.DefaultGraph) -> set[ox.Triple]:
+        return {quad.triple for quad in graphs.quads_for_pattern(None, None, None, name)}
+
+    schema = {one for name in of_schema for one in triples(name) if is_schema(one.predicate, one.object)}
+    names: list[ox.NamedNode | ox.DefaultGraph] = [DEFAULT]
+    names += [name for name in graphs.named_graphs() if isinstance(name, ox.NamedNode)]
+    return {
+        ox.Quad(one.subject, one.predicate, one.object, name)
+        for name in names
+        for one in closure(regime, schema | triples(name))
+    }
+
+
+def check(regime: Regime, schema: Sequence[ox.NamedNode], steps: Sequence[Change]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        kept = EntailedGraphs(regime, [one.value for one in schema], Path(directory) / "entailed")
+        graphs = ox.Store()
+        for add, place, statements in steps:
+            for one in graph(statements):
+                quad = ox.Quad(one.subject, one.predicate, one.object, GRAPHS[place])
+                if add:
+                    graphs.add(quad)
+                else:
+                    graphs.remove(quad)
+            kept.bring_up_to(graphs)
+            assert set(kept.store) == expected(regime, graphs, schema or [DEFAULT])
+
+
+RELAXED = settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+
+
+@RELAXED
+@given(steps=changes(st.one_of(data, rdfs)), schema=st.sampled_from([(), (G,), (G, H)]))
+def test_under_rdfs_after_each_change_it_is_what_follows(steps: list[Change], schema: tuple[ox.NamedNode, ...]) -> None:
+    check(Regime.RDFS, schema, steps)
+
+
+@RELAXED
+@given(steps=changes(st.one_of(data, owl)), schema=st.sampled_from([(), (G,), (G, H)]))
+def test_under_owl_rl_after_each_change_it_is_what_follows(
+    steps: list[Change], schema: tuple[ox.NamedNode, ...]
+) -> None:
+    check(Regime.OWL_RL, schema, steps)
+
+
+@pytest.mark.long
+@settings(RELAXED, max_examples=500)
+@given(
+    regime=st.sampled_from([Regime.RDFS, Regime.OWL_RL]),
+    steps=changes(st.one_of(data, owl)),
+    schema=st.sampled_from([(), (G,), (G, H)]),
+)
+def test_after_each_of_many_changes_it_is_what_follows(
+    regime: Regime, steps: list[Change], schema: tuple[ox.NamedNode, ...]
+) -> None:
+    check(regime, schema, steps)
