@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -54,13 +54,14 @@ Row = tuple[str | None, ...]
 class Content:
     """A dataset in Turtle: ``windows`` and ``graphs`` (the store's) by graph IRI, None for the default graph.
 
-    Asked under a regime of entailment.
+    Asked under a regime of entailment; ``infer`` is what the oracle infers with.
     """
 
     windows: Mapping[str | None, str]
     graphs: Mapping[str | None, str] = field(default_factory=dict)
     undeclared: frozenset[str] = frozenset()
     entailment: Regime = Regime.NONE
+    infer: Callable[[Regime, list[ox.Triple]], Iterable[ox.Triple]] = closure
 
 
 def turtle(text: str) -> list[tuple[str, str, str]]:
@@ -326,7 +327,7 @@ def store_of(text: str, content: Content) -> ox.Store:
             asserted = [quad.triple for quad in store.quads_for_pattern(None, None, None, graph)]
             store.extend(
                 ox.Quad(one.subject, one.predicate, one.object, graph)
-                for one in closure(content.entailment, [*schema, *asserted])
+                for one in content.infer(content.entailment, [*schema, *asserted])
             )
     return store
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyoxigraph as ox
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -9,7 +11,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from protocol.entailment.regimes import Regime
 from protocol.errors import QuerySyntaxError, UnsupportedFeature
 from tests.protocol.entailment.test_closure import about_named, says_itself, with_owlrl
-from tests.spark_backend.compiler.entailment.generated import OWL, owl_contents, queries
+from tests.spark_backend.compiler.entailment.generated import (
+    OWL,
+    owl_contents,
+    plain_queries,
+    queries,
+    without_blank_nodes,
+)
 from tests.spark_backend.compiler.one_shot import INSTANT, PREFIXES, Content, assert_same_solutions, evaluated
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much]
@@ -33,6 +41,19 @@ def test_a_query_gives_what_it_gives_over_the_closure(text: str, content: Conten
 @given(text=queries, content=owl_contents)
 def test_many_queries_give_what_they_give_over_the_closure(text: str, content: Content) -> None:
     _agree(text, content)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=CHECKS)
+@given(text=plain_queries, content=owl_contents.map(without_blank_nodes))
+def test_a_query_gives_what_it_gives_where_owlrl_infers(text: str, content: Content) -> None:
+    _agree(text, replace(content, infer=with_owlrl))
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None, suppress_health_check=CHECKS)
+@given(text=plain_queries, content=owl_contents.map(without_blank_nodes))
+def test_many_queries_give_what_they_give_where_owlrl_infers(text: str, content: Content) -> None:
+    _agree(text, replace(content, infer=with_owlrl))
 
 
 SCHEMA = f"""
