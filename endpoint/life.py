@@ -165,7 +165,7 @@ class Life:
             )
             try:
 
-                def pool(source: SnapshotSource, snapshots: str) -> ReaderPool:
+                def pool(source: SnapshotSource, snapshots: str, regime: Regime = Regime.NONE) -> ReaderPool:
                     # Beside the store, because snapshots are hard links into it.
                     return ReaderPool(
                         source,
@@ -174,7 +174,7 @@ class Life:
                         most=self._settings.max_readers,
                         memory_quads=self._settings.memory_quads,
                         frozen_after=self._settings.frozen_after,
-                        start_process=start_reader,
+                        start_process=partial(start_reader, regime=regime),
                     )
 
                 entailed = {regime: self._entailed(regime, store, data) for regime in Regime if regime.infers}
@@ -188,7 +188,7 @@ class Life:
                     waiting_seconds=_LONG_TURN,
                     most_waiting=_MANY,
                     frozen_after=self._settings.frozen_after,
-                    start_process=partial(start_reader, nice=_NICE),
+                    start_process=partial(start_reader, nice=_NICE, regime=self._settings.entailment),
                 )
                 _warn_of_memory(self._settings)
                 live = StoreQueries(
@@ -209,7 +209,7 @@ class Life:
                     store=store,
                     readers=readers,
                     regimes=RegimeReaders(
-                        readers, entailed, lambda regime, source: pool(source, f"{regime}-snapshots")
+                        readers, entailed, lambda regime, source: pool(source, f"{regime}-snapshots", regime)
                     ),
                     threads=WorkerThreads(self._settings.threads),
                     changes=Changes(store, backend),

@@ -10,6 +10,7 @@ from oxrdflib import OxigraphStore
 
 from endpoint.graphs import processor as oxigraph_processor
 from endpoint.graphs.processor import Functions, OxigraphResult
+from protocol.entailment.regimes import Regime
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.functions.table import CUSTOM_FUNCTIONS
 
@@ -68,11 +69,12 @@ def one_shot(
     allow_fetch: AllowList = NOTHING,
     functions: Functions = CUSTOM_FUNCTIONS,
     union: bool = False,
+    regime: Regime = Regime.NONE,
 ) -> OxigraphResult:
     """Answer a one-shot query. The graphs given, of either kind, are its dataset instead of FROM's.
 
     ``functions`` are those it may call by IRI; ``union``: where neither says what the default graph is, it is the union
-    of all graphs.
+    of all graphs; ``regime``: the one under which the dataset has what follows from each of its graphs.
 
     Raises ProtocolError for what is no query, cannot be answered, or is refused.
     """
@@ -87,6 +89,7 @@ def one_shot(
         allow_fetch=allow_fetch,
         functions=functions,
         union=union,
+        regime=regime,
     )
     assert isinstance(result, OxigraphResult)
     return result

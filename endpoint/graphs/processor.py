@@ -17,6 +17,7 @@ from rdflib import Graph, Variable, plugin
 from rdflib.query import Processor, Result
 from rdflib.term import Node
 
+from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, QuerySemanticError, ServiceFailed, StorageDamaged
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
@@ -148,10 +149,11 @@ class OxigraphProcessor(Processor):
         allow_fetch: AllowList = NOTHING,
         functions: Functions = CUSTOM_FUNCTIONS,
         union: bool = False,
+        regime: Regime = Regime.NONE,
     ) -> Mapping[str, Any]:
         """``{"answer": …}``. Graphs given here, of either kind, are the whole dataset, whatever FROM says.
 
-        ``functions`` and ``union`` are as for ``one_shot``.
+        ``functions``, ``union`` and ``regime`` are as for ``one_shot``.
         ``initNs`` is not used: SPARQL knows the prefixes the text declares. Raises ProtocolError for
         what is no query, for SERVICE with an address that is not on the list, and for text too complex to be evaluated.
         Oxigraph calls a service by itself: it follows no redirect, and waits without end.
@@ -161,11 +163,11 @@ class OxigraphProcessor(Processor):
         try:
             # Oxigraph would take an aggregate of two arguments for a function.
             text = standard_text(strOrQuery, base) if AGGREGATES_NAMESPACE in strOrQuery else strOrQuery
-            return self._answered(text, base, default_graphs, named_graphs, allow_fetch, functions, union)
+            return self._answered(text, base, default_graphs, named_graphs, allow_fetch, functions, union, regime)
         except SyntaxError:
             standard = as_standard(strOrQuery, base)
         try:
-            return self._answered(standard, base, default_graphs, named_graphs, allow_fetch, functions, union)
+            return self._answered(standard, base, default_graphs, named_graphs, allow_fetch, functions, union, regime)
         except SyntaxError:
             raise query_error(strOrQuery, base) from None
 
@@ -178,6 +180,7 @@ class OxigraphProcessor(Processor):
         allow_fetch: AllowList,
         functions: Functions,
         union: bool,
+        regime: Regime,
     ) -> Mapping[str, Any]:
         """As ``query``; SyntaxError for what Oxigraph does not read."""
         refuse_excess(query)
@@ -202,9 +205,9 @@ class OxigraphProcessor(Processor):
                 )
                 return {"answer": answer, "services": services}
             store = self._store
-            if len(default) > 1 and self._overlap(default):
+            if len(default) > 1 and (regime.infers or self._overlap(default)):
                 # Oxigraph gives a triple once per graph it is in; an RDF merge (Query section 13.2.1) has it once.
-                store, default = merged(store, default, named), [ox.DefaultGraph()]
+                store, default = merged(store, default, named, regime), [ox.DefaultGraph()]
             answer = store.query(
                 text,
                 base_iri=base,
@@ -242,14 +245,24 @@ class OxigraphProcessor(Processor):
         return False
 
 
-def merged(store: ox.Store, default: Iterable[DefaultName], named: Iterable[NamedName]) -> ox.Store:
-    """A store with the RDF merge of some graphs as its default graph, and its named graphs; each is copied."""
-    made = ox.Store()
-    for graph in default:
+def merged(
+    store: ox.Store, default: Iterable[DefaultName], named: Iterable[NamedName], regime: Regime = Regime.NONE
+) -> ox.Store:
+    """A store with the RDF merge of some graphs as its default graph, and its named graphs; each is copied.
+
+    Under a regime, with what follows from the merge of several; of each graph by itself it is in the store.
+    """
+    made, parts = ox.Store(), list(default)
+    for graph in parts:
         made.extend(
             ox.Quad(quad.subject, quad.predicate, quad.object)
             for quad in store.quads_for_pattern(None, None, None, graph)
         )
+    if regime.infers and len(parts) > 1 and len(made):
+        # Few processes infer: the others need not load it.
+        from protocol.entailment.closure import closure
+
+        made.extend(ox.Quad(*one) for one in closure(regime, (quad.triple for quad in made)))
     for graph in named:
         made.extend(store.quads_for_pattern(None, None, None, graph))
     return made

@@ -20,6 +20,7 @@ import pyoxigraph as ox
 from endpoint.graphs.dataset import EndpointDataset, one_shot
 from endpoint.graphs.processor import Functions, OxigraphResult
 from endpoint.readers.exchange import LinesQuestion
+from protocol.entailment.regimes import Regime
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.text import Output
 from protocol.functions.table import CUSTOM_FUNCTIONS
@@ -34,8 +35,9 @@ def write_lines(
     *,
     functions: Functions = CUSTOM_FUNCTIONS,
     union: bool = False,
+    regime: Regime = Regime.NONE,
 ) -> None:
-    """Answer the question, with functions and union as for ``one_shot``.
+    """Answer the question, with functions, union and regime as for ``one_shot``.
 
     Raises ProtocolError as that and the output do.
     """
@@ -47,6 +49,7 @@ def write_lines(
         named_graphs=question.named_graphs,
         functions=functions,
         union=union,
+        regime=regime,
     )
     with closing(result):
         lines = _lines(result, question)

@@ -12,6 +12,7 @@ from endpoint.processes.frames import Frame, FrameDecoder, Kind
 from endpoint.readers.errors import EndpointStopping, QueryMemoryExceeded, ReaderEnded
 from endpoint.readers.exchange import Asked
 from endpoint.readers.snapshot import Snapshot
+from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, Unavailable
 
 PROGRAM = "endpoint.readers.reader"
@@ -36,18 +37,20 @@ class ReaderProcess:
         nice: int = 0,
         functions: str = "",
         rdflib_functions: str = "",
+        regime: Regime = Regime.NONE,
     ) -> None:
         """Start the process, which runs this module, with so many bytes of memory for its queries (None: any number).
 
         ``nice``: how far it stands back where others want the processor.
         ``functions`` (``PythonFunctions.to_json``) and ``rdflib_functions`` (``RdflibFunctions.to_json``) are the
-        application's own. OSError if that cannot be done.
+        application's own. ``regime``: its snapshots have what follows from each graph under it.
+        OSError if that cannot be done.
         """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 ours.setblocking(False)
-                said = memory, nice, functions, rdflib_functions
+                said = memory, nice, functions, rdflib_functions, str(regime)
                 self._process = ChildProcess(program, "sparql-reader", [theirs], *said)
             except BaseException:
                 ours.close()

@@ -30,6 +30,7 @@ from rdflib.store import Store
 from endpoint.graphs.dataset import store_over
 from endpoint.graphs.processor import OxigraphResult, merged
 from endpoint.readers.exchange import QueryQuestion
+from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, QuerySemanticError
 from protocol.formats.allow_list import AllowList
 from protocol.functions.python_functions import FunctionsNotLoaded, Named, extend_path
@@ -124,7 +125,8 @@ class RdflibEvaluation:
     (rdflib would by default).
     """
 
-    def __init__(self, functions: RdflibFunctions) -> None:
+    def __init__(self, functions: RdflibFunctions, regime: Regime = Regime.NONE) -> None:
+        """``regime``: that of the snapshots."""
         rdflib.NORMALIZE_LITERALS = False
         rdflib.DAWG_LITERAL_COLLATION = True
         sparql.SPARQL_LOAD_GRAPHS = False
@@ -132,6 +134,7 @@ class RdflibEvaluation:
         sparql.SPARQL_DEFAULT_GRAPH_UNION = True
         extend_path(functions.path)
         self._functions = functions
+        self._regime = regime
         self._iris = functions.iris
 
     @property
@@ -171,9 +174,12 @@ class RdflibEvaluation:
         # It brings FastAPI along, which readers that are never asked for such a function need not load.
         from rdflib_endpoint import DatasetExt
 
-        union = self._functions.union
+        union, graphs = self._functions.union, list(map(ox.NamedNode, named))
         if default or named:
-            store, union = merged(store, map(ox.NamedNode, default), map(ox.NamedNode, named)), False
+            store, union = merged(store, map(ox.NamedNode, default), graphs, self._regime), False
+        elif union and self._regime.infers:
+            every = list(store.named_graphs())
+            store, union = merged(store, [ox.DefaultGraph(), *every], every, self._regime), False
         dataset = DatasetExt(store=_Scratch(store), default_union=union)
         try:
             for decorated in self._functions.decorated:

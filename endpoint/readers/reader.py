@@ -24,6 +24,7 @@ from endpoint.readers.exchange import COPIED, Asked, Copy, GraphQuestion, LinesQ
 from endpoint.readers.lines import write_lines
 from endpoint.readers.open_snapshot import OpenSnapshot
 from endpoint.readers.writer import AnswerWriter
+from protocol.entailment.regimes import Regime
 from protocol.errors import NotFound, ProtocolError, StorageDamaged, UnsupportedFeature
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
@@ -43,11 +44,17 @@ class Reader:
     """Answers the questions that arrive at the socket until the server closes it."""
 
     def __init__(
-        self, connection: socket.socket, memory: int | None = None, functions: str = "", rdflib_functions: str = ""
+        self,
+        connection: socket.socket,
+        memory: int | None = None,
+        functions: str = "",
+        rdflib_functions: str = "",
+        regime: Regime = Regime.NONE,
     ) -> None:
-        """``memory`` bounds what this process takes for answers, in bytes; functions are as for ``ReaderProcess``."""
+        """``memory`` bounds what this process takes for answers, in bytes; all else is as for ``ReaderProcess``."""
         self._functions = functions
-        self._rdflib = _rdflib_evaluation(rdflib_functions)
+        self._regime = regime
+        self._rdflib = _rdflib_evaluation(rdflib_functions, regime)
         self._memory = memory
         self._connection = Connection(connection)
         self._snapshot: OpenSnapshot | None = None
@@ -132,7 +139,14 @@ class Reader:
                 "functions of rows, and with custom_eval all queries, are evaluated by rdflib, and answered once: "
                 "there are no live queries of them"
             )
-        write_lines(snapshot.on_disk, question, writer, functions=callables(self._functions), union=self._union)
+        write_lines(
+            snapshot.on_disk,
+            question,
+            writer,
+            functions=callables(self._functions),
+            union=self._union,
+            regime=self._regime,
+        )
 
     @property
     def _union(self) -> bool:
@@ -151,6 +165,7 @@ class Reader:
             allow_fetch=allow_fetch,
             functions=callables(self._functions),
             union=self._union,
+            regime=self._regime,
         )
 
     def _answer_graph(self, snapshot: OpenSnapshot, question: GraphQuestion, writer: AnswerWriter) -> None:
@@ -166,13 +181,13 @@ class Reader:
         snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
 
 
-def _rdflib_evaluation(functions: str) -> RdflibEvaluation | None:
+def _rdflib_evaluation(functions: str, regime: Regime) -> RdflibEvaluation | None:
     if not functions:
         return None
     # Few endpoints have any, and what is loaded here is loaded by every reader.
     from endpoint.readers.rdflib_functions import RdflibEvaluation, RdflibFunctions
 
-    return RdflibEvaluation(RdflibFunctions.from_json(functions))
+    return RdflibEvaluation(RdflibFunctions.from_json(functions), regime)
 
 
 def main(
@@ -181,17 +196,18 @@ def main(
     nice: int = 0,
     functions: str = "",
     rdflib_functions: str = "",
+    regime: str = Regime.NONE.value,
 ) -> None:
     """Serve the socket until the server closes it; ``memory`` bounds what its queries take, in bytes.
 
-    ``nice`` is added to what the process is to the system's scheduler. The functions are as for ``ReaderProcess``.
+    ``nice`` is added to what the process is to the system's scheduler. All else is as for ``ReaderProcess``.
     """
     os.nice(nice)
 
     def work() -> None:
         # The server having gone is the ordinary end.
         with contextlib.suppress(ConnectionError):
-            Reader(connection, memory, functions, rdflib_functions).serve()
+            Reader(connection, memory, functions, rdflib_functions, Regime(regime)).serve()
 
     thread = threading.Thread(target=work, name="reader")
     start_with_stack(thread)

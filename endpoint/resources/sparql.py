@@ -17,12 +17,10 @@ from endpoint.resources.service_description import service_description
 from endpoint.services import Services, services_of
 from endpoint.threads import WorkerThreads
 from protocol.access import operation_scope
-from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, SPARQL_QUERY, content_type
 from protocol.formats.negotiation import media_type_of
 from protocol.grammar.parser import parse, parse_live, perhaps_continuous
 from protocol.language.model import ContinuousQuery
-from protocol.sparql.dataset import dataset_clauses
 from protocol.sparql.form import answers_with_a_graph
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
@@ -95,11 +93,6 @@ async def _answer(services: Services, asked: QueryRequest, media_type: str, base
         allow_fetch=str(services.store.fetching.allowed),
     )
     regime = services.settings.entailment if asked.entailment is None else asked.entailment
-    if regime.infers and len(asked.graphs.default or dataset_clauses(asked.text).default) > 1:
-        raise UnsupportedFeature(
-            f"under {regime} the default graph of a query is one graph: what follows from several, merged, is "
-            "not inferred; name one in FROM or default-graph-uri, or say entailment=none"
-        )
     readers = await services.regimes.under(regime)
     return AnswerResponse(readers, question, services.query_limits.asked(asked.timeout))
 

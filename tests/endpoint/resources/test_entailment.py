@@ -103,15 +103,15 @@ def test_graphs_are_read_as_they_were_written(client: TestClient) -> None:
     assert len(graph.splitlines()) == 5
 
 
-def test_of_several_graphs_nothing_is_inferred_together(client: TestClient) -> None:
-    update(client, "INSERT DATA { GRAPH :g { :ann a :Cat } GRAPH :h { :bob a :Cat } }")
-    assert found(client, "SELECT ?x FROM :g { ?x a :Animal }", "rdfs") == ["ann"]
-    for answer in (
-        ask(client, "SELECT ?x FROM :g FROM :h { ?x a :Animal }", "rdfs"),
-        ask(client, ANIMALS, "rdfs", **{"default-graph-uri": ["http://ex/g", "http://ex/h"]}),
-    ):
-        assert answer.status_code == 501
-        assert "the default graph of a query is one graph" in answer.json()["detail"]
+def test_from_several_graphs_is_answered_what_follows_from_their_merge(client: TestClient) -> None:
+    update(client, "INSERT DATA { GRAPH :g { :ann a :Dog } GRAPH :h { :Dog rdfs:subClassOf :Animal } }")
+    assert found(client, "SELECT ?x FROM :g { ?x a :Animal }", "rdfs") == []
+    assert found(client, "SELECT ?x FROM :g FROM :h { ?x a :Animal }", "rdfs") == ["ann"]
+    assert found(client, "SELECT ?x FROM :g FROM :h FROM NAMED :g { GRAPH ?g { ?x a :Animal } }", "rdfs") == []
+    graphs = {"default-graph-uri": ["http://ex/g", "http://ex/h"]}
+    (row,) = ask(client, ANIMALS, "owl-rl", **graphs).json()["results"]["bindings"]
+    assert row["x"]["value"] == "http://ex/ann"
+    assert found(client, "SELECT ?x FROM :none FROM :neither { ?x ?p ?o }", "rdfs") == []
 
 
 def test_lists_may_change(client: TestClient) -> None:
