@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from protocol.language.algebra import Query
+from spark_backend.compiler.passes.compare_resources import compare_resources
 from spark_backend.compiler.passes.distribute_unions import distribute_unions
 from spark_backend.compiler.passes.fold_constants import fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
@@ -24,6 +25,7 @@ Pass = Callable[[Query, Knowledge], Query]
 
 PASSES: tuple[Pass, ...] = (
     normalise,
+    compare_resources,
     fold_constants,
     push_filters,
     distribute_unions,

@@ -12,6 +12,7 @@ from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
+from spark_backend.compiler.passes.compare_resources import compare_resources
 from spark_backend.compiler.passes.distribute_unions import distribute_unions
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
@@ -70,6 +71,41 @@ def matched(*triples: a.TriplePattern) -> a.BGP:
 def test_what_means_the_same_is_written_in_one_way(written: str, same_as: str) -> None:
     assert after(f"SELECT * {written}", normalise) == after(f"SELECT * {same_as}", normalise)
     assert after(f"SELECT * {written}") != after(f"SELECT * {same_as}", normalise)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("{?s :p ?v . ?x :q ?w FILTER(?s = ?w)}", "{?s :p ?v . ?x :q ?w FILTER(sameTerm(?s, ?w))}"),
+        ("{?s ?p ?v FILTER(?v != ?p && ?v > 2)}", "{?s ?p ?v FILTER(!sameTerm(?v, ?p) && ?v > 2)}"),
+        ("{?s :p ?v FILTER(?s < ?v || ?v > 2)}", "{?s :p ?v FILTER(false || ?v > 2)}"),
+        ("{?s :p ?v FILTER(?v >= ?s)}", "{?s :p ?v FILTER(sameTerm(?v, ?s))}"),
+        ("{?s :p ?v OPTIONAL {?x :q ?w FILTER(?s = ?w)}}", "{?s :p ?v OPTIONAL {?x :q ?w FILTER(sameTerm(?s, ?w))}}"),
+        ("{GRAPH ?g {?x :p ?v} BIND(?g = ?v AS ?b)}", "{GRAPH ?g {?x :p ?v} BIND(sameTerm(?g, ?v) AS ?b)}"),
+        (
+            "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(?x = ?w)}",
+            "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(sameTerm(?x, ?w))}",
+        ),
+    ],
+)
+def test_what_is_no_literal_is_compared_by_its_term(written: str, same_as: str) -> None:
+    assert after(f"SELECT * {written}", compare_resources) == after(f"SELECT * {same_as}")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{?s :p ?v . ?x :q ?w FILTER(?v = ?w)}",
+        "{?x :q ?w OPTIONAL {?s :p ?v} FILTER(?s = ?w)}",
+        "{{?s :p ?v} UNION {?v :p ?s} FILTER(?s = ?v)}",
+        "{?s :p ?v FILTER(!(?s < ?v))}",
+        "{?s :p ?v BIND(?s <= ?v AS ?b)}",
+        "{?x (:p|:q)* ?v FILTER(?x = ?v)}",
+        "{VALUES ?x {1 :s} FILTER(?x = ?x)}",
+    ],
+)
+def test_what_may_be_a_literal_or_is_told_from_an_error_is_compared_as_written(pattern: str) -> None:
+    assert after(f"SELECT * {pattern}", compare_resources) == after(f"SELECT * {pattern}")
 
 
 def test_patterns_of_several_groups_stay_apart_where_an_operator_is_between() -> None:

@@ -1,0 +1,82 @@
+"""Comparisons of what is surely no literal, by its term alone (SPARQL 1.1 Query section 17.3).
+
+A subject, a predicate and the name of a graph are IRIs or blank nodes. One of them equals what is the same term, and
+nothing else (RDFterm-equal, where no literals are compared); it is neither less nor greater than anything. So ``=``
+between variables becomes what joins can be made of, and a condition that never holds is FALSE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocol.language import algebra as a
+from spark_backend.compiler.passes.traversal import bottom_up, with_parts
+from spark_backend.compiler.sql.values import FALSE
+
+Variables = frozenset[a.Variable]
+
+_NONE: Variables = frozenset()
+
+
+def compare_resources(query: a.Query, _: object) -> a.Query:
+    return replace(query, pattern=bottom_up(query.pattern, _compared))
+
+
+def _compared(pattern: a.Pattern, _: bool) -> a.Pattern:
+    match pattern:
+        case a.Filter(inner, condition):
+            return with_parts(pattern, condition=_condition(condition, _resources(inner)))
+        case a.LeftJoin(left, right, a.Call() as condition):
+            return with_parts(pattern, condition=_condition(condition, _resources(left) | _resources(right)))
+        case a.Extend(inner, _, a.Call() as expression):
+            return with_parts(pattern, expression=_value(expression, _resources(inner)))
+    return pattern
+
+
+def _condition(expression: a.Expression, resources: Variables) -> a.Expression:
+    """One that is true for the same solutions: to be an error is as good as to be false there."""
+    match expression:
+        case a.Call("&&" | "||", arguments):
+            return with_parts(expression, arguments=tuple(_condition(one, resources) for one in arguments))
+        case a.Call("<" | ">", arguments) if not resources.isdisjoint(arguments):
+            return a.Constant(FALSE)
+        case a.Call("<=" | ">=", arguments) if not resources.isdisjoint(arguments):
+            return a.Call("SAMETERM", tuple(_value(one, resources) for one in arguments))
+    return _value(expression, resources)
+
+
+def _value(expression: a.Expression, resources: Variables) -> a.Expression:
+    """An expression of the same value, or that fails as well."""
+    if not isinstance(expression, a.Call):
+        return expression
+    arguments = tuple(_value(one, resources) for one in expression.arguments)
+    if expression.name in ("=", "!=") and not resources.isdisjoint(arguments):
+        same = a.Call("SAMETERM", arguments)
+        return same if expression.name == "=" else a.Call("!", (same,))
+    return with_parts(expression, arguments=arguments)
+
+
+def _resources(pattern: a.Pattern) -> Variables:
+    """Variables that every solution of a pattern binds to an IRI or a blank node; some of those."""
+    match pattern:
+        case a.BGP(triples):
+            places = (place for triple in triples for place in (triple.subject, triple.predicate))
+            return frozenset(place for place in places if isinstance(place, a.Variable))
+        case a.Join(left, right):
+            return _resources(left) | _resources(right)
+        case a.Union(left, right):
+            return _resources(left) & _resources(right)
+        case a.LeftJoin(left) | a.Minus(left):
+            return _resources(left)
+        case a.Graph(name, inner):
+            return _resources(inner) | ({name} if isinstance(name, a.Variable) else _NONE)
+        case a.Project(inner, variables):
+            return _resources(inner) & frozenset(variables)
+        case a.Group(inner, keys):
+            return _resources(inner) & frozenset(keys or ())
+        case a.Extend(inner, variable, expression):
+            found = _resources(inner)
+            return found - {variable} | ({variable} if expression in found else _NONE)
+        case a.Filter(inner) | a.Distinct(inner) | a.OrderBy(inner) | a.Slice(inner) | a.PathJoin(inner):
+            return _resources(inner)
+    return _NONE
