@@ -43,7 +43,7 @@ $(STAMP):
 	fi
 	@$(BIN)/python -c 'import sys; sys.exit("$(VENV) has Python %d.%d, sparql-streams needs 3.11 or newer: remove $(VENV) and run make install again" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@echo "installing what $(LOCK) names (the first time takes a minute or two)"
-	@$(PIP) install --quiet --require-hashes -r $(LOCK)
+	@$(PIP) install --quiet --require-hashes --no-deps -r $(LOCK)
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 

@@ -42,7 +42,7 @@ def programs(away: Path) -> Path:
         venv.create(away / "environment", with_pip=True)
         found = away / "environment" / "bin"
         install = (found / "python", "-m", "pip", "--no-input", "install", "--quiet", "--no-compile")
-        run(*install, "--require-hashes", "-r", CHECKOUT / "requirements.lock", directory=away)
+        run(*install, "--require-hashes", "--no-deps", "-r", CHECKOUT / "requirements.lock", directory=away)
         run(*install, "--no-deps", wheel, directory=away)
         run(found / "python", "-m", "pip", "check", directory=away)
     return found
