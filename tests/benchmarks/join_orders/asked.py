@@ -79,15 +79,8 @@ class WorldSite:
 
         Here and below they are the processor's: what else the machine does is not counted.
         """
-        windows = tuple(self._windows)
-        query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, windows)
-        plan = compile_query(query, present=lambda pattern: self._statics.file(pattern) is not None)
-        files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
-        there = {table: file for table, file in files.items() if file is not None}
-        self._asked += 1
-        prepared = self._registry.write_prepared(f"q{self._asked}", PreparedQuery(plan, windows, there))
         # In turn, so that what is made once for many evaluations is made before, as the store's indexes are.
-        steps = self.evaluator.plan([("q", prepared, instants)]).steps
+        steps = self.evaluator.plan([("q", self._prepared(text), instants)]).steps
         for step in steps:
             self.evaluator.prepare(step)
         timer = Timer(limit, self.evaluator._connection.interrupt)
@@ -106,6 +99,32 @@ class WorldSite:
             answer.instant: Counter(json.dumps(json.loads(one), sort_keys=True) for one in answer.solutions)
             for answer in answers
         }
+
+    def most_rows(self, text: str, instants: Sequence[int], limit: float) -> int:
+        """How many rows an operator of them has at the most. Raises EvaluationError, also after the limit."""
+        timer = Timer(limit, self.evaluator._connection.interrupt)
+        timer.start()
+        try:
+            measured = self.evaluator.operators(("q", self._prepared(text), instants))
+        finally:
+            timer.cancel()
+        waiting = [*json.loads(measured.operators)["operator"]]
+        most = 0
+        while waiting:
+            operator = waiting.pop()
+            most = max(most, operator["intermediate_rows"])
+            waiting += operator.get("children", ())
+        return most
+
+    def _prepared(self, text: str) -> str:
+        """The name of the query's file."""
+        windows = tuple(self._windows)
+        query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, windows)
+        plan = compile_query(query, present=lambda pattern: self._statics.file(pattern) is not None)
+        files = {pattern.table: self._statics.file(pattern) for pattern in plan.statics}
+        there = {table: file for table, file in files.items() if file is not None}
+        self._asked += 1
+        return self._registry.write_prepared(f"q{self._asked}", PreparedQuery(plan, windows, there))
 
     def oxigraph(self, text: str, instants: Sequence[int], limit: float) -> tuple[float, dict[int, Solutions]] | None:
         """The same by Oxigraph; None if there are too many solutions at an instant, or after the limit."""

@@ -714,12 +714,13 @@ def test_what_an_evaluator_that_was_killed_left_behind_is_gone_at_the_end(tmp_pa
     assert not left.exists()
 
 
-def test_health_names_the_queries_that_are_behind(tmp_path: Path) -> None:
+def test_health_names_the_queries_that_are_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stepped = SteppedBackend(tmp_path)
     stepped.event_stream("s", "http://ex/s")
     for name in ("slow", "slower", "light"):
         stepped.register(name, "SELECT * FROM STREAM <http://ex/s> [RANGE 10s] WHERE { ?s ?p ?o }")
     now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     for name, seconds in (("slow", 12), ("slower", 70), ("light", 2)):
         stepped.running(name).reached.append((now - seconds, 0))
     stepped.backend._look_for_warnings()

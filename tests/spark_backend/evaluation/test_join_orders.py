@@ -1,4 +1,7 @@
-"""Windows joined with large graphs: what narrows what changes no answer, and nothing is joined many to many before."""
+"""Windows joined with large graphs: what narrows what changes no answer, and nothing is joined many to many before.
+
+That is told by rows, not by time: no operator has more of them than the largest pattern has matches.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from tests.benchmarks.join_orders.worlds import (
     parking_world,
 )
 
-_LIMIT = 20.0
+_LIMIT = 60.0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -40,7 +43,7 @@ def test_random_joins_have_the_answers_that_oxigraph_gives(
     queries = Queries(world, instants[-1])
     asked = 0
     for text in (queries.make(random) for _ in range(5)):
-        theirs = site.oxigraph(text, instants, 1.0)
+        theirs = site.oxigraph(text, instants, 10.0)
         if theirs is not None and max(found.total() for found in theirs[1].values()) < 2000:
             assert site.ours(text, instants, _LIMIT)[1] == theirs[1], text
             asked += 1
@@ -52,13 +55,14 @@ def test_types_of_a_repository_are_not_joined_many_to_many(tmp_path: Path) -> No
     """Two types of 12,645 triples each in one SELECT: what a window holds is asked of them first."""
     instants = [FIRST + STEP * place for place in range(16)]
     site = WorldSite(tmp_path, parking_world(len(instants)))
-    seconds, ours = site.ours(PARKING, instants, _LIMIT)
+    _, ours = site.ours(PARKING, instants, _LIMIT)
     theirs = site.oxigraph(PARKING, instants, _LIMIT)
+    rows = site.most_rows(PARKING, instants, _LIMIT)
     site.close()
     assert theirs is not None
     assert ours == theirs[1]
     assert theirs[1][instants[-1]].total() > 0
-    assert seconds < 10 * theirs[0] + 0.05 * len(instants)
+    assert rows <= 12_645
 
 
 def test_a_hub_of_the_store_is_joined_with_what_asks_for_it(tmp_path: Path) -> None:
@@ -68,14 +72,15 @@ def test_a_hub_of_the_store_is_joined_with_what_asks_for_it(tmp_path: Path) -> N
     streamed = ((1, (iri("o"), iri("of"), iri("e"))),)
     site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: [*hub, *small]}))
     text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('of')} ?e }} ?e {iri('p')} ?p . ?e {iri('q')} ?q }}"
-    seconds, ours = site.ours(text, [FIRST], _LIMIT)
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
     theirs = site.oxigraph(text, [FIRST], _LIMIT)
     site.close()
     assert ours is not None
     assert theirs is not None
     assert ours == theirs[1]
     assert ours[FIRST].total() == 1
-    assert seconds < 0.5
+    assert rows <= 2000
 
 
 @pytest.mark.parametrize("asked", ["FILTER EXISTS", "FILTER NOT EXISTS", "MINUS"])
@@ -91,13 +96,14 @@ def test_what_meets_only_in_the_solutions_it_is_asked_of_is_not_multiplied(tmp_p
     site = WorldSite(tmp_path, World(((None, streamed),), {None: [*hubs, *levels]}))
     inside = f"?a {iri('p')} ?x . ?a {iri('level')} ?c . ?b {iri('q')} ?y . ?b {iri('level')} ?d"
     text = f"SELECT * {{ ?o {iri('of')} ?x . ?o {iri('by')} ?y {asked} {{ {inside} }} }}"
-    seconds, ours = site.ours(text, [FIRST], _LIMIT)
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
     site.close()
     assert ours is not None
     ((found, times),) = ours[FIRST].items()
     assert times == 1
     assert ("qhub" in found) == (asked == "FILTER EXISTS")
-    assert seconds < 0.5
+    assert rows <= 16_000
 
 
 def test_what_exists_for_no_solution_keeps_what_it_is_asked_of_from_being_joined(tmp_path: Path) -> None:
@@ -108,10 +114,11 @@ def test_what_exists_for_no_solution_keeps_what_it_is_asked_of_from_being_joined
     patterns = " ".join(f"?{name} {iri('tag')} ?h ." for name in "abcd")
     window, never = f"GRAPH <{EX}w> {{ ?o {iri('tag')} ?h }}", f"{iri('e7')} {iri('tag')} {iri('hub')}"
     text = f"SELECT * {{ {window} {patterns} FILTER NOT EXISTS {{ {never} }} }}"
-    seconds, ours = site.ours(text, [FIRST], _LIMIT)
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
     site.close()
     assert ours == {FIRST: {}}
-    assert seconds < 0.5
+    assert rows <= 300
 
 
 def test_what_only_a_path_connects_is_not_multiplied(tmp_path: Path) -> None:
@@ -122,11 +129,12 @@ def test_what_only_a_path_connects_is_not_multiplied(tmp_path: Path) -> None:
     streamed = ((1, (iri("o"), iri("by"), iri("hub"))),)
     site = WorldSite(tmp_path, World(((None, streamed),), {None: [*names, *asked, *rooms]}))
     text = f"SELECT * {{ ?o {iri('by')} ?h . ?p {iri('of')} ?h . ?p {iri('in')}+ ?e . ?e {iri('label')} ?l }}"
-    seconds, ours = site.ours(text, [FIRST], _LIMIT)
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
     site.close()
     assert ours is not None
     assert ours[FIRST].total() == 3000
-    assert seconds < 0.7
+    assert rows <= 3000
 
 
 def test_what_a_third_pattern_joins_is_not_multiplied_before_that(tmp_path: Path) -> None:
@@ -141,7 +149,9 @@ def test_what_a_third_pattern_joins_is_not_multiplied_before_that(tmp_path: Path
     site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), graphs))
     window = f"GRAPH <{EX}w> {{ ?o {iri('by')} ?e }}"
     graph = f"GRAPH <{EX}g> {{ ?k {iri('knows')} ?e . ?k {TYPE} ?t . ?b {TYPE} ?t }}"
-    seconds, ours = site.ours(f"SELECT * {{ {window} {graph} ?c {TYPE} ?t FILTER(?t < ?o) }}", [FIRST], _LIMIT)
+    text = f"SELECT * {{ {window} {graph} ?c {TYPE} ?t FILTER(?t < ?o) }}"
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
     site.close()
     assert ours == {FIRST: {}}
-    assert seconds < 2
+    assert rows <= 9050
