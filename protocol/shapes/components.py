@@ -13,8 +13,17 @@ from protocol.shapes.datatypes import lexical_test
 from protocol.shapes.graph import Graph
 from protocol.shapes.paths import Predicate
 from protocol.shapes.shape import Check, Result, Shape
-from protocol.shapes.values import bound_test, is_less, language_matches, language_of, pattern_test, text_of
-from protocol.terms import RDF_LANG_STRING, XSD
+from protocol.shapes.values import (
+    bound_test,
+    direction_of,
+    has_text,
+    is_less,
+    language_matches,
+    language_of,
+    pattern_test,
+    text_of,
+)
+from protocol.terms import RDF_DIR_LANG_STRING, RDF_LANG_STRING, XSD, is_triple
 
 KINDS = {
     "IRI": "<",
@@ -62,7 +71,9 @@ def datatype(shape: Shape, iri: str) -> Check:
     if iri == f"<{XSD}string>":
         return each_value(shape, "Datatype", lambda term: term[0] == '"' == term[-1], message)
     if iri == f"<{RDF_LANG_STRING}>":
-        return each_value(shape, "Datatype", lambda term: language_of(term) != "", message)
+        return each_value(shape, "Datatype", lambda term: language_of(term) != "" == direction_of(term), message)
+    if iri == f"<{RDF_DIR_LANG_STRING}>":
+        return each_value(shape, "Datatype", lambda term: direction_of(term) != "", message)
     suffix, well_formed = f'"^^{iri}', lexical_test(iri[1:-1])
     end = -len(suffix)
     return each_value(
@@ -72,7 +83,11 @@ def datatype(shape: Shape, iri: str) -> Check:
 
 def node_kind(shape: Shape, name: str) -> Check:
     first = KINDS[name]
-    return each_value(shape, "NodeKind", lambda term: term[0] in first, f"is not of kind sh:{name}")
+
+    def test(term: str) -> bool:
+        return term[0] in first and not is_triple(term)
+
+    return each_value(shape, "NodeKind", test, f"is not of kind sh:{name}")
 
 
 def bound(shape: Shape, name: str, limit: str) -> Check:
@@ -116,9 +131,9 @@ def max_count(shape: Shape, count: int) -> Check:
 def length(shape: Shape, name: str, bound: int) -> Check:
     """sh:minLength and sh:maxLength."""
     if name == "minLength":
-        words, test = f"is shorter than {bound}", lambda term: term[0] != "_" and len(text_of(term)) >= bound
+        words, test = f"is shorter than {bound}", lambda term: has_text(term) and len(text_of(term)) >= bound
     else:
-        words, test = f"is longer than {bound}", lambda term: term[0] != "_" and len(text_of(term)) <= bound
+        words, test = f"is longer than {bound}", lambda term: has_text(term) and len(text_of(term)) <= bound
     return each_value(shape, name[0].upper() + name[1:], test, f"{words} characters")
 
 
@@ -127,7 +142,7 @@ def pattern(shape: Shape, text: str, flags: str) -> Check:
     matches = pattern_test(text, flags)
     shown = f'"{text}"' + (f' with the flags "{flags}"' if flags else "")
     return each_value(
-        shape, "Pattern", lambda term: term[0] != "_" and matches(text_of(term)), f"does not match {shown}"
+        shape, "Pattern", lambda term: has_text(term) and matches(text_of(term)), f"does not match {shown}"
     )
 
 

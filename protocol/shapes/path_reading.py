@@ -7,6 +7,7 @@ from protocol.shapes.graph import Graph
 from protocol.shapes.lists import members_of
 from protocol.shapes.paths import OPERATORS, Alternative, Path, Predicate, Sequence
 from protocol.shapes.vocabulary import RDF_FIRST, RDF_REST, sh
+from protocol.terms import is_triple
 
 _DEEPEST = 32
 _EXPECTED = (
@@ -17,11 +18,11 @@ _EXPECTED = (
 
 def read_path(graph: Graph, node: str, depth: int = 0) -> Path:
     """The path that a node of the shapes graph stands for. Raises InvalidShapes."""
-    if node[0] == "<" and not graph.objects(node, RDF_FIRST):
+    if node[0] == "<" and not is_triple(node) and not graph.objects(node, RDF_FIRST):
         return Predicate(node)
     if depth > _DEEPEST:
         raise ill_formed(node, f"a property path must not contain itself, nor {_DEEPEST} others in each other")
-    if node[0] == '"':
+    if node[0] == '"' or is_triple(node):
         raise ill_formed(node, _EXPECTED)
     said = graph.forward.get(node, {})
     if RDF_FIRST in said or RDF_REST in said:

@@ -25,7 +25,7 @@ from protocol.shapes.vocabulary import (
     TRUE,
     sh,
 )
-from protocol.terms import XSD, TermKind, facets
+from protocol.terms import XSD, TermKind, facets, is_triple
 
 _DEEPEST = 64
 _LARGEST = 100_000
@@ -104,7 +104,7 @@ class _OneShape:
         self._said = graph.forward.get(node, {})
 
     def read(self) -> Shape:
-        if self._node[0] == '"':
+        if self._node[0] == '"' or is_triple(self._node):
             raise self._wrong("a shape must be an IRI or a blank node")
         self._check_names()
         path = self._one("path")
@@ -292,7 +292,7 @@ class _OneShape:
         return text_of(value)
 
     def _require(self, value: str, kinds: str, what: str, expected: str) -> None:
-        if value[0] not in kinds:
+        if value[0] not in kinds or is_triple(value):
             raise self._wrong(f"{what} must be {expected}, not {value}")
 
     def _wrong(self, problem: str) -> InvalidShapes:

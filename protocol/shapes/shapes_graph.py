@@ -11,6 +11,7 @@ from protocol.shapes.graph import Graph
 from protocol.shapes.reading import ShapesReader
 from protocol.shapes.shape import Result, Shape
 from protocol.shapes.vocabulary import CLASSES, RDF_TYPE, sh
+from protocol.terms import term_text
 
 Triple = tuple[str, str, str]
 
@@ -61,7 +62,7 @@ class ShapesGraph:
             raise InvalidShapes(
                 f"line {error.lineno}, column {error.offset}: {error.msg}", line=error.lineno, column=error.offset
             ) from None
-        return cls((str(one.subject), str(one.predicate), str(one.object)) for one in parsed)
+        return cls((str(one.subject), str(one.predicate), term_text(one.object)) for one in parsed)
 
     def graph(self, triples: Iterable[Triple]) -> Graph:
         """A data graph."""

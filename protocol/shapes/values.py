@@ -12,7 +12,7 @@ from typing import cast
 import pyoxigraph as ox
 
 from protocol.shapes.datatypes import known_facets
-from protocol.terms import TermKind, parse_term, unescape
+from protocol.terms import TermKind, is_triple, parse_term, unescape
 
 _ORACLE = ox.Store()
 _NUMBERS = frozenset({TermKind.INTEGER, TermKind.DECIMAL, TermKind.FLOAT, TermKind.DOUBLE})
@@ -29,17 +29,32 @@ _PIECE = re.compile(
 )
 
 
+def has_text(term: str) -> bool:
+    """Whether STR() has a value: a blank node has none, nor has a triple term."""
+    return term[0] != "_" and not is_triple(term)
+
+
 def text_of(term: str) -> str:
-    """STR(): the IRI, or the literal's lexical form. Not for blank nodes."""
+    """STR(): the IRI, or the literal's lexical form. For what ``has_text``."""
     return unescape(term[1:-1] if term[0] == "<" else term[1 : term.rindex('"')])
 
 
 def language_of(term: str) -> str:
     """LANG(): the language tag of a literal, "" of other terms."""
-    if term[0] != '"':
-        return ""
-    suffix = term[term.rindex('"') + 1 :]
-    return suffix[1:] if suffix.startswith("@") else ""
+    return _tag_and_direction(term)[0]
+
+
+def direction_of(term: str) -> str:
+    """LANGDIR(): the base direction of a literal, ``ltr`` or ``rtl``, "" of other terms."""
+    return _tag_and_direction(term)[1]
+
+
+def _tag_and_direction(term: str) -> tuple[str, str]:
+    suffix = term[term.rindex('"') + 1 :] if term[0] == '"' else ""
+    if not suffix.startswith("@"):
+        return "", ""
+    tag, _, direction = suffix[1:].partition("--")
+    return tag, direction
 
 
 def language_matches(tag: str, range_: str) -> bool:

@@ -8,6 +8,7 @@ from protocol.shapes.graph import Graph
 from protocol.shapes.report import as_triples
 from protocol.shapes.shape import Result
 from protocol.shapes.shapes_graph import ShapesGraph
+from protocol.terms import term_text
 
 PREFIXES = """@prefix sh: <http://www.w3.org/ns/shacl#> .
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
@@ -24,7 +25,7 @@ def compiled(text: str) -> ShapesGraph:
 
 def triples(text: str) -> list[tuple[str, str, str]]:
     parsed = ox.parse(PREFIXES + text, format=ox.RdfFormat.TURTLE)
-    return [(str(one.subject), str(one.predicate), str(one.object)) for one in parsed]
+    return [(str(one.subject), str(one.predicate), term_text(one.object)) for one in parsed]
 
 
 def results(shapes: str, data: str) -> list[Result]:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import UnsupportedFeature
+from protocol.shapes.components import KINDS
 from protocol.shapes.datatypes import lexical_test
 from protocol.shapes.errors import InvalidShapes
 from protocol.shapes.report import MOST_RESULTS, as_json, in_words
@@ -239,3 +240,40 @@ def test_patterns_match_as_in_sparql(pieces: list[str], begin: str, end: str, fl
     pattern = begin + "".join(pieces) + end
     expected = _asked("REGEX(?t, ?p, ?f)", t=ox.Literal(text), p=ox.Literal(pattern), f=ox.Literal(flags))
     assert pattern_test(pattern, flags)(text) == expected
+
+
+_OF_A = "ex:S sh:targetNode ex:a ; sh:property [ sh:path ex:p ; {} ] ."
+
+
+@pytest.mark.parametrize(
+    ("constraint", "values", "wrong"),
+    [
+        # RDF 1.2 Concepts, section 3.4: a string with a base direction is of a datatype of its own.
+        ("sh:datatype rdf:langString", "'x'@ar , 'x'@ar--rtl", ['"x"@ar--rtl']),
+        ("sh:datatype rdf:dirLangString", "'x'@ar , 'x'@ar--rtl , 'x'", ['"x"', '"x"@ar']),
+        ("sh:languageIn ( 'ar' )", "'x'@ar--rtl , 'x'@he--rtl", ['"x"@he--rtl']),
+        ("sh:uniqueLang true", "'x'@ar--rtl , 'x'@ar", [None]),
+        *((f"sh:nodeKind sh:{kind}", "<<( ex:a ex:b 1 )>>", ["<<("]) for kind in KINDS),
+        ("sh:minLength 1", "<<( ex:a ex:b 1 )>> , ex:b", ["<<("]),
+        ("sh:maxLength 99", "<<( ex:a ex:b 1 )>> , _:b , ex:b", ["<<(", "_:"]),
+        ("sh:pattern 'a'", "<<( ex:a ex:b 1 )>> , 'a'", ["<<("]),
+        ("sh:hasValue <<( ex:a ex:b 1 )>>", "<<( ex:a ex:b 1 )>>", []),
+        ("sh:hasValue <<( ex:a ex:b 1 )>>", "<<( ex:a ex:b 2 )>>", [None]),
+        ("sh:in ( <<( ex:a ex:b 1 )>> )", "<<( ex:a ex:b 1 )>> , <<( ex:a ex:b 2 )>>", ["<<("]),
+    ],
+)
+def test_terms_of_rdf_1_2_are_what_sparql_takes_them_for(constraint: str, values: str, wrong: list[str | None]) -> None:
+    found = sorted((one.value for one in results(_OF_A.format(constraint), f"ex:a ex:p {values} .")), key=str)
+    assert len(found) == len(wrong)
+    for value, begin in zip(found, wrong, strict=True):
+        assert value is None if begin is None else (value or "").startswith(begin)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["sh:targetNode", "sh:severity", "sh:class", "sh:datatype", "sh:equals", "sh:minInclusive", "sh:path", "sh:not"],
+)
+def test_a_triple_term_is_no_iri_in_a_shape(place: str) -> None:
+    path = "" if place == "sh:path" else "sh:path ex:p ;"
+    with pytest.raises(InvalidShapes, match="must be"):
+        compiled(f"ex:S sh:targetClass ex:C ; sh:property [ {path} {place} <<( ex:a ex:b ex:c )>> ] .")
