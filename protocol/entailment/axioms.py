@@ -78,9 +78,14 @@ AXIOMS: dict[Regime, tuple[Pattern, ...]] = {
 }
 
 
+def is_membership(iri: str) -> bool:
+    """Whether it is one of the properties ``rdf:_n``."""
+    return _MEMBERSHIP.fullmatch(iri) is not None
+
+
 def membership_axioms(terms: Iterable[object]) -> list[Pattern]:
     """Those of each ``rdf:_n`` among the terms."""
-    found = [term for term in terms if isinstance(term, ox.NamedNode) and _MEMBERSHIP.fullmatch(term.value)]
+    found = [term for term in terms if isinstance(term, ox.NamedNode) and is_membership(term.value)]
     kind, resource = named("rdfs:ContainerMembershipProperty"), named("rdfs:Resource")
     return [
         axiom

@@ -6,15 +6,17 @@ A graph of the store is not inferred as a whole: of a pattern are looked up the 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import pyoxigraph as ox
 
+from protocol.entailment.axioms import is_membership
 from protocol.entailment.closure import Closure
 from protocol.entailment.consequences import (
     ANY,
+    BEYOND,
     CLASS,
     OBJECT,
     PLACES,
@@ -24,6 +26,7 @@ from protocol.entailment.consequences import (
     consequences,
 )
 from protocol.entailment.regimes import Regime
+from protocol.entailment.rules import named
 from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
 from protocol.terms import RDF_TYPE, is_triple, parse_term, term_text
 from spark_backend.compiler.sql.static_pattern import StaticPattern
@@ -33,6 +36,11 @@ _Triple = tuple[str, str, str]
 _Schema = frozenset[_Triple]
 _KEPT_CLOSURES = 8
 """Of what follows from so many graphs is kept all."""
+_MEMBER, _MEMBERSHIP, _PROPERTY = (
+    str(named(name)) for name in ("rdfs:member", "rdfs:ContainerMembershipProperty", "rdf:Property")
+)
+_TOLD_OF_MEMBERSHIPS = {_MEMBER, *(str(named(f"rdfs:{name}")) for name in ("subPropertyOf", "domain", "range"))}
+_KINDS_OF_MEMBERSHIPS = {None, _MEMBERSHIP, _PROPERTY}
 
 
 class EntailedMatches:
@@ -43,6 +51,7 @@ class EntailedMatches:
         self._graphs = graphs
         self._of_schema = list(schema) or None
         self._known: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
+        self._memberships: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
         self._closures: OrderedDict[tuple[str, ...] | None, tuple[int, Sequence[_Triple]]] = OrderedDict()
 
     def rows(self, pattern: StaticPattern, names: Sequence[str]) -> Iterable[Quad]:
@@ -61,7 +70,7 @@ class EntailedMatches:
             if pattern.scope != "schema":
                 return []
             return [("", *one) for one in _of(pattern.regime, shared).triples if _matches(pattern, one)]
-        by_graph = self._schemas(read)
+        by_graph = self._own(pattern, shared, read)
         if pattern.scope != "named":
             own = shared.union(*by_graph.values())
             if pattern.way is not None:
@@ -128,6 +137,30 @@ class EntailedMatches:
                 self._closures.popitem(last=False)
         return known[1]
 
+    def _own(self, pattern: StaticPattern, shared: _Schema, graphs: Sequence[str] | None) -> Mapping[str, set[_Triple]]:
+        """What each of these graphs says of classes and properties, as far as the pattern's matches depend on it."""
+        said = self._schemas(graphs)
+        if not _tells_of_memberships(pattern, shared.union(*said.values())):
+            return said
+        found = {name: set(triples) for name, triples in said.items()}
+        for name, triples in self._membership_properties(graphs).items():
+            found.setdefault(name, set()).update(triples)
+        return found
+
+    def _membership_properties(self, graphs: Sequence[str] | None) -> Mapping[str, set[_Triple]]:
+        """That those are properties of containers which each of these graphs has: no quad pattern finds them."""
+        key, version = None if graphs is None else tuple(graphs), self._graphs.version
+        known = self._memberships.get(key)
+        if known is None or known[0] != version:
+            found: dict[str, set[_Triple]] = defaultdict(set)
+            for g, *terms in self._graphs.quads(None, None, None, graphs):
+                for term in terms:
+                    if term.startswith("<") and is_membership(term[1:-1]):
+                        found[g].add((term, RDF_TYPE, _MEMBERSHIP))
+            known = version, found
+            self._memberships[key] = known
+        return known[1]
+
     def _shared(self) -> _Schema:
         """The schema of all graphs."""
         return frozenset().union(*self._schemas(self._of_schema).values())
@@ -146,6 +179,17 @@ class EntailedMatches:
             known = version, found
             self._known[key] = known
         return known[1]
+
+
+def _tells_of_memberships(pattern: StaticPattern, schema: _Schema) -> bool:
+    """Whether it may matter to a pattern which properties ``rdf:_n`` there are: to find them, all is read."""
+    if pattern.way == BEYOND:  # what these add is below rdfs:member, of which the schema tells
+        return False
+    if pattern.predicate is None or pattern.predicate in _TOLD_OF_MEMBERSHIPS:
+        return True
+    if pattern.predicate == RDF_TYPE and pattern.object in _KINDS_OF_MEMBERSHIPS:
+        return True
+    return any(subject in (_MEMBER, _MEMBERSHIP, _PROPERTY) for subject, _, _ in schema)
 
 
 @lru_cache(maxsize=64)

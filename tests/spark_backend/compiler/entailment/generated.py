@@ -41,15 +41,41 @@ schemas = st.one_of(
     _said(f"{{p}} <{RDFS}range> {{c}} .", p=properties, c=classes),
     _said(f"{{c}} a <{RDFS}Class> .", c=classes),
 )
-contents = st.builds(
-    lambda default, named, first, schema, more, graph: Content(
-        {None: default, "http://ex/w1": named, "http://ex/w2": first},
-        {None: f"{schema}\n{more}", "http://ex/g1": graph},
-        entailment=Regime.RDFS,
+
+
+def _contents(stored: st.SearchStrategy[str], schemas: st.SearchStrategy[str]) -> st.SearchStrategy[Content]:
+    return st.builds(
+        lambda default, named, first, schema, more, graph: Content(
+            {None: default, "http://ex/w1": named, "http://ex/w2": first},
+            {None: f"{schema}\n{more}", "http://ex/g1": graph},
+            entailment=Regime.RDFS,
+        ),
+        _text(data, 5), _text(data, 5), _text(data, 2),
+        _text(schemas, 6), _text(stored, 3), _text(st.one_of(stored, schemas), 3),
+    )  # fmt: skip
+
+
+contents = _contents(data, schemas)
+_memberships = st.sampled_from((f"<{RDF}_1>", f"<{RDF}_20>"))
+contents_with_containers = _contents(
+    st.one_of(
+        data,
+        _said("{x} {p} {y} .", x=things, p=_memberships, y=values),
+        _said("{p} {q} {y} .", p=_memberships, q=properties, y=values),
+        _said("{x} {q} {p} .", x=things, q=properties, p=_memberships),
     ),
-    _text(data, 5), _text(data, 5), _text(data, 2),
-    _text(schemas, 6), _text(data, 3), _text(st.one_of(data, schemas), 3),
-)  # fmt: skip
+    st.one_of(
+        schemas,
+        schemas,
+        schemas,
+        _said(f"<{RDFS}member> <{RDFS}subPropertyOf> {{q}} .", q=properties),
+        _said(f"<{RDFS}member> <{RDFS}domain> {{c}} .", c=classes),
+        _said(f"<{RDFS}ContainerMembershipProperty> <{RDFS}subClassOf> {{c}} .", c=classes),
+        _said(f"<{RDF}Property> <{RDFS}subClassOf> {{c}} .", c=classes),
+        _said(f"{{p}} <{RDFS}subPropertyOf> {{q}} .", p=_memberships, q=properties),
+    ),
+)
+"""Of these, the members are said in the store: the properties that only windows have are no schema, either."""
 
 
 def _with_list(subject: str, said: str, one: str, other: str) -> str:
@@ -128,6 +154,17 @@ def _queries(patterns: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 queries = _queries(_patterns)
+queries_of_containers = _queries(
+    st.one_of(
+        _patterns,
+        _said(f"{{x}} <{RDFS}member> {{y}}", x=_ends, y=variables),
+        _said("{x} {p} {y}", x=_ends, p=_memberships, y=variables),
+        _said("{p} a {c}", p=_memberships, c=st.one_of(variables, classes)),
+        _said(f"{{x}} a <{RDFS}ContainerMembershipProperty>", x=variables),
+        _said(f"{{x}} a <{RDF}Property>", x=variables),
+        _said(f"{{x}} <{RDFS}subPropertyOf> {{y}}", x=variables, y=variables),
+    )
+)
 plain_queries = _queries(_plain)
 """Those that name properties and classes: all who infer agree on their answers, whatever axioms they have besides."""
 

@@ -10,12 +10,15 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from protocol.entailment.regimes import Regime
 from protocol.errors import QuerySyntaxError, UnsupportedFeature
+from protocol.terms import RDF
 from tests.protocol.entailment.test_closure import with_owlrl
 from tests.spark_backend.compiler.entailment.generated import (
     RDFS,
     contents,
+    contents_with_containers,
     plain_queries,
     queries,
+    queries_of_containers,
     without_blank_nodes,
 )
 from tests.spark_backend.compiler.one_shot import INSTANT, PREFIXES, Content, assert_same_solutions, evaluated
@@ -40,6 +43,19 @@ def test_a_query_gives_what_it_gives_over_the_closure(text: str, content: Conten
 @settings(max_examples=1000, deadline=None, suppress_health_check=CHECKS)
 @given(text=queries, content=contents)
 def test_many_queries_give_what_they_give_over_the_closure(text: str, content: Content) -> None:
+    _agree(text, content)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=CHECKS)
+@given(text=queries_of_containers, content=contents_with_containers)
+def test_a_query_gives_what_it_gives_over_the_closure_of_containers(text: str, content: Content) -> None:
+    _agree(text, content)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None, suppress_health_check=CHECKS)
+@given(text=queries_of_containers, content=contents_with_containers)
+def test_many_queries_give_what_they_give_over_the_closure_of_containers(text: str, content: Content) -> None:
     _agree(text, content)
 
 
@@ -169,3 +185,11 @@ def test_a_graph_that_is_read_with_such_a_schema_of_its_own_is_refused(of: str) 
         evaluated(f"SELECT ?x {{ ?x a :Being {of} {{ ?x a :Cat }} }}", content)
     _, answers = evaluated("SELECT ?x { ?x a :Being }", content)
     assert answers[INSTANT] == [("<http://ex/tom>",)]
+
+
+def test_members_in_a_window_are_told_by_the_properties_that_its_graph_has_in_the_store() -> None:
+    members = f"SELECT ?x ?y {{ ?x <{RDFS}member> ?y }}"
+    window = f":n <{RDF}_1> :m ; <{RDF}_2> :o ."
+    found = _asked(members, window, f":z <{RDF}_1> :zz .")
+    assert found == [("<http://ex/n>", "<http://ex/m>"), ("<http://ex/z>", "<http://ex/zz>")]
+    assert _asked(members, window, ":z :p :zz .") == []
