@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import pyoxigraph as ox
 
 from protocol.entailment.regimes import Regime
-from protocol.entailment.rules import NAMESPACES, Pattern, named, patterns
+from protocol.entailment.rules import NAMESPACES, Pattern, Term, named, patterns
 
 _MEMBERSHIP = re.compile(re.escape(NAMESPACES["rdf"]) + r"_[1-9][0-9]*")
 
@@ -78,18 +78,17 @@ AXIOMS: dict[Regime, tuple[Pattern, ...]] = {
 }
 
 
-def is_membership(iri: str) -> bool:
+def is_membership(term: Term) -> bool:
     """Whether it is one of the properties ``rdf:_n``."""
-    return _MEMBERSHIP.fullmatch(iri) is not None
+    return isinstance(term, ox.NamedNode) and _MEMBERSHIP.fullmatch(term.value) is not None
 
 
-def membership_axioms(terms: Iterable[object]) -> list[Pattern]:
-    """Those of each ``rdf:_n`` among the terms."""
-    found = [term for term in terms if isinstance(term, ox.NamedNode) and is_membership(term.value)]
+def membership_axioms(properties: Iterable[Term]) -> list[Pattern]:
+    """Those of each of these properties ``rdf:_n``."""
     kind, resource = named("rdfs:ContainerMembershipProperty"), named("rdfs:Resource")
     return [
         axiom
-        for term in found
+        for term in properties
         for axiom in (
             (term, named("rdf:type"), kind),
             (term, named("rdfs:domain"), resource),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyoxigraph as ox
 
-from protocol.entailment.axioms import AXIOMS, membership_axioms
+from protocol.entailment.axioms import AXIOMS, is_membership, membership_axioms
 from protocol.entailment.lists import KINDS_OF_MEMBERS, LIST_PROPERTIES, OF_LISTS, Triple, list_rules
 from protocol.entailment.matching import NumberedPattern, Place, Premise, Triples, column, matches
 from protocol.entailment.regimes import Regime
@@ -29,6 +29,8 @@ class Vocabulary:
     def __init__(self) -> None:
         self._numbers: dict[Term, int] = {}
         self._terms: list[Term] = []
+        self._memberships: list[int] = []
+        self._looked_at = 0
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -37,6 +39,7 @@ class Vocabulary:
         """Another one, to which more can be added, with the same numbers so far."""
         other = Vocabulary()
         other._numbers, other._terms = dict(self._numbers), list(self._terms)
+        other._memberships, other._looked_at = list(self._memberships), self._looked_at
         return other
 
     def number(self, term: Term) -> int:
@@ -49,9 +52,12 @@ class Vocabulary:
     def term(self, number: int) -> Term:
         return self._terms[number]
 
-    def terms(self, start: int = 0) -> Sequence[Term]:
-        """Those with this number or a higher one."""
-        return self._terms[start:]
+    def memberships(self) -> Numbers:
+        """The numbers of the properties ``rdf:_n`` among them."""
+        new = range(self._looked_at, len(self._terms))
+        self._memberships += (number for number in new if is_membership(self._terms[number]))
+        self._looked_at = len(self._terms)
+        return np.array(self._memberships, np.int64)
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,6 @@ class Closure:
         self._known_rules: set[_NumberedRule] = set()
         self._triples: dict[int, Relation] = {}
         self._lists: dict[int, Relation] = {}
-        self._seen_terms = 0
         self._of_lists = {self.vocabulary.number(named(name)) for name in LIST_PROPERTIES}
         self._of_lists |= {self.vocabulary.number(term) for term in OF_LISTS}
         self._kinds = [self.vocabulary.number(kind) for kind in KINDS_OF_MEMBERS]
@@ -116,9 +121,11 @@ class Closure:
         """Add rows of (subject, predicate, object), and all that follows; what of these is new, by predicate."""
         coming = _by_predicate(triples)
         if self.regime is not Regime.NONE:
-            for axiom in _ground(membership_axioms(self.vocabulary.terms(self._seen_terms))):
+            # Those of this graph alone: others share the vocabulary.
+            known = self.vocabulary.memberships()
+            found = map(self.vocabulary.term, known[np.isin(known, triples)].tolist())
+            for axiom in _ground(membership_axioms(found)):
                 _append(coming, *(np.array([self.vocabulary.number(term)], np.int64) for term in axiom))
-            self._seen_terms = len(self.vocabulary)
         added: dict[int, Relation] = {}
         new_rules = self._new_list_rules(coming)
         new = self._new(coming)

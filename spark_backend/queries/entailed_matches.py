@@ -28,7 +28,7 @@ from protocol.entailment.consequences import (
 from protocol.entailment.regimes import Regime
 from protocol.entailment.rules import named
 from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
-from protocol.terms import RDF_TYPE, is_triple, parse_term, term_text
+from protocol.terms import RDF, RDF_TYPE, is_triple, parse_term, term_text
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.static_graphs import Quad, StaticGraphs
 
@@ -39,6 +39,7 @@ _KEPT_CLOSURES = 8
 _MEMBER, _MEMBERSHIP, _PROPERTY = (
     str(named(name)) for name in ("rdfs:member", "rdfs:ContainerMembershipProperty", "rdf:Property")
 )
+_BEGIN = f"<{RDF}_"
 _TOLD_OF_MEMBERSHIPS = {_MEMBER, *(str(named(f"rdfs:{name}")) for name in ("subPropertyOf", "domain", "range"))}
 _KINDS_OF_MEMBERSHIPS = {None, _MEMBERSHIP, _PROPERTY}
 
@@ -155,7 +156,7 @@ class EntailedMatches:
             found: dict[str, set[_Triple]] = defaultdict(set)
             for g, *terms in self._graphs.quads(None, None, None, graphs):
                 for term in terms:
-                    if term.startswith("<") and is_membership(term[1:-1]):
+                    if term.startswith(_BEGIN) and is_membership(parse_term(term)):
                         found[g].add((term, RDF_TYPE, _MEMBERSHIP))
             known = version, found
             self._memberships[key] = known

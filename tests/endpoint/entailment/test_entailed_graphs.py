@@ -15,7 +15,7 @@ from endpoint.entailment.entailed_graphs import EntailedGraphs
 from protocol.entailment.closure import closure
 from protocol.entailment.regimes import Regime
 from protocol.entailment.schema import is_schema
-from tests.protocol.entailment.test_closure import data, graph, owl, rdfs
+from tests.protocol.entailment.test_closure import containers, data, graph, owl, rdfs
 
 DEFAULT, G, H = ox.DefaultGraph(), ox.NamedNode("http://example.org/g"), ox.NamedNode("http://example.org/h")
 GRAPHS: tuple[ox.NamedNode | ox.DefaultGraph, ...] = (DEFAULT, G, H)
@@ -69,13 +69,13 @@ RELAXED = settings(deadline=None, max_examples=10, suppress_health_check=[Health
 
 
 @RELAXED
-@given(steps=changes(st.one_of(data, rdfs)), schema=st.sampled_from([(), (G,), (G, H)]))
+@given(steps=changes(st.one_of(data, rdfs, containers)), schema=st.sampled_from([(), (G,), (G, H)]))
 def test_under_rdfs_after_each_change_it_is_what_follows(steps: list[Change], schema: tuple[ox.NamedNode, ...]) -> None:
     check(Regime.RDFS, schema, steps)
 
 
 @RELAXED
-@given(steps=changes(st.one_of(data, owl)), schema=st.sampled_from([(), (G,), (G, H)]))
+@given(steps=changes(st.one_of(data, owl, containers)), schema=st.sampled_from([(), (G,), (G, H)]))
 def test_under_owl_rl_after_each_change_it_is_what_follows(
     steps: list[Change], schema: tuple[ox.NamedNode, ...]
 ) -> None:
@@ -86,7 +86,7 @@ def test_under_owl_rl_after_each_change_it_is_what_follows(
 @settings(RELAXED, max_examples=500)
 @given(
     regime=st.sampled_from([Regime.RDFS, Regime.OWL_RL]),
-    steps=changes(st.one_of(data, owl)),
+    steps=changes(st.one_of(data, owl, containers)),
     schema=st.sampled_from([(), (G,), (G, H)]),
 )
 def test_after_each_of_many_changes_it_is_what_follows(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protocol.entailment.closure import Closure, closure
 from protocol.entailment.lists import LIST_PROPERTIES, OF_LISTS
 from protocol.entailment.regimes import Regime
-from protocol.entailment.rules import named
+from protocol.entailment.rules import Term, named
 
 EX = "http://example.org/"
 PREFIXES = f"""
@@ -36,6 +36,11 @@ def said(template: str, **parts: st.SearchStrategy[str]) -> st.SearchStrategy[st
 data = st.one_of(
     said("{x} {p} {y} .", x=things, p=properties, y=values),
     said("{x} a {c} .", x=things, c=classes),
+)
+_of_containers = st.sampled_from(["rdf:_1", "rdf:_2", "rdf:_30"])
+containers = st.one_of(
+    said("{x} {p} {y} .", x=things, p=_of_containers, y=values),
+    said("{x} {p} {y} .", x=things, p=properties, y=_of_containers),
 )
 rdfs = st.one_of(
     said("{c} rdfs:subClassOf {d} .", c=classes, d=classes),
@@ -183,3 +188,26 @@ def test_axioms_of_membership_are_of_those_that_are_there() -> None:
 def test_without_a_regime_nothing_follows() -> None:
     triples = graph([":A rdfs:subClassOf :B . :x a :A ."])
     assert closure(Regime.NONE, triples) == set(triples)
+
+
+@pytest.mark.parametrize("regime", [Regime.RDFS, Regime.OWL_RL])
+def test_the_members_of_a_graph_with_the_same_vocabulary_are_not_there(regime: Regime) -> None:
+    one = Closure(regime)
+    other = one.copy()
+    _add(one, ":x rdf:_1 :y .")
+    _add(other, ":x :p :y .")
+    assert _memberships(one) == {named("rdf:_1")}
+    assert _memberships(other) == set()
+    _add(other, ":x :p rdf:_2 .")
+    assert _memberships(other) == {named("rdf:_2")}
+    _add(other, ":x rdf:_1 :y .")
+    assert _memberships(other) == {named("rdf:_1"), named("rdf:_2")}
+
+
+def _add(closed: Closure, statement: str) -> None:
+    closed.add_terms((one.subject, one.predicate, one.object) for one in graph([statement]))
+
+
+def _memberships(closed: Closure) -> set[Term]:
+    wanted = named("rdf:type"), named("rdfs:ContainerMembershipProperty")
+    return {subject for subject, *said in closed.triples() if tuple(said) == wanted}

@@ -57,10 +57,11 @@ def _contents(stored: st.SearchStrategy[str], schemas: st.SearchStrategy[str]) -
 
 contents = _contents(data, schemas)
 _memberships = st.sampled_from((f"<{RDF}_1>", f"<{RDF}_20>"))
+_members = _said("{x} {p} {y} .", x=things, p=_memberships, y=values)
 contents_with_containers = _contents(
     st.one_of(
         data,
-        _said("{x} {p} {y} .", x=things, p=_memberships, y=values),
+        _members,
         _said("{p} {q} {y} .", p=_memberships, q=properties, y=values),
         _said("{x} {q} {p} .", x=things, q=properties, p=_memberships),
     ),
@@ -103,7 +104,7 @@ _owl_schemas = st.one_of(
     st.builds(_with_list, properties, st.just("propertyChainAxiom"), properties, properties),
     st.builds(_with_list, classes, st.sampled_from(("unionOf", "intersectionOf")), classes, classes),
 )  # fmt: skip
-_owl_data = st.one_of(data, data, data, _same)
+_owl_data = st.one_of(data, data, data, _same, _members)
 owl_contents = st.builds(
     lambda default, named, first, schema, more, graph: Content(
         {None: default, "http://ex/w1": named, "http://ex/w2": first},
