@@ -137,27 +137,35 @@ def test_heavy_queries_are_stopped_and_fail_alone_and_light_ones_have_their_answ
         assert 'sparql_streams_queries{state="failed"} 2' in server.client.get("/metrics").text
         events = list(server.events("/queries/regex/results", {"since": "beginning"}))
         assert events[-1].event == "end"
-        # Put again, it is started again: from here on.
-        again = server.client.put(
-            "/queries/regex", content=_heavy("regex"), headers={"Content-Type": "application/sparql-query"}
-        )
-        assert again.json()["state"] == "running"
-        busy: list[psutil.Process] = []
-        before: dict[psutil.Process, float] = {}
-
-        def is_busy() -> bool:
-            busy[:] = _busy(server, before)
-            return bool(busy)
-
-        server.watermark("data", format_instant(61_000))
-        server.wait(lambda: server.client.get("/queries/regex").json()["lane"] == "own")
-        server.wait(is_busy, interval=0.02)
+        busy = _started_again(server)
         assert server.client.delete("/queries/regex").status_code == 204
         # It is a second, and longer where the machine has other tests to run.
         _, alive = psutil.wait_procs(busy, timeout=5)
         assert not alive
         with _nothing_left(server):
             server.stop()
+
+
+def _started_again(server: ServerProcess) -> list[psutil.Process]:
+    """What is at work for the query after it was put again, which starts it again: from here on."""
+    busy: list[psutil.Process] = []
+    before: dict[psutil.Process, float] = {}
+
+    def is_busy_or_over() -> bool:
+        busy[:] = _busy(server, before)
+        return bool(busy) or server.client.get("/queries/regex").json()["state"] == "failed"
+
+    # A busy machine may give its evaluations nothing in their seconds, so that it fails before it was seen at work.
+    for second in range(61, 600, 30):
+        again = server.client.put(
+            "/queries/regex", content=_heavy("regex"), headers={"Content-Type": "application/sparql-query"}
+        )
+        assert again.json()["state"] == "running"
+        server.watermark("data", format_instant(second * 1000))
+        server.wait(is_busy_or_over, interval=0.02)
+        if busy:
+            return busy
+    raise AssertionError("it was never at work")
 
 
 def _busy(server: ServerProcess, before: dict[psutil.Process, float]) -> list[psutil.Process]:

@@ -104,17 +104,25 @@ _owl_schemas = st.one_of(
     st.builds(_with_list, properties, st.just("propertyChainAxiom"), properties, properties),
     st.builds(_with_list, classes, st.sampled_from(("unionOf", "intersectionOf")), classes, classes),
 )  # fmt: skip
-_owl_data = st.one_of(data, data, data, _same, _members)
-owl_contents = st.builds(
-    lambda default, named, first, schema, more, graph: Content(
-        {None: default, "http://ex/w1": named, "http://ex/w2": first},
-        {None: f"{schema}\n{more}", "http://ex/g1": graph},
-        entailment=Regime.OWL_RL,
-    ),
-    _text(_owl_data, 5), _text(st.one_of(_owl_data, _owl_schemas), 5), _text(_owl_data, 2),
-    _text(_owl_schemas, 6), _text(_owl_data, 3), _text(st.one_of(_owl_data, _owl_schemas), 3),
-)  # fmt: skip
+_owl_data = st.one_of(data, data, data, _same)
+
+
+def _owl_contents(data: st.SearchStrategy[str]) -> st.SearchStrategy[Content]:
+    return st.builds(
+        lambda default, named, first, schema, more, graph: Content(
+            {None: default, "http://ex/w1": named, "http://ex/w2": first},
+            {None: f"{schema}\n{more}", "http://ex/g1": graph},
+            entailment=Regime.OWL_RL,
+        ),
+        _text(data, 5), _text(st.one_of(data, _owl_schemas), 5), _text(data, 2),
+        _text(_owl_schemas, 6), _text(data, 3), _text(st.one_of(data, _owl_schemas), 3),
+    )  # fmt: skip
+
+
+owl_contents = _owl_contents(_owl_data)
 """With schemas of OWL 2 RL, in a window, too."""
+owl_contents_with_containers = _owl_contents(st.one_of(_owl_data, _members))
+"""Of which owlrl says less: under OWL 2 RL it has none of the rules of RDFS that OWL does not have."""
 
 variables = st.sampled_from(("?a", "?b", "?c"))
 _ends = st.one_of(variables, variables, st.sampled_from((":x", ":y")))

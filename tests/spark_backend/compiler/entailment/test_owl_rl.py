@@ -14,6 +14,7 @@ from tests.protocol.entailment.test_closure import about_named, says_itself, wit
 from tests.spark_backend.compiler.entailment.generated import (
     OWL,
     owl_contents,
+    owl_contents_with_containers,
     plain_queries,
     queries,
     without_blank_nodes,
@@ -31,14 +32,14 @@ def _agree(text: str, content: Content) -> None:
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=CHECKS)
-@given(text=queries, content=owl_contents)
+@given(text=queries, content=owl_contents_with_containers)
 def test_a_query_gives_what_it_gives_over_the_closure(text: str, content: Content) -> None:
     _agree(text, content)
 
 
 @pytest.mark.long
 @settings(max_examples=1000, deadline=None, suppress_health_check=CHECKS)
-@given(text=queries, content=owl_contents)
+@given(text=queries, content=owl_contents_with_containers)
 def test_many_queries_give_what_they_give_over_the_closure(text: str, content: Content) -> None:
     _agree(text, content)
 
