@@ -18,12 +18,13 @@ from protocol.shapes.values import (
     direction_of,
     has_text,
     is_less,
+    kind_of,
     language_matches,
     language_of,
     pattern_test,
     text_of,
 )
-from protocol.terms import RDF_DIR_LANG_STRING, RDF_LANG_STRING, XSD, is_triple
+from protocol.terms import RDF_DIR_LANG_STRING, RDF_LANG_STRING, XSD
 
 KINDS = {
     "IRI": "<",
@@ -33,7 +34,7 @@ KINDS = {
     "BlankNodeOrLiteral": '_"',
     "IRIOrLiteral": '<"',
 }
-"""The values of sh:nodeKind, and the first characters of such terms."""
+"""The values of sh:nodeKind, and the kinds of such terms."""
 
 
 def each_value(shape: Shape, component: str, test: Callable[[str], bool], message: str) -> Check:
@@ -82,12 +83,8 @@ def datatype(shape: Shape, iri: str) -> Check:
 
 
 def node_kind(shape: Shape, name: str) -> Check:
-    first = KINDS[name]
-
-    def test(term: str) -> bool:
-        return term[0] in first and not is_triple(term)
-
-    return each_value(shape, "NodeKind", test, f"is not of kind sh:{name}")
+    kinds = KINDS[name]
+    return each_value(shape, "NodeKind", lambda term: kind_of(term) in kinds, f"is not of kind sh:{name}")
 
 
 def bound(shape: Shape, name: str, limit: str) -> Check:

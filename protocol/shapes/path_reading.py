@@ -6,8 +6,8 @@ from protocol.shapes.errors import ill_formed
 from protocol.shapes.graph import Graph
 from protocol.shapes.lists import members_of
 from protocol.shapes.paths import OPERATORS, Alternative, Path, Predicate, Sequence
+from protocol.shapes.values import kind_of
 from protocol.shapes.vocabulary import RDF_FIRST, RDF_REST, sh
-from protocol.terms import is_triple
 
 _DEEPEST = 32
 _EXPECTED = (
@@ -18,11 +18,12 @@ _EXPECTED = (
 
 def read_path(graph: Graph, node: str, depth: int = 0) -> Path:
     """The path that a node of the shapes graph stands for. Raises InvalidShapes."""
-    if node[0] == "<" and not is_triple(node) and not graph.objects(node, RDF_FIRST):
+    kind = kind_of(node)
+    if kind == "<" and not graph.objects(node, RDF_FIRST):
         return Predicate(node)
     if depth > _DEEPEST:
         raise ill_formed(node, f"a property path must not contain itself, nor {_DEEPEST} others in each other")
-    if node[0] == '"' or is_triple(node):
+    if kind not in "<_":
         raise ill_formed(node, _EXPECTED)
     said = graph.forward.get(node, {})
     if RDF_FIRST in said or RDF_REST in said:

@@ -12,7 +12,7 @@ from protocol.shapes.lists import members_of
 from protocol.shapes.path_reading import read_path
 from protocol.shapes.paths import Predicate
 from protocol.shapes.shape import Check, Shape
-from protocol.shapes.values import language_of, text_of
+from protocol.shapes.values import kind_of, language_of, text_of
 from protocol.shapes.vocabulary import (
     ABOUT_SHAPES,
     NOT_CORE,
@@ -25,7 +25,7 @@ from protocol.shapes.vocabulary import (
     TRUE,
     sh,
 )
-from protocol.terms import XSD, TermKind, facets, is_triple
+from protocol.terms import XSD, TermKind, facets
 
 _DEEPEST = 64
 _LARGEST = 100_000
@@ -104,7 +104,7 @@ class _OneShape:
         self._said = graph.forward.get(node, {})
 
     def read(self) -> Shape:
-        if self._node[0] == '"' or is_triple(self._node):
+        if kind_of(self._node) not in "<_":
             raise self._wrong("a shape must be an IRI or a blank node")
         self._check_names()
         path = self._one("path")
@@ -292,7 +292,7 @@ class _OneShape:
         return text_of(value)
 
     def _require(self, value: str, kinds: str, what: str, expected: str) -> None:
-        if value[0] not in kinds or is_triple(value):
+        if kind_of(value) not in kinds:
             raise self._wrong(f"{what} must be {expected}, not {value}")
 
     def _wrong(self, problem: str) -> InvalidShapes:

@@ -29,9 +29,14 @@ _PIECE = re.compile(
 )
 
 
+def kind_of(term: str) -> str:
+    """What a term is: ``<`` an IRI, ``_`` a blank node, ``"`` a literal, ``(`` a triple term."""
+    return "(" if is_triple(term) else term[0]
+
+
 def has_text(term: str) -> bool:
     """Whether STR() has a value: a blank node has none, nor has a triple term."""
-    return term[0] != "_" and not is_triple(term)
+    return kind_of(term) in '<"'
 
 
 def text_of(term: str) -> str:
