@@ -6,7 +6,7 @@ A graph of the store is not inferred as a whole: of a pattern are looked up the 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -51,8 +51,8 @@ class EntailedMatches:
         """``schema`` are the IRIs of the graphs that the schema is taken from; none: it is the default graph's."""
         self._graphs = graphs
         self._of_schema = list(schema) or None
-        self._known: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
-        self._memberships: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
+        self._schemas = _OfGraphs(graphs, _schemas)
+        self._memberships = _OfGraphs(graphs, _memberships)
         self._closures: OrderedDict[tuple[str, ...] | None, tuple[int, Sequence[_Triple]]] = OrderedDict()
 
     def rows(self, pattern: StaticPattern, names: Sequence[str]) -> Iterable[Quad]:
@@ -144,42 +144,50 @@ class EntailedMatches:
         if not _tells_of_memberships(pattern, shared.union(*said.values())):
             return said
         found = {name: set(triples) for name, triples in said.items()}
-        for name, triples in self._membership_properties(graphs).items():
+        for name, triples in self._memberships(graphs).items():
             found.setdefault(name, set()).update(triples)
         return found
-
-    def _membership_properties(self, graphs: Sequence[str] | None) -> Mapping[str, set[_Triple]]:
-        """That those are properties of containers which each of these graphs has: no quad pattern finds them."""
-        key, version = None if graphs is None else tuple(graphs), self._graphs.version
-        known = self._memberships.get(key)
-        if known is None or known[0] != version:
-            found: dict[str, set[_Triple]] = defaultdict(set)
-            for g, *terms in self._graphs.quads(None, None, None, graphs):
-                for term in terms:
-                    if term.startswith(_BEGIN) and is_membership(parse_term(term)):
-                        found[g].add((term, RDF_TYPE, _MEMBERSHIP))
-            known = version, found
-            self._memberships[key] = known
-        return known[1]
 
     def _shared(self) -> _Schema:
         """The schema of all graphs."""
         return frozenset().union(*self._schemas(self._of_schema).values())
 
-    def _schemas(self, graphs: Sequence[str] | None) -> dict[str, set[_Triple]]:
-        """What each of these graphs says of classes and properties, by its term."""
+
+class _OfGraphs:
+    """What is found in graphs of the store, of each by its term, until the store changes."""
+
+    def __init__(
+        self, graphs: StaticGraphs, find: Callable[[StaticGraphs, Sequence[str] | None], Iterable[Quad]]
+    ) -> None:
+        self._graphs = graphs
+        self._find = find
+        self._known: dict[tuple[str, ...] | None, tuple[int, dict[str, set[_Triple]]]] = {}
+
+    def __call__(self, graphs: Sequence[str] | None) -> Mapping[str, set[_Triple]]:
         key, version = None if graphs is None else tuple(graphs), self._graphs.version
         known = self._known.get(key)
         if known is None or known[0] != version:
             found: dict[str, set[_Triple]] = defaultdict(set)
-            asked: list[tuple[str, str | None]] = [(str(predicate), None) for predicate in SCHEMA_PROPERTIES]
-            asked += [(RDF_TYPE, str(kind)) for kind in SCHEMA_KINDS]
-            for predicate, kind in asked:
-                for g, *triple in self._graphs.quads(None, predicate, kind, graphs):
-                    found[g].add((triple[0], triple[1], triple[2]))
-            known = version, found
-            self._known[key] = known
+            for g, s, p, o in self._find(self._graphs, graphs):
+                found[g].add((s, p, o))
+            known = self._known[key] = version, found
         return known[1]
+
+
+def _schemas(store: StaticGraphs, graphs: Sequence[str] | None) -> Iterator[Quad]:
+    """What these graphs say of classes and properties."""
+    for predicate in SCHEMA_PROPERTIES:
+        yield from store.quads(None, str(predicate), None, graphs)
+    for kind in SCHEMA_KINDS:
+        yield from store.quads(None, RDF_TYPE, str(kind), graphs)
+
+
+def _memberships(store: StaticGraphs, graphs: Sequence[str] | None) -> Iterator[Quad]:
+    """That those are properties of containers which these graphs have: no quad pattern finds them."""
+    for g, *terms in store.quads(None, None, None, graphs):
+        for term in terms:
+            if term.startswith(_BEGIN) and is_membership(parse_term(term)):
+                yield g, term, RDF_TYPE, _MEMBERSHIP
 
 
 def _tells_of_memberships(pattern: StaticPattern, schema: _Schema) -> bool:

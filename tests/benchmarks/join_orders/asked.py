@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -83,17 +84,14 @@ class WorldSite:
         steps = self.evaluator.plan([("q", self._prepared(text), instants)]).steps
         for step in steps:
             self.evaluator.prepare(step)
-        timer = Timer(limit, self.evaluator._connection.interrupt)
-        timer.start()
         began, used = time.perf_counter(), time.process_time()
         try:
-            answers = [answer for step in steps for _, answer in self.evaluator.run(step)]
+            with self._stopped_after(limit):
+                answers = [answer for step in steps for _, answer in self.evaluator.run(step)]
         except EvaluationError as error:
             if time.perf_counter() - began < limit:
                 raise RuntimeError(text) from error
             return limit, None
-        finally:
-            timer.cancel()
         seconds = time.process_time() - used
         return seconds, {
             answer.instant: Counter(json.dumps(json.loads(one), sort_keys=True) for one in answer.solutions)
@@ -102,12 +100,8 @@ class WorldSite:
 
     def most_rows(self, text: str, instants: Sequence[int], limit: float) -> int:
         """How many rows an operator of them has at the most. Raises EvaluationError, also after the limit."""
-        timer = Timer(limit, self.evaluator._connection.interrupt)
-        timer.start()
-        try:
+        with self._stopped_after(limit):
             measured = self.evaluator.operators(("q", self._prepared(text), instants))
-        finally:
-            timer.cancel()
         waiting = [*json.loads(measured.operators)["operator"]]
         most = 0
         while waiting:
@@ -115,6 +109,16 @@ class WorldSite:
             most = max(most, operator["intermediate_rows"])
             waiting += operator.get("children", ())
         return most
+
+    @contextmanager
+    def _stopped_after(self, seconds: float) -> Iterator[None]:
+        """Within it, an evaluation that takes longer raises EvaluationError."""
+        timer = Timer(seconds, self.evaluator._connection.interrupt)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _prepared(self, text: str) -> str:
         """The name of the query's file."""
