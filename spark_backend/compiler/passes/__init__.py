@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from protocol.language.algebra import Query
 from spark_backend.compiler.passes.compare_resources import compare_resources
 from spark_backend.compiler.passes.distribute_unions import distribute_unions
+from spark_backend.compiler.passes.drop_empty import drop_empty
 from spark_backend.compiler.passes.fold_constants import fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normalise
@@ -27,6 +28,7 @@ PASSES: tuple[Pass, ...] = (
     normalise,
     compare_resources,
     fold_constants,
+    drop_empty,
     push_filters,
     distribute_unions,
     split_products,

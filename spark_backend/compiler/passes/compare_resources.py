@@ -62,6 +62,9 @@ def _resources(pattern: a.Pattern) -> Variables:
         case a.BGP(triples):
             places = (place for triple in triples for place in (triple.subject, triple.predicate))
             return frozenset(place for place in places if isinstance(place, a.Variable))
+        case a.Closure(subject, object, step, source, target, False):
+            ends = {source: subject, target: object}
+            return frozenset(end for one in _resources(step) if isinstance(end := ends.get(one), a.Variable))
         case a.Join(left, right):
             return _resources(left) | _resources(right)
         case a.Union(left, right):
@@ -77,6 +80,8 @@ def _resources(pattern: a.Pattern) -> Variables:
         case a.Extend(inner, variable, expression):
             found = _resources(inner)
             return found - {variable} | ({variable} if expression in found else _NONE)
-        case a.Filter(inner) | a.Distinct(inner) | a.OrderBy(inner) | a.Slice(inner) | a.PathJoin(inner):
+        case a.Filter(inner) | a.Distinct(inner) | a.OrderBy(inner) | a.Slice(inner):
+            return _resources(inner)
+        case a.MarkJoin(inner) | a.Draw(inner) | a.Aggregation(inner) | a.PathJoin(inner):
             return _resources(inner)
     return _NONE

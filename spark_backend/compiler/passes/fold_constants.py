@@ -39,6 +39,11 @@ def fold_constants(query: a.Query, knowledge: Knowledge) -> a.Query:
     return replace(query, pattern=bottom_up(query.pattern, folding.pattern))
 
 
+def fold_conditions(pattern: a.Pattern, condition: a.Expression, base: str | None) -> a.Pattern:
+    """The pattern under what is left of a condition of its FILTER."""
+    return filter_of(pattern, _Folder(base)._conditions(condition))
+
+
 class _Folder:
     def __init__(self, base: str | None) -> None:
         self._base = base

@@ -14,6 +14,7 @@ from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.compare_resources import compare_resources
 from spark_backend.compiler.passes.distribute_unions import distribute_unions
+from spark_backend.compiler.passes.drop_empty import drop_empty, has_none
 from spark_backend.compiler.passes.fold_constants import FAILURE, fold_constants
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normalise
@@ -30,6 +31,7 @@ from spark_backend.compiler.statistics import Occurrences, Statistics
 from tests.spark_backend.compiler.one_shot import Content, continuous
 
 PREFIXES = "PREFIX : <http://ex/> "
+_TO_EMPTY = (normalise, compare_resources, fold_constants, drop_empty)
 S, V, W, X, Y, R, L, D = (a.Variable(name) for name in "svwxyrld")
 
 
@@ -86,6 +88,11 @@ def test_what_means_the_same_is_written_in_one_way(written: str, same_as: str) -
             "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(?x = ?w)}",
             "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(sameTerm(?x, ?w))}",
         ),
+        ("{?s :p+ ?v . ?x :q ?w FILTER(?s = ?w)}", "{?s :p+ ?v . ?x :q ?w FILTER(sameTerm(?s, ?w))}"),
+        (
+            "{?s :p ?v FILTER(?s = ?v && EXISTS {?s :q ?w})}",
+            "{?s :p ?v FILTER(sameTerm(?s, ?v) && EXISTS {?s :q ?w})}",
+        ),
     ],
 )
 def test_what_is_no_literal_is_compared_by_its_term(written: str, same_as: str) -> None:
@@ -101,11 +108,62 @@ def test_what_is_no_literal_is_compared_by_its_term(written: str, same_as: str) 
         "{?s :p ?v FILTER(!(?s < ?v))}",
         "{?s :p ?v BIND(?s <= ?v AS ?b)}",
         "{?x (:p|:q)* ?v FILTER(?x = ?v)}",
+        "{?x :p+ ?v . ?s :q ?w FILTER(?v = ?w)}",
         "{VALUES ?x {1 :s} FILTER(?x = ?x)}",
     ],
 )
 def test_what_may_be_a_literal_or_is_told_from_an_error_is_compared_as_written(pattern: str) -> None:
     assert after(f"SELECT * {pattern}", compare_resources) == after(f"SELECT * {pattern}")
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("{{?s :p ?v} UNION {?s :q ?w FILTER(1 > 2)}}", "{?s :p ?v}"),
+        ("{{?s :q ?w FILTER(1 > 2)} UNION {?s :p ?v}}", "{?s :p ?v}"),
+        ("{?s :p ?v MINUS {?s :q ?w {?x :r ?o FILTER(1/0)}}}", "{?s :p ?v}"),
+        ("{?s :p ?v OPTIONAL {SELECT ?s ?w {?s :q ?w FILTER(false)} LIMIT 3}}", "{?s :p ?v}"),
+        ("{?s :p ?v FILTER(EXISTS {} && ?v > 1)}", "{?s :p ?v FILTER(?v > 1)}"),
+        ("{?s :p ?v FILTER(EXISTS {} || EXISTS {?s :q ?w})}", "{?s :p ?v}"),
+        ("{?s :p ?v FILTER NOT EXISTS {?s :q ?w FILTER(1 > 2)}}", "{?s :p ?v}"),
+        ("{?s :p ?v BIND(EXISTS {?s :q ?w FILTER(1 > 2)} AS ?b)}", "{?s :p ?v BIND(false AS ?b)}"),
+    ],
+)
+def test_what_has_no_solution_is_gone(written: str, same_as: str) -> None:
+    assert after(f"SELECT * {written}", *_TO_EMPTY) == after(f"SELECT * {same_as}", *_TO_EMPTY)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{?s :p ?v FILTER(false)}",
+        "{?s :p ?v {?x :q ?w FILTER(1/0)}}",
+        "{?s :p ?v FILTER(false) OPTIONAL {?s :q ?w}}",
+        "{?s :p ?v FILTER(false) MINUS {?s :q ?w}}",
+        "{GRAPH ?g {?s :p ?v FILTER(false)}}",
+        "{{?s :p ?v FILTER(false)} UNION {?s :q ?v FILTER(1 > 2)}}",
+        "{?s :p ?v FILTER NOT EXISTS {}}",
+        "{?s :p ?v FILTER(false) BIND(EXISTS {?s :q ?w} AS ?b)}",
+    ],
+)
+def test_what_has_no_solution_keeps_its_variables(pattern: str) -> None:
+    found = after(f"SELECT * {pattern}", *_TO_EMPTY)
+    assert has_none(found)
+    assert a.in_scope(found) == a.in_scope(after(f"SELECT * {pattern}"))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{SELECT (COUNT(*) AS ?n) {?s :p ?v FILTER(false)}}",
+        "{?s :p ?v OPTIONAL {?s :q ?w FILTER(false)}}",
+        "{{?s :p ?v FILTER(false)} UNION {?s :q ?w}}",
+        "{VALUES ?s {UNDEF}}",
+        "{?s :p ?v FILTER(BOUND(?nope))}",
+    ],
+)
+def test_what_may_have_a_solution_is_left(pattern: str) -> None:
+    assert not has_none(after(f"SELECT * {pattern}", *_TO_EMPTY))
 
 
 def test_patterns_of_several_groups_stay_apart_where_an_operator_is_between() -> None:
