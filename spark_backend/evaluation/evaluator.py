@@ -390,7 +390,8 @@ class Evaluator:
                 services=shared.services,
                 closures=shared.closures,
             )
-            return find(sql)
+            # Its columns, and no rows: nothing is read for that.
+            return find(sql if left is None or not left.none else f"SELECT * FROM ({sql}) LIMIT 0")
 
     def _over_intervals(
         self,

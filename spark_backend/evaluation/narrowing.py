@@ -44,10 +44,14 @@ class ReadTables:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What is left of each of a plan's sources: the names of tables, and in which order to join some of them."""
+    """What is left of each of a plan's sources: the names of tables, and in which order to join some of them.
+
+    ``none``: nothing is left of one that each solution has a match of, so that there is no solution.
+    """
 
     tables: Sequence[str]
     order: JoinOrder
+    none: bool
 
 
 @contextmanager
@@ -125,7 +129,8 @@ class _Narrowing:
             if self._rows[number] >= AGAIN and (conditions := self._conditions(number, later)):
                 self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
         tables = [self._tables[number] for number in sorted(order)]
-        return Narrowed(tables, self._in_order)
+        none = any(source.required and not self._rows[number] for number, source in enumerate(self._sources))
+        return Narrowed(tables, self._in_order, none)
 
     def _in_order(self, some: Sequence[int], links: Collection[tuple[int, int]]) -> list[int]:
         # DuckDB joins what a condition joins, whatever follows from several: all else would be multiplied.
@@ -138,10 +143,11 @@ class _Narrowing:
         """The table of what is left of a source, whose parts have so many rows."""
         source = self._sources[number]
         conditions = self._conditions(number, [one for one in self._tables if self._rows[one] <= sum(sizes)])
-        if not (conditions or source.alike or len(source.parts) > 1 or source.parts[0].streamed):
+        first = source.parts[0]
+        if not (conditions or source.alike or len(source.parts) > 1 or first.streamed or first.conditions):
             self._tables[number], self._rows[number] = self._filled(source.table), sum(sizes)
             return
-        if self._is_select(source.parts[0]):
+        if self._is_select(first):
             self._create(number, [self._joined(number, list(self._tables))])
             return
         parts = [part for part, size in zip(source.parts, sizes, strict=True) if size] or source.parts[:1]
@@ -196,19 +202,20 @@ class _Narrowing:
     def _sizes(self) -> dict[int, list[int]]:
         """How many rows each part of each source has, if all of it is looked at."""
         sizes = {number: [0] * len(source.parts) for number, source in enumerate(self._sources)}
-        streamed: dict[str, list[tuple[int, int, str]]] = {}
+        counted: dict[str, list[tuple[int, int, str]]] = {}
         for number, source in enumerate(self._sources):
             for place, part in enumerate(source.parts):
-                if part.streamed:
+                if part.streamed or part.conditions:
                     condition = " AND ".join([*part.conditions, *self._given(part)]) or "TRUE"
-                    streamed.setdefault(self._filled(part.table), []).append((number, place, condition))
+                    counted.setdefault(self._filled(part.table), []).append((number, place, condition))
                 else:
                     sizes[number][place] = self._weight(part)
-        for table, parts in streamed.items():
+        for table, parts in counted.items():
             counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in parts)
             (found,) = self._connection.execute(f"SELECT {counts} FROM {table} x").fetchall()
             for (number, place, _), count in zip(parts, found, strict=True):
-                sizes[number][place] = count
+                part = self._sources[number].parts[place]
+                sizes[number][place] = count * (self._instants if part.at_instants else 1)
         return sizes
 
     def _weight(self, part: SourcePart) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
@@ -25,13 +25,16 @@ class Operand:
     """A leaf of the query, its columns that are surely bound, and the other leaves that narrow it.
 
     ``asked``: it is only asked whether there is a match, however many there are; ``unread`` are then the variables that
-    nothing else is said of.
+    nothing else is said of. ``within``: the graphs around it. ``required``:
+    each solution of the query has a match of it.
     """
 
     leaf: Leaf
     columns: dict[a.Variable, Column]
     asked: bool = False
+    within: tuple[a.Graph, ...] = ()
     unread: frozenset[a.Variable] = frozenset()
+    required: bool = False
     narrowed_by: set[Operand] = field(default_factory=set)
 
 
@@ -46,22 +49,52 @@ class _Found:
 def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
     """The triple patterns, and the static patterns that are tables of their own, by what they are.
 
-    What is there several times is left out, as one table stands for all of its places.
+    One table stands for all places of what is there several times: it is narrowed by what narrows it in each of them,
+    and left out where its places are not alike.
     """
     walk = _Walk()
-    walk.pattern(pattern)
+    required = {operand.leaf for operand in walk.pattern(pattern).required}
     times = Counter(node for node in a.nodes(pattern) if isinstance(node, a.TriplePattern | a.Static | a.Variable))
+    # What a static pattern matches is in a table of its own, made before.
+    apart = Counter(
+        node for static in times.elements() if isinstance(static, a.Static) for node in a.nodes(static.pattern)
+    )
+    places: dict[Leaf, list[Operand]] = {}
     for operand in walk.found:
-        if operand.asked and isinstance(operand.leaf, a.TriplePattern):
-            operand.unread = frozenset(variable for variable in operand.leaf.variables if times[variable] == 1)
-    return {operand.leaf: operand for operand in walk.found if times[operand.leaf] == 1}
+        places.setdefault(operand.leaf, []).append(operand)
+    found = {
+        leaf: some[0] for leaf, some in places.items() if len(some) == times[leaf] - apart[leaf] and _are_alike(some)
+    }
+    hiding: dict[tuple[int, ...], int] = {}
+    for leaf, operand in found.items():
+        operand.required = leaf in required
+        narrowing = [{one.leaf for one in place.narrowed_by} for place in places[leaf]]
+        operand.narrowed_by = {found[one] for one in set.intersection(*narrowing) if one in found and one != leaf}
+        for variable in operand.columns:
+            hidden = tuple(place.columns[variable][1] for place in places[leaf])
+            if len(set(hidden)) > 1:  # by another sub-select in each place, as in others that agree with it
+                operand.columns[variable] = variable, hiding.setdefault(hidden, walk.selects + len(hiding) + 1)
+        if operand.asked and isinstance(leaf, a.TriplePattern):
+            operand.unread = frozenset(variable for variable in leaf.variables if times[variable] == times[leaf])
+    return found
+
+
+def _are_alike(places: Sequence[Operand]) -> bool:
+    """Whether what a leaf matches is asked for in the same way at all of its places, and in the same graph."""
+
+    def way(place: Operand) -> tuple[object, ...]:
+        hidden = frozenset(variable for variable, (_, number) in place.columns.items() if number)
+        return place.asked, place.within, hidden
+
+    return len(set(map(way, places))) == 1
 
 
 class _Walk:
     def __init__(self) -> None:
         self.found: list[Operand] = []
-        self._selects = 0
+        self.selects = 0
         self._asking = False
+        self._within: tuple[a.Graph, ...] = ()
 
     def pattern(self, pattern: a.Pattern) -> _Found:
         match pattern:
@@ -88,7 +121,9 @@ class _Walk:
                 return self._asked_of(self.pattern(inner), [exists])
             case a.Filter(a.MarkJoin(), condition):
                 return self._filtered(pattern.pattern, conjuncts(condition))
-            case a.PathJoin(inner) | a.Filter(inner) | a.Extend(inner) | a.Graph(_, inner) | a.OrderBy(inner):
+            case a.Graph(_, inner):
+                return self._in_graph(pattern, inner)
+            case a.PathJoin(inner) | a.Filter(inner) | a.Extend(inner) | a.OrderBy(inner):
                 return self.pattern(inner)
             case a.Project(inner, variables):
                 return self._hide(inner, frozenset(variables))
@@ -102,10 +137,19 @@ class _Walk:
         return _Found()
 
     def _leaves(self, leaves: Iterable[tuple[Leaf, frozenset[a.Variable]]]) -> _Found:
-        made = tuple(Operand(leaf, {one: (one, 0) for one in variables}, self._asking) for leaf, variables in leaves)
+        made = tuple(
+            Operand(leaf, {one: (one, 0) for one in variables}, self._asking, self._within)
+            for leaf, variables in leaves
+        )
         self.found += made
         _narrow(made, made)
         return _Found(made, made)
+
+    def _in_graph(self, graph: a.Graph, inner: a.Pattern) -> _Found:
+        before, self._within = self._within, (*self._within, replace(graph, pattern=a.BGP(())))
+        found = self.pattern(inner)
+        self._within = before
+        return found
 
     def _asked_of(self, left: _Found, asked: Iterable[a.Pattern]) -> _Found:
         """What is asked of each solution of the left side, and is not narrowed by what that side is joined with.
@@ -136,11 +180,11 @@ class _Walk:
     def _hide(self, pattern: a.Pattern, shown: frozenset[a.Variable]) -> _Found:
         before = len(self.found)
         inner = self.pattern(pattern)
-        self._selects += 1
+        self.selects += 1
         for operand in self.found[before:]:
             for variable, (_, hidden) in operand.columns.items():
                 if not hidden and variable not in shown:
-                    operand.columns[variable] = variable, self._selects
+                    operand.columns[variable] = variable, self.selects
         return inner
 
 

@@ -21,14 +21,18 @@ from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_monotone import split_monotone
 from spark_backend.compiler.passes.split_products import split_products
 from spark_backend.compiler.passes.split_static import split_static
+from spark_backend.compiler.passes.unfold_steps import unfold_steps
+from spark_backend.compiler.passes.unify_variables import unify_variables
 
 Pass = Callable[[Query, Knowledge], Query]
 
 PASSES: tuple[Pass, ...] = (
     normalise,
+    unfold_steps,
     compare_resources,
     fold_constants,
     drop_empty,
+    unify_variables,
     push_filters,
     distribute_unions,
     split_products,

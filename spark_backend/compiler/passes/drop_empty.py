@@ -10,11 +10,11 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from spark_backend.compiler.passes.fold_constants import fold_conditions
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import bottom_up, with_parts
+from spark_backend.compiler.passes.traversal import bottom_up, with_parts, with_variables
 from spark_backend.compiler.sql.values import FALSE, TRUE
 
 _TRUE, _FALSE = a.Constant(TRUE), a.Constant(FALSE)
-_Known = dict[a.Variable, a.Constant]
+_Known = dict[a.Variable, a.Expression]
 
 
 def drop_empty(query: a.Query, knowledge: Knowledge) -> a.Query:
@@ -66,13 +66,13 @@ def _decided(pattern: a.Pattern, base: str | None) -> a.Pattern:
             inner, known = _unmarked(inner)
             if not known:
                 return pattern
-            found = fold_conditions(inner, _with_known(condition, known), base)
+            found = fold_conditions(inner, with_variables(condition, known), base)
             if isinstance(found, a.Filter):
                 return with_parts(found, pattern=_asked(inner, a.mentioned_variables(found.condition)))
             return _asked(found, frozenset())
         case a.Extend(inner, _, expression):
             inner, known = _unmarked(inner)
-            return with_parts(pattern, pattern=inner, expression=_with_known(expression, known))
+            return with_parts(pattern, pattern=inner, expression=with_variables(expression, known))
     return pattern
 
 
@@ -94,11 +94,3 @@ def _asked(pattern: a.Pattern, variables: frozenset[a.Variable]) -> a.Pattern:
         return pattern
     inner = _asked(pattern.pattern, variables)
     return with_parts(pattern, pattern=inner) if pattern.variable in variables else inner
-
-
-def _with_known(expression: a.Expression, known: _Known) -> a.Expression:
-    if isinstance(expression, a.Variable):
-        return known.get(expression, expression)
-    if isinstance(expression, a.Call) and known:
-        return with_parts(expression, arguments=tuple(_with_known(one, known) for one in expression.arguments))
-    return expression

@@ -4,7 +4,8 @@ A conjunct goes to one side of a join if that side decides its value alone: each
 every solution, or does not occur on the other side. It goes to the left of OPTIONAL and MINUS by the same rule, never
 to the right (where it would leave solutions without a match, or remove fewer), and of a condition of OPTIONAL what the
 right side decides goes there. It goes below BIND of other variables, below grouping if it reads the keys alone, into a
-sub-select if it reads selected variables alone; not below LIMIT, nor below what terms are drawn for.
+sub-select if it reads selected variables alone; not below LIMIT, nor below what terms are drawn for. Where it would be
+all that joins parts of a side, it stays with the join.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of
+from spark_backend.compiler.passes.split_products import unjoined_parts
 from spark_backend.compiler.passes.traversal import with_operands
 
 
@@ -57,7 +59,7 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
             sides = [
                 place
                 for place, side, other in (("left", left, right), ("right", right, left))
-                if _decides(side, other, read, inside)
+                if _decides(side, other, read, inside) and not _joins_apart(side, other, read)
             ]
             larger = [place for place in sides if not isinstance(getattr(pattern, place), a.BGP)]
             return tuple(larger or sides[:1])
@@ -82,6 +84,15 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
         case a.OrderBy():
             return ("pattern",)
     return ()
+
+
+def _joins_apart(side: a.Pattern, other: a.Pattern, read: frozenset[a.Variable]) -> bool:
+    """Whether a condition on these variables would be all that joins parts of a side, where the other side has some of
+    the variables, too: with what that matches of them it is to be asked first.
+    """
+    if len(read) < 2 or read.isdisjoint(a.mentioned_variables(other)):
+        return False
+    return sum(not read.isdisjoint(a.in_scope(part)) for part in unjoined_parts(side, frozenset())) > 1
 
 
 def _decides(side: a.Pattern, other: a.Pattern, read: frozenset[a.Variable], inside: bool) -> bool:

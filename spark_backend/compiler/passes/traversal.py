@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -40,6 +41,15 @@ def with_parts(node: T, /, **parts: object) -> T:
     if all(_same(getattr(node, name), part) for name, part in parts.items()):
         return node
     return replace(node, **parts)  # type: ignore[type-var]  # nodes are dataclasses
+
+
+def with_variables(expression: a.Expression, values: Mapping[a.Variable, a.Expression]) -> a.Expression:
+    """An expression with others in place of variables, but for those inside of EXISTS."""
+    if isinstance(expression, a.Variable):
+        return values.get(expression, expression)
+    if isinstance(expression, a.Call) and values:
+        return with_parts(expression, arguments=tuple(with_variables(one, values) for one in expression.arguments))
+    return expression
 
 
 def _same(one: object, other: object) -> bool:

@@ -51,6 +51,7 @@ from spark_backend.compiler.sql.triple_columns import (
     constant_term,
     is_lifted,
     places_of,
+    repeated_conditions,
 )
 
 
@@ -163,7 +164,7 @@ class QueryDataset:
                 if variable in operand.columns
             )
             alike = _alike(leaf, operand, parts)
-            self.matched[operand] = Source(table.written, tuple(parts), joined, alike=alike)
+            self.matched[operand] = Source(table.written, tuple(parts), joined, alike=alike, required=operand.required)
         return SourceRows(list(self.matched).index(operand))
 
     def interval_part(self, part: IntervalPart) -> Node:
@@ -228,7 +229,7 @@ class QueryDataset:
         if static is not None and not windows:
             # What is static is there at every instant: it needs no column saying so.
             keys: dict[str, Expression] = {} if graph.column is None else {graph.column: Column("g", alias)}
-            part = SourcePart(static.written, ranged=graph.column is not None)
+            part = SourcePart(static.written, conditions=_repeated(triple), ranged=graph.column is not None)
             table = self._narrowable(triple, static, [part], places_of(triple))
             return TripleSource(Table(table, alias), (), keys)
         keys = {"instant": Column("instant", alias)}
@@ -318,7 +319,7 @@ class QueryDataset:
             parts.append(self._window_part(index, triple, listed, ranged=graph.column is not None))
         if static is not None:
             listed = f"i.instant, {'' if graph.column is None else 'x.g, '}{columns}"
-            parts.append(SourcePart(static.written, listed, at_instants=True, ranged=graph.column is not None))
+            parts.append(SourcePart(static.written, listed, True, _repeated(triple), ranged=graph.column is not None))
         return parts
 
     def _window_part(self, index: int, triple: TriplePattern, columns: str, *, ranged: bool) -> SourcePart:
@@ -328,6 +329,7 @@ class QueryDataset:
             if isinstance(part, Parameter)
         )
         conditions = tuple(named(condition.written) for condition in constant_conditions(triple, "x"))
+        conditions += _repeated(triple)
         table = WindowRows(index).written
         return SourcePart(table, columns, False, conditions, given, streamed=True, ranged=ranged)
 
@@ -495,6 +497,10 @@ _NOTHING = (
     ("k", null("UTINYINT")),
     ("n", null("DOUBLE")),
 )
+
+
+def _repeated(triple: TriplePattern) -> tuple[str, ...]:
+    return tuple(named(condition.written) for condition in repeated_conditions(triple, "x"))
 
 
 def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[str, ...]:

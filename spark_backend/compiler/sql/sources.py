@@ -43,7 +43,8 @@ class Source:
 
     ``columns``: where the values of variables are, each under a name that joined leaves have in common. ``narrowed_by``
     are other sources, by their numbers: a row that agrees with none of theirs is no part of any solution. Of rows that
-    are alike in the columns ``alike``, if there are any, one is enough.
+    are alike in the columns ``alike``, if there are any, one is enough. ``required``: without any row the query has no
+    solution.
     """
 
     table: Pieces
@@ -51,6 +52,7 @@ class Source:
     columns: tuple[tuple[str, str], ...]
     narrowed_by: tuple[int, ...] = ()
     alike: tuple[str, ...] = ()
+    required: bool = False
 
     def to_json(self) -> dict[str, Any]:
         parts = [{**vars(part), "table": pieces_to_json(part.table)} for part in self.parts]
@@ -72,4 +74,5 @@ class Source:
         )
         columns = tuple((column, name) for column, name in document["columns"])
         alike = tuple(document["alike"])
-        return cls(pieces_from_json(document["table"]), parts, columns, tuple(document["narrowed_by"]), alike)
+        narrowed_by, required = tuple(document["narrowed_by"]), document["required"]
+        return cls(pieces_from_json(document["table"]), parts, columns, narrowed_by, alike, required)

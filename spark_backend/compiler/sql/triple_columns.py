@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from protocol.language.algebra import Constant, Parameter, TriplePattern, Variable
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -21,6 +22,16 @@ def places_of(triple: TriplePattern) -> dict[Variable, str]:
     """The columns of a triple pattern's variables."""
     parts = (("o", triple.object), ("p", triple.predicate), ("s", triple.subject))
     return {part: column for column, part in parts if isinstance(part, Variable)}
+
+
+def repeated_conditions(triple: TriplePattern, alias: str) -> tuple[Expression, ...]:
+    """That columns of a table of triples, under this alias, are the same where the pattern has one variable."""
+    parts = (("s", triple.subject), ("p", triple.predicate), ("o", triple.object))
+    return tuple(
+        sql.equal(Column(one, alias), Column(other, alias))
+        for (one, first), (other, second) in combinations(parts, 2)
+        if isinstance(first, Variable) and first == second
+    )
 
 
 def is_lifted(triple: TriplePattern) -> bool:

@@ -155,3 +155,48 @@ def test_what_a_third_pattern_joins_is_not_multiplied_before_that(tmp_path: Path
     site.close()
     assert ours == {FIRST: {}}
     assert rows <= 9050
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        # What both alternatives match is narrowed where it is matched.
+        f"{{ ?a {TYPE} ?t . ?b {TYPE} ?t }} UNION {{ ?a {TYPE} ?t . ?b {TYPE} ?t . ?b {iri('none')} ?n }}",
+        f"?a {iri('next')}?/{TYPE} ?t . ?b {TYPE} ?t",
+        f"?a {TYPE} ?t . ?b {TYPE} ?u FILTER(sameTerm(?t, ?u))",
+        f"?a {TYPE} ?t . ?b {TYPE} ?t . ?t ?q ?t",
+    ],
+    ids=["union", "step or none", "same term", "of itself"],
+)
+def test_products_over_a_type_are_of_what_is_asked_for(tmp_path: Path, rest: str) -> None:
+    """3,000 of a type beside one of another: nine million pairs, of which the window asks for one."""
+    hub = [(iri(f"e{place}"), TYPE, iri("hub")) for place in range(3000)]
+    small = [(iri("e"), TYPE, iri("rare")), (iri("rare"), iri("in"), iri("rare"))]
+    streamed = ((1, (iri("o"), iri("of"), iri("rare"))), (1, (iri("p"), iri("next"), iri("q"))))
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: [*hub, *small]}))
+    text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('of')} ?t }} {rest} }}"
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    theirs = site.oxigraph(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
+    site.close()
+    assert ours is not None
+    assert theirs is not None
+    assert ours == theirs[1]
+    assert ours[FIRST].total() == 1
+    assert rows <= 3_001
+
+
+def test_where_one_pattern_has_no_match_nothing_is_joined(tmp_path: Path) -> None:
+    """A hub of 3,000 triples in two patterns, and a window that holds nothing that the last pattern asks for."""
+    hub = [(iri(f"e{place}"), TYPE, iri("hub")) for place in range(3000)]
+    streamed = ((1, (iri("o"), iri("of"), iri("hub"))),)
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: hub}))
+    text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('of')} ?t . ?x {iri('by')} ?y }} ?a {TYPE} ?t . ?b {TYPE} ?t }}"
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
+    _, counted = site.ours(text.replace("*", "(COUNT(*) AS ?n)"), [FIRST], _LIMIT)
+    site.close()
+    assert ours == {FIRST: {}}
+    assert rows <= 3_000
+    assert counted is not None
+    assert counted[FIRST].total() == 1

@@ -47,8 +47,15 @@ def narrowed(text: str) -> dict[str, str]:
         ("{ ?s :a ?x { SELECT ?y { ?x :b ?y } } }", {"a": "", "b": ""}),
         ("{ ?s :a ?x { SELECT ?x { ?x :b ?y . ?y :c ?z } LIMIT 1 } }", {"a": "", "b": "c", "c": "b"}),
         ("{ ?s :a ?x { SELECT ?x (COUNT(*) AS ?n) { ?x :b ?y } GROUP BY ?x } }", {"a": "", "b": ""}),
-        # One table would stand for both of its places.
-        ("{ ?s :a ?x OPTIONAL { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
+        # One table stands for both of its places: what narrows it in one of them alone does not.
+        ("{ ?s :a ?x OPTIONAL { ?s :a ?x . ?x :b ?y } }", {"a": "", "b": "a"}),
+        (
+            "{ { ?s :a ?x . ?x :b ?y . ?y :c ?z } UNION { ?s :a ?x . ?x :b ?y } ?s :d ?v }",
+            {"a": "bd", "b": "a", "c": "b", "d": ""},
+        ),
+        ("{ { SELECT ?s { ?s :a ?x } } { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
+        ("{ GRAPH :g { ?s :a ?x } ?s :a ?x . ?x :b ?y }", {"b": ""}),
+        ("{ { ?s :a ?x . ?x :b ?y } { SELECT * { ?s :a ?x . ?y :c ?s } } }", {"a": "bc", "b": "ac", "c": "ab"}),
     ],
 )
 def test_what_narrows_a_pattern(text: str, expected: dict[str, str]) -> None:
@@ -68,3 +75,14 @@ def test_what_narrows_a_pattern(text: str, expected: dict[str, str]) -> None:
 def test_what_is_only_asked_for_is_not_told_apart_by_what_nobody_reads(text: str, expected: set[str]) -> None:
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
     assert {variable.name for operand in found.values() for variable in operand.unread} == expected
+
+
+def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with_it() -> None:
+    text = "{ { SELECT ?s { ?s :a ?x . ?x :b ?y } } UNION { SELECT ?s { ?s :a ?x . ?x :b ?y . ?y :c ?x } } }"
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
+    columns = {
+        leaf.predicate.text[11:-1]: operand.columns[a.Variable("x")]
+        for leaf, operand in found.items()
+        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
+    }
+    assert columns["a"] == columns["b"] != columns["c"]

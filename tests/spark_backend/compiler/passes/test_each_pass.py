@@ -24,6 +24,8 @@ from spark_backend.compiler.passes.prune_columns import prune_columns
 from spark_backend.compiler.passes.push_filters import push_filters
 from spark_backend.compiler.passes.split_products import split_products
 from spark_backend.compiler.passes.split_static import split_static
+from spark_backend.compiler.passes.unfold_steps import unfold_steps
+from spark_backend.compiler.passes.unify_variables import unify_variables
 from spark_backend.compiler.plan import compile_query
 from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.sql.tree.nodes import named
@@ -164,6 +166,91 @@ def test_what_has_no_solution_keeps_its_variables(pattern: str) -> None:
 )
 def test_what_may_have_a_solution_is_left(pattern: str) -> None:
     assert not has_none(after(f"SELECT * {pattern}", *_TO_EMPTY))
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        (
+            "{?x :p? ?y . ?y :q ?z}",
+            "{{?y :q ?z BIND(?y AS ?x)} UNION {?y :q ?z . ?x :p ?y FILTER(!sameTerm(?y, ?x))}}",
+        ),
+        (
+            "{?x :r ?z . ?x :p? ?z}",
+            "{{?x :r ?z FILTER(sameTerm(?z, ?x))} UNION {?x :r ?z . ?x :p ?z FILTER(!sameTerm(?z, ?x))}}",
+        ),
+        (
+            "{GRAPH :g {?x (:p|:r)? ?y . ?y :q ?z}}",
+            """{GRAPH :g {{?y :q ?z BIND(?y AS ?x)} UNION {
+               ?y :q ?z {SELECT DISTINCT ?x ?y {{?x :p ?y} UNION {?x :r ?y}}} FILTER(!sameTerm(?y, ?x))}}}""",
+        ),
+        (
+            "{?y :p? :a . ?y :q ?z}",
+            "{{?y :q ?z FILTER(sameTerm(?y, :a))} UNION {?y :q ?z . ?y :p :a FILTER(!sameTerm(?y, :a))}}",
+        ),
+    ],
+)
+def test_a_step_or_none_beside_a_match_is_written_out(written: str, same_as: str) -> None:
+    assert after(f"SELECT * {written}", normalise, unfold_steps) == after(f"SELECT * {same_as}")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{?x :p? ?y}",
+        "{?x :p? ?y . ?s :q ?z}",
+        "{?x :p* ?y . ?y :q ?z}",
+        "{?x :p+ ?y . ?y :q ?z}",
+        "{?x :p? ?x . ?x :q ?z}",
+        "{?x (:p/:r)? ?y . ?y :q ?z}",
+        "{?x (!:p)? ?y . ?y :q ?z}",
+        "{GRAPH :g {?x :p? ?y} ?y :q ?z}",
+        "{?x :p? ?y OPTIONAL {?y :q ?z}}",
+    ],
+)
+def test_other_paths_are_left(pattern: str) -> None:
+    assert after(f"SELECT * {pattern}", normalise, unfold_steps) == after(f"SELECT * {pattern}", normalise)
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        ("{?s :p ?v . ?x :q ?w FILTER(sameTerm(?v, ?w))}", "{?s :p ?v . ?x :q ?v BIND(?v AS ?w)}"),
+        (
+            "{?s :p ?v . ?s :q ?w FILTER(sameTerm(?s, ?v) && ?w > 1)}",
+            "{?s :p ?s . ?s :q ?w BIND(?s AS ?v) FILTER(?w > 1)}",
+        ),
+        (
+            "{?s :p ?v . GRAPH ?g {?x :q ?y} {?x :r ?o} UNION {?s :r ?o} FILTER(sameTerm(?s, ?x))}",
+            "{?s :p ?v . GRAPH ?g {?s :q ?y} {?s :r ?o} UNION {?s :r ?o} BIND(?s AS ?x)}",
+        ),
+        (
+            "{?s :p ?v . ?x :q ?w {SELECT DISTINCT ?x {?x :r ?y}} FILTER(sameTerm(?s, ?x))}",
+            "{?s :p ?v . ?s :q ?w {SELECT DISTINCT ?s {?s :r ?y}} BIND(?s AS ?x)}",
+        ),
+        (
+            "{?s :p ?v . ?x :q ?w {SELECT ?v {?x :r ?v}} FILTER(sameTerm(?s, ?x))}",
+            "{?s :p ?v . ?s :q ?w {SELECT ?v {?x :r ?v}} BIND(?s AS ?x)}",
+        ),
+    ],
+)
+def test_variables_of_one_term_are_one(written: str, same_as: str) -> None:
+    assert after(f"SELECT * {written}", normalise, unify_variables) == after(f"SELECT * {same_as}", normalise)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{?s :p ?v OPTIONAL {?s :q ?w} FILTER(sameTerm(?v, ?w))}",
+        "{?s :p ?v . ?x :q ?w OPTIONAL {?x :r ?o} FILTER(sameTerm(?s, ?x))}",
+        "{?s :p ?v . ?x :q ?w {SELECT ?x {?x :r ?s}} FILTER(sameTerm(?s, ?x))}",
+        "{?s :p ?v . ?x :q ?w FILTER(sameTerm(?s, ?x) || ?v > 1)}",
+        "{?s :p ?v FILTER(sameTerm(?s, ?s))}",
+        "{?s :p ?v . VALUES ?x {:a} FILTER(sameTerm(?s, ?x))}",
+    ],
+)
+def test_variables_that_may_be_unbound_or_are_told_apart_are_two(pattern: str) -> None:
+    assert after(f"SELECT * {pattern}", normalise, unify_variables) == after(f"SELECT * {pattern}", normalise)
 
 
 def test_patterns_of_several_groups_stay_apart_where_an_operator_is_between() -> None:
