@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from endpoint.cli.options import settings_from, settings_options
+from protocol.processes.memory import keep_freed_memory
 
 
 @click.command()
@@ -18,6 +19,7 @@ def serve(**given: Any) -> None:
     Ends at Ctrl-C (or SIGTERM) in bounded time, with every process it started.
     """
     settings = settings_from(given)
+    keep_freed_memory()
     # What follows loads the application; `--help` and wrong options need not wait for it.
     from endpoint.access import warn_if_open
     from endpoint.app import create_app

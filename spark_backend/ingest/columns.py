@@ -14,7 +14,7 @@ from protocol.formats.long_tokens import LONG_TOKEN, LONGEST_TOKEN
 from protocol.messages.body_type import parse_content_type
 from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.streams import StreamSettings, TimeKind
-from protocol.terms import NESTED_TOO_DEEPLY, TOO_DEEP
+from protocol.terms import NESTED_TOO_DEEPLY, TOO_DEEP, TRIPLE_BEGIN
 from protocol.time import (
     FIRST_INSTANT,
     LAST_INSTANT,
@@ -181,7 +181,10 @@ class _Rows:
         long = _row_of_long_term(quads)
         if long is not None:
             raise statements.invalid(message[long].as_py(), LONG_TOKEN)
-        deep = _first_row(quads.o, pc.match_substring_regex(quads.o.dictionary, TOO_DEEP.pattern))
+        triples = pc.starts_with(quads.o.dictionary, TRIPLE_BEGIN)
+        deep = None
+        if pc.any(triples).as_py():
+            deep = _first_row(quads.o, pc.match_substring_regex(quads.o.dictionary, TOO_DEEP.pattern))
         if deep is not None:  # in RDF/XML; of other formats it is said where in the document
             raise statements.invalid(message[deep].as_py(), NESTED_TOO_DEEPLY)
         if blank_scope is not None:
