@@ -10,6 +10,7 @@ import re
 _MAX_DEPTH = 200
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NO_MARKS = bytes(set(_NO_BRACKETS) - set(b'"\\'))
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
@@ -17,9 +18,15 @@ def check_json_depth(document: bytes) -> None:
     """Raise SyntaxError, with line and column, if arrays and objects are nested deeper than is ordinary."""
     if document.count(b"[") + document.count(b"{") <= _MAX_DEPTH:
         return
+    marks = document.translate(None, _NO_MARKS)
+    if b"\\" in marks:
+        marks = document  # an escape is the next character's, too
+    else:
+        # Most strings have no bracket, which is seen at once. Where one ends and another begins, they become one.
+        marks = marks.replace(b'""', b"")
     # Only brackets are left, and none of them in a string, so that Python looks at few bytes one by one.
     depth = 0
-    for bracket in _STRING.sub(b"", document).translate(None, _NO_BRACKETS):
+    for bracket in _STRING.sub(b"", marks).translate(None, _NO_BRACKETS):
         depth += _STEP[bracket]
         if depth > _MAX_DEPTH:
             raise _too_deep(document)

@@ -10,6 +10,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from protocol.processes.bounds import be_first_killed_for_memory
+from protocol.processes.memory import keep_freed_memory
 from spark_backend.ingest.parsing.documents import WrongDocument, parse_documents, parse_frames
 from spark_backend.ingest.parsing.exchange import Answered, Asked, divided, encode_quads
 
@@ -34,6 +35,7 @@ def _serve(connection: Connection) -> None:
 def main() -> None:
     connection = Connection(os.dup(0))
     be_first_killed_for_memory()
+    keep_freed_memory()
     try:
         _serve(connection)
     except (EOFError, ConnectionError):
