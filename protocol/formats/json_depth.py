@@ -19,11 +19,9 @@ def check_json_depth(document: bytes) -> None:
     if document.count(b"[") + document.count(b"{") <= _MAX_DEPTH:
         return
     marks = document.translate(None, _NO_MARKS)
-    if b"\\" in marks:
-        marks = document  # an escape is the next character's, too
-    else:
-        # Most strings have no bracket, which is seen at once. Where one ends and another begins, they become one.
-        marks = marks.replace(b'""', b"")
+    # An escape is the next character's, too. Without any, most strings have no bracket, which is seen at once: where
+    # one ends and another begins, they become one.
+    marks = document if b"\\" in marks else marks.replace(b'""', b"")
     # Only brackets are left, and none of them in a string, so that Python looks at few bytes one by one.
     depth = 0
     for bracket in _STRING.sub(b"", marks).translate(None, _NO_BRACKETS):
