@@ -56,7 +56,7 @@ def measure(data: Path, *, quick: bool) -> list[Figure]:
     }
     posted = median_of([log.triples / replay.posted for replay in replays])
     return [
-        Figure("a", "ingest to result", rate, "triples/s", rate / bare, 0.2, True, bare, "pyoxigraph.parse", details),
+        Figure("a", "ingest to result", rate, "triples/s", rate / bare, 0.5, True, bare, "pyoxigraph.parse", details),
         Figure("a", "ingest until the last receipt", posted, "triples/s", posted / bare, None, True, bare, "parse"),
     ]
 
