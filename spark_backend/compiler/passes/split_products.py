@@ -17,7 +17,7 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands
 from spark_backend.compiler.passes.normalise import normal_join
-from spark_backend.compiler.passes.traversal import bottom_up
+from spark_backend.compiler.passes.traversal import bottom_up, with_parts
 
 _MOST_OPERANDS = 64
 """Of what is split: there may be a SELECT for each of them."""
@@ -40,11 +40,9 @@ class _Splitter:
 
     def _split(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         match pattern:
-            case a.Filter(a.MarkJoin(left, variable, exists), condition) if self._is_read_there(variable, condition):
-                parts = unjoined_parts(exists, certainly_bound(left))
-                if len(parts) > 1:
-                    marked, asked = self._marked(left, parts)
-                    return a.Filter(marked, _with(condition, variable, asked))
+            case a.Filter(a.MarkJoin() as inner, condition):
+                split = self._split_marks(inner, condition)
+                return split if inside else _asked_once(split)
             # Inside of EXISTS, what stands for a term is not shared.
             case a.Minus(left, right) if not inside and _is_not_to_exist(left, right):
                 parts = unjoined_parts(right, certainly_bound(left))
@@ -52,6 +50,22 @@ class _Splitter:
                     marked, asked = self._marked(left, parts)
                     return a.Filter(marked, a.Call("!", (asked,)))
         return pattern
+
+    def _split_marks(self, pattern: a.Pattern, condition: a.Expression) -> a.Filter:
+        """The pattern under a filter, which asks part by part what the marks right below it ask."""
+        marks: list[a.MarkJoin] = []
+        while isinstance(pattern, a.MarkJoin):
+            marks.append(pattern)
+            pattern = pattern.pattern
+        for mark in reversed(marks):
+            is_read_there = self._is_read_there(mark.variable, condition)
+            parts = unjoined_parts(mark.exists, certainly_bound(pattern)) if is_read_there else []
+            if len(parts) > 1:
+                pattern, asked = self._marked(pattern, parts)
+                condition = _with(condition, mark.variable, asked)
+            else:
+                pattern = with_parts(mark, pattern=pattern)
+        return a.Filter(pattern, condition)
 
     def _is_read_there(self, variable: a.Variable, condition: a.Expression) -> bool:
         """Whether nothing but the condition reads what a MarkJoin tells."""
@@ -66,6 +80,18 @@ class _Splitter:
             pattern = a.MarkJoin(pattern, variable, part)
             asked.append(variable)
         return pattern, a.balanced("&&", asked)
+
+
+def _asked_once(pattern: a.Filter) -> a.Filter:
+    """What is to exist, and is the same for all solutions that it is asked of, as a pattern of one solution."""
+    inner, marks = pattern.pattern, []
+    while isinstance(inner, a.MarkJoin):
+        marks.append(inner)
+        inner = inner.pattern
+    for mark in reversed(marks):
+        alike = not a.mentioned_variables(mark.exists) & a.in_scope(inner) and not isinstance(mark.exists, a.Distinct)
+        inner = replace(mark, pattern=inner, exists=a.Distinct(a.Project(mark.exists, ())) if alike else mark.exists)
+    return replace(pattern, pattern=inner)
 
 
 def _beside(pattern: a.Pattern) -> a.Pattern:

@@ -49,6 +49,10 @@ IN_ONE = (
     "SELECT * {?s :r ?o . ?x :p ?v OPTIONAL {?s :q ?w} FILTER(?s = ?x)}",
     "SELECT * {{?s :p ?v . ?s :r ?o} UNION {?s :p ?v . ?s :q ?w . ?s :r ?o} ?s :v ?z}",
     "SELECT * {{SELECT ?s {?s :r ?o . ?o :p ?v}} UNION {SELECT ?s {?s :r ?o . ?o :p ?v . ?o :q ?w}} ?s :p ?v}",
+    "SELECT * {?s :p ?v FILTER(EXISTS {?s :r ?o . ?x :q ?v} || NOT EXISTS {?s :q ?w . ?y :r ?z})}",
+    "SELECT * {?s :p ?v FILTER(EXISTS {?x :r ?y} || ?v > 100)}",
+    "SELECT * {?s :p ?v FILTER(NOT EXISTS {?x :nope ?y} && (EXISTS {?x :r ?y FILTER(?y = ?v)} || ?v > 2))}",
+    "SELECT * {?s :p ?v BIND(EXISTS {?x :r ?y} AS ?b)}",
     # What has no solution
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o FILTER(?s < ?o)}}",
     "SELECT * {{?s :p ?v} UNION {?s :r ?o FILTER(?s > ?o)}}",

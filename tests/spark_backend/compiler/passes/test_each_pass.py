@@ -453,9 +453,24 @@ def test_what_exists_for_all_solutions_alike_is_asked_once(asked: str, negated: 
     )
     assert isinstance(pattern, a.Join)
     told = a.Variable("_:exists1")
-    exists = a.MarkJoin(a.BGP(()), told, matched(triple(X, "q", W)))
+    exists = a.MarkJoin(a.BGP(()), told, a.Distinct(a.Project(matched(triple(X, "q", W)), ())))
     assert pattern.left == a.Filter(exists, a.Call("!", (told,)) if negated else told)
     assert pattern.right == after("SELECT * {?s :p ?v FILTER(?v > 1)}")
+
+
+def test_each_of_several_that_are_to_exist_is_asked_part_by_part() -> None:
+    pattern = after(
+        "SELECT * {?s :p ?v FILTER(EXISTS {?s :q ?w . ?x :r ?v} || NOT EXISTS {?s :v ?y . ?l :in ?d})}",
+        normalise, split_products,
+    )  # fmt: skip
+    asked = []
+    assert isinstance(pattern, a.Filter)
+    marked = pattern.pattern
+    while isinstance(marked, a.MarkJoin):
+        asked.append(marked.exists)
+        marked = marked.pattern
+    of_all = a.Distinct(a.Project(matched(triple(L, "in", D)), ()))
+    assert asked[::-1] == [*(matched(one) for one in (triple(S, "q", W), triple(X, "r", V), triple(S, "v", Y))), of_all]
 
 
 def test_static_patterns_that_are_joined_are_one_part() -> None:
