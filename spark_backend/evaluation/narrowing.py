@@ -215,12 +215,16 @@ class _Narrowing:
             (found,) = self._connection.execute(f"SELECT {counts} FROM {table} x").fetchall()
             for (number, place, _), count in zip(parts, found, strict=True):
                 part = self._sources[number].parts[place]
-                sizes[number][place] = count * (self._instants if part.at_instants else 1)
+                sizes[number][place] = count * self._times(part)
         return sizes
 
     def _weight(self, part: SourcePart) -> int:
         """How many rows a static table is: as many as it has, at each of the instants that they are to go with."""
-        return self._rows_of(self._filled(part.table)) * (self._instants if part.at_instants else 1)
+        return self._rows_of(self._filled(part.table)) * self._times(part)
+
+    def _times(self, part: SourcePart) -> int:
+        """With how many instants each of its rows goes."""
+        return self._instants if part.at_instants else 1
 
     def _given(self, part: SourcePart) -> list[str]:
         """That columns are what one of the queries has as parameter there."""

@@ -25,8 +25,8 @@ class Operand:
     """A leaf of the query, its columns that are surely bound, and the other leaves that narrow it.
 
     ``asked``: it is only asked whether there is a match, however many there are; ``unread`` are then the variables that
-    nothing else is said of. ``within``: the graphs around it. ``required``:
-    each solution of the query has a match of it.
+    nothing else is said of. ``within``: the graphs around it. ``required``: each solution of the query has
+    a match of it.
     """
 
     leaf: Leaf

@@ -45,6 +45,15 @@ def union_operands(pattern: a.Pattern) -> list[a.Pattern]:
     return [pattern]
 
 
+def marks_of(pattern: a.Pattern) -> tuple[list[a.MarkJoin], a.Pattern]:
+    """The marks right above a pattern, the outermost first, and the pattern."""
+    marks: list[a.MarkJoin] = []
+    while isinstance(pattern, a.MarkJoin):
+        marks.append(pattern)
+        pattern = pattern.pattern
+    return marks, pattern
+
+
 def connected(triples: Sequence[a.TriplePattern]) -> list[list[a.TriplePattern]]:
     """The triple patterns in groups that share no variables; none of them twice."""
     found: list[list[a.TriplePattern]] = []

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
-from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands
+from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
 from spark_backend.compiler.passes.normalise import normal_join
-from spark_backend.compiler.passes.traversal import bottom_up, with_parts
+from spark_backend.compiler.passes.traversal import bottom_up, with_parts, with_variables
 
 _MOST_OPERANDS = 64
 """Of what is split: there may be a SELECT for each of them."""
@@ -53,16 +53,13 @@ class _Splitter:
 
     def _split_marks(self, pattern: a.Pattern, condition: a.Expression) -> a.Filter:
         """The pattern under a filter, which asks part by part what the marks right below it ask."""
-        marks: list[a.MarkJoin] = []
-        while isinstance(pattern, a.MarkJoin):
-            marks.append(pattern)
-            pattern = pattern.pattern
+        marks, pattern = marks_of(pattern)
         for mark in reversed(marks):
             is_read_there = self._is_read_there(mark.variable, condition)
             parts = unjoined_parts(mark.exists, certainly_bound(pattern)) if is_read_there else []
             if len(parts) > 1:
                 pattern, asked = self._marked(pattern, parts)
-                condition = _with(condition, mark.variable, asked)
+                condition = with_variables(condition, {mark.variable: asked})
             else:
                 pattern = with_parts(mark, pattern=pattern)
         return a.Filter(pattern, condition)
@@ -84,10 +81,7 @@ class _Splitter:
 
 def _asked_once(pattern: a.Filter) -> a.Filter:
     """What is to exist, and is the same for all solutions that it is asked of, as a pattern of one solution."""
-    inner, marks = pattern.pattern, []
-    while isinstance(inner, a.MarkJoin):
-        marks.append(inner)
-        inner = inner.pattern
+    marks, inner = marks_of(pattern.pattern)
     for mark in reversed(marks):
         alike = not a.mentioned_variables(mark.exists) & a.in_scope(inner) and not isinstance(mark.exists, a.Distinct)
         inner = replace(mark, pattern=inner, exists=a.Distinct(a.Project(mark.exists, ())) if alike else mark.exists)
@@ -98,18 +92,17 @@ def _beside(pattern: a.Pattern) -> a.Pattern:
     """The pattern under a filter joined with what this asks of all of its solutions alike."""
     if not isinstance(pattern, a.Filter):
         return pattern
-    inner, conditions = pattern.pattern, conjuncts(pattern.condition)
+    (marks, inner), conditions = marks_of(pattern.pattern), conjuncts(pattern.condition)
     asked: list[a.Pattern] = []
     kept: list[a.MarkJoin] = []
-    while isinstance(inner, a.MarkJoin):
-        of = [condition for condition in conditions if inner.variable in a.mentioned_variables(condition)]
-        alike = not a.in_scope(inner.pattern) & a.mentioned_variables(inner.exists)
-        if alike and of in ([inner.variable], [a.Call("!", (inner.variable,))]):
-            asked.append(a.Filter(replace(inner, pattern=a.BGP(())), of[0]))
+    for mark in marks:
+        of = [condition for condition in conditions if mark.variable in a.mentioned_variables(condition)]
+        alike = not a.in_scope(mark.pattern) & a.mentioned_variables(mark.exists)
+        if alike and of in ([mark.variable], [a.Call("!", (mark.variable,))]):
+            asked.append(a.Filter(replace(mark, pattern=a.BGP(())), of[0]))
             conditions = [condition for condition in conditions if condition not in of]
         else:
-            kept.append(inner)
-        inner = inner.pattern
+            kept.append(mark)
     if not asked:
         return pattern
     for one in reversed(kept):
@@ -127,15 +120,6 @@ def _sub_selects(pattern: a.Pattern) -> list[a.Pattern]:
                 selects: list[a.Pattern] = [a.Project(part, seen) for part, seen in zip(parts, shown, strict=True)]
                 return [a.Distinct(one) for one in selects] if isinstance(pattern, a.Distinct) else selects
     return [pattern]
-
-
-def _with(expression: a.Expression, variable: a.Variable, by: a.Expression) -> a.Expression:
-    """The expression with another in place of a variable."""
-    if expression == variable:
-        return by
-    if isinstance(expression, a.Call):
-        return replace(expression, arguments=tuple(_with(one, variable, by) for one in expression.arguments))
-    return expression
 
 
 def _is_not_to_exist(left: a.Pattern, right: a.Pattern) -> bool:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
-from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands
+from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
 from spark_backend.compiler.passes.traversal import bottom_up, with_variables
 
 _Part = TypeVar("_Part", bound=a.Variable | a.Constant | a.Parameter)
@@ -28,11 +28,7 @@ class _NotRenamed(Exception):
 def _unified(pattern: a.Pattern, inside: bool) -> a.Pattern:
     if not isinstance(pattern, a.Filter) or inside:
         return pattern
-    marked, conditions = pattern.pattern, conjuncts(pattern.condition)
-    marks: list[a.MarkJoin] = []
-    while isinstance(marked, a.MarkJoin):
-        marks.append(marked)
-        marked = marked.pattern
+    (marks, marked), conditions = marks_of(pattern.pattern), conjuncts(pattern.condition)
     for condition in conditions:
         try:
             found = _one_variable(marked, condition)
