@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.passes.traversal import bottom_up, with_parts
+from spark_backend.compiler.algebra.traversal import bottom_up, with_parts
 from spark_backend.compiler.sql.values import FALSE
 
 Variables = frozenset[a.Variable]

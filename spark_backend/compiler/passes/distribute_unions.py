@@ -11,9 +11,9 @@ from functools import reduce
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_operands, union_operands
+from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.normalise import normal_join
 from spark_backend.compiler.passes.split_products import unjoined_parts
-from spark_backend.compiler.passes.traversal import with_operands
 
 _MOST_ALTERNATIVES = 4
 """What is beside a union is matched once for each."""

@@ -21,8 +21,8 @@ from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
+from spark_backend.compiler.algebra.traversal import bottom_up, with_parts
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import bottom_up, with_parts
 from spark_backend.compiler.sql.values import FALSE, TRUE
 
 FAILURE = a.Call("COALESCE", ())

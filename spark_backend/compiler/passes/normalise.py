@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
-from spark_backend.compiler.passes.traversal import bottom_up
+from spark_backend.compiler.algebra.traversal import bottom_up
 
 _EMPTY = a.BGP(())
 

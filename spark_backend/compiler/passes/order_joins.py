@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from spark_backend.compiler.algebra.estimates import of_pattern, of_triple
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, connected, filter_of, join_operands
-from spark_backend.compiler.passes.estimates import of_pattern, of_triple
+from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.statistics import Statistics
 
 _NOT_PLAIN = a.Group | a.Slice | a.Draw | a.MarkJoin | a.LeftJoin | a.Minus | a.Union | a.Project | a.Aggregation

@@ -10,12 +10,12 @@ from collections import Counter
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from spark_backend.compiler.algebra.estimates import of_pattern
 from spark_backend.compiler.algebra.operands import filter_of
-from spark_backend.compiler.passes.estimates import of_pattern
+from spark_backend.compiler.algebra.traversal import bottom_up
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.normalise import normal_join
 from spark_backend.compiler.passes.split_products import conditions_and_operands
-from spark_backend.compiler.passes.traversal import bottom_up
 
 _MANY = 10.0
 """Matches for one solution of the others: fewer are carried along in less time than it takes to see which are alike."""

@@ -15,8 +15,8 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of
+from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.split_products import unjoined_parts
-from spark_backend.compiler.passes.traversal import with_operands
 
 
 def push_filters(query: a.Query, _: object) -> a.Query:

@@ -16,8 +16,8 @@ from protocol.language import algebra as a
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import TimeWindow
 from spark_backend.compiler.algebra.operands import conjuncts, connected, filter_of, join_of
+from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset, active_graph
 
 _MOST_TRIPLES = 8

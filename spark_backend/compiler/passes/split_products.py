@@ -16,8 +16,8 @@ from dataclasses import replace
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
+from spark_backend.compiler.algebra.traversal import bottom_up, with_parts, with_variables
 from spark_backend.compiler.passes.normalise import normal_join
-from spark_backend.compiler.passes.traversal import bottom_up, with_parts, with_variables
 
 _MOST_OPERANDS = 64
 """Of what is split: there may be a SELECT for each of them."""

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
+from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.traversal import with_operands
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset, active_graph
 
 _OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice

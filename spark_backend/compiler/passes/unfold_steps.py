@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
-from spark_backend.compiler.passes.traversal import bottom_up
+from spark_backend.compiler.algebra.traversal import bottom_up
 
 
 class _Place(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TypeVar
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
-from spark_backend.compiler.passes.traversal import bottom_up, with_variables
+from spark_backend.compiler.algebra.traversal import bottom_up, with_variables
 
 _Part = TypeVar("_Part", bound=a.Variable | a.Constant | a.Parameter)
 

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 
 from protocol.errors import QuerySyntaxError
 from protocol.language import algebra as a
+from spark_backend.compiler.algebra.traversal import bottom_up
 from spark_backend.compiler.passes import PASSES, Pass
-from spark_backend.compiler.passes.traversal import bottom_up
 from tests.spark_backend.compiler.differential.test_patterns import MIXED, PATTERNS
 from tests.spark_backend.compiler.generated.queries import contents, queries
 from tests.spark_backend.compiler.generated.test_queries import SLOW
