@@ -41,6 +41,13 @@ IN_ONE = (
     "SELECT * {?s :p ?v . ?s :r? :a}",
     "SELECT ?o {?s :r?/:p? ?o . ?s :q ?w}",
     "SELECT (COUNT(*) AS ?n) {?s ^:r?/:r ?o}",
+    # Inside of EXISTS their ends have values from outside
+    "SELECT * {?s :p ?v FILTER EXISTS {?s :r?/:q ?w}}",
+    "SELECT * {?s :p ?v FILTER EXISTS {?x :r/:t? ?s}}",
+    "SELECT * {?s :p ?v FILTER NOT EXISTS {?s (:r|:t)?/:q ?w FILTER(?v > 2)}}",
+    "SELECT * {?s :p ?v . ?x :q ?w FILTER EXISTS {?s :r? ?x . ?x :q ?z}}",
+    "SELECT * {?s :p ?v FILTER (EXISTS {?s :r? ?o . ?o :q ?w} || ?v > 6)}",
+    "SELECT * {?s :p ?v OPTIONAL {?x :q ?w FILTER EXISTS {?s ^:r?/:q ?w}}}",
     "SELECT * {?s :r ?o . ?x :r ?y FILTER(?o = ?x)}",
     "SELECT * {?s :r ?o . ?x :p ?v FILTER(sameTerm(?o, ?x) && ?v > 2)}",
     "SELECT * {?s :p ?v . ?x :v ?w FILTER(sameTerm(?v, ?w))}",
