@@ -2,12 +2,13 @@
 
 Never NOW(), nor what draws: these differ from one evaluation to the next; nor functions of the application, which are
 called where evaluations are, and bounded as they are. What fails is ``FAILURE``, and truth values
-are three-valued (SPARQL 1.1 Query section 17.2): a failure in a conjunction may still be FALSE.
+are three-valued (SPARQL 1.1 Query section 17.2): a failure in a conjunction may still be FALSE. A variable that nothing
+binds is constant, too: a failure. Inside of EXISTS it may be bound outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -48,10 +49,10 @@ class _Folder:
     def __init__(self, base: str | None) -> None:
         self._base = base
 
-    def pattern(self, pattern: a.Pattern, _: bool) -> a.Pattern:
+    def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
         match pattern:
             case a.Filter(inner, condition):
-                return filter_of(inner, self._conditions(condition))
+                return filter_of(inner, self._conditions(condition if inside else _of_bound(condition, inner)))
             case a.LeftJoin(_, _, a.Variable() | a.Constant() | a.Parameter() | a.Call() as condition, asked):
                 conditions = self._conditions(condition)
                 if not conditions and asked:
@@ -143,6 +144,24 @@ class _Folder:
         if not kept:
             return FAILURE
         return kept[0] if isinstance(kept[0], a.Constant) else a.Call("COALESCE", tuple(kept))
+
+
+def _of_bound(condition: a.Expression, pattern: a.Pattern) -> a.Expression:
+    """A condition on a pattern's solutions, failures in place of the variables that none of them binds."""
+    named = {variable for variable in a.expression_variables(condition) if not variable.name.startswith("_:")}
+    unbound = named - a.in_scope(pattern) if named else named
+    return _with_failures(condition, unbound) if unbound else condition
+
+
+def _with_failures(expression: a.Expression, unbound: Collection[a.Variable]) -> a.Expression:
+    match expression:
+        case a.Variable():
+            return FAILURE if expression in unbound else expression
+        case a.Call("BOUND", (variable,)):
+            return _FALSE if variable in unbound else expression
+        case a.Call(_, arguments):
+            return with_parts(expression, arguments=tuple(_with_failures(one, unbound) for one in arguments))
+    return expression
 
 
 def _of_application(function: str) -> bool:

@@ -145,6 +145,8 @@ def test_what_has_no_solution_is_gone(written: str, same_as: str) -> None:
         "{GRAPH ?g {?s :p ?v FILTER(false)}}",
         "{{?s :p ?v FILTER(false)} UNION {?s :q ?v FILTER(1 > 2)}}",
         "{?s :p ?v FILTER NOT EXISTS {}}",
+        "{?s :p ?v FILTER(BOUND(?nope))}",
+        "{?s :p ?v {SELECT ?s {?s :q ?w FILTER(?v = ?w)}}}",
         "{?s :p ?v FILTER(false) BIND(EXISTS {?s :q ?w} AS ?b)}",
     ],
 )
@@ -161,7 +163,8 @@ def test_what_has_no_solution_keeps_its_variables(pattern: str) -> None:
         "{?s :p ?v OPTIONAL {?s :q ?w FILTER(false)}}",
         "{{?s :p ?v FILTER(false)} UNION {?s :q ?w}}",
         "{VALUES ?s {UNDEF}}",
-        "{?s :p ?v FILTER(BOUND(?nope))}",
+        "{?s :p ?v FILTER(BOUND(?v))}",
+        "{?s :p ?v FILTER(?nope = 1 || ?v = 1)}",
     ],
 )
 def test_what_may_have_a_solution_is_left(pattern: str) -> None:
