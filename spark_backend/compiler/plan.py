@@ -44,7 +44,7 @@ from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.interval_part import IntervalPart
-from spark_backend.compiler.sql.patterns.patterns import compile_pattern
+from spark_backend.compiler.sql.patterns.patterns import compile_conditions, compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names, columns_of_table
 from spark_backend.compiler.sql.sources import Source
 from spark_backend.compiler.sql.static_pattern import StaticPattern
@@ -371,8 +371,10 @@ _FLAT = 2 * 1000
 
 def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> _Statement:
     query, changed = apply_passes(query, knowledge, passes)
-    dataset = replace(knowledge.dataset, operands=operands(query.pattern))
     prelude = Prelude(knowledge.base)
+    leaves = operands(query.pattern)
+    conditions = compile_conditions(leaves, knowledge.dataset, Names(faceted_variables(query)), prelude)
+    dataset = replace(knowledge.dataset, operands=leaves, conditions=conditions)
     select, sums, ordered = _select(query, dataset, prelude)
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     intervals = None

@@ -7,13 +7,18 @@ a second that is 4 MiB a minute more, and 50 MiB after an hour. A new database t
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from spark_backend.evaluation.prelude import install
+
+_Found = TypeVar("_Found")
 
 _NOTES = 20_000
 """So many notes, of 200 bytes each, are not worth making anew what else is in a database."""
@@ -50,6 +55,27 @@ def operators_of(connection: duckdb.DuckDBPyConnection, select: str) -> str:
     """What DuckDB did to give what a SELECT gives: its operators with their rows and times, as its JSON."""
     ((_, found),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {select}").fetchall()
     return str(found)
+
+
+def found_within(connection: duckdb.DuckDBPyConnection, seconds: float, find: Callable[[], _Found]) -> _Found | None:
+    """What is found by statements that take no longer; None where they do: then they are stopped."""
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        connection.interrupt()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        return find()
+    except duckdb.InterruptException:
+        if not late.is_set():
+            raise  # somebody else stopped it
+        return None
+    finally:
+        timer.cancel()
+        timer.join()  # so that it stops no other statement
 
 
 def is_worn(connection: duckdb.DuckDBPyConnection, rows: int) -> bool:

@@ -39,8 +39,8 @@ from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.contents.closures import ClosureTables
 from spark_backend.evaluation.contents.large import LARGE
 from spark_backend.evaluation.contents.service_solutions import ServiceTables
-from spark_backend.evaluation.database import connect, is_worn, operators_of, rows_of
-from spark_backend.evaluation.narrowing import ReadTables, narrowed
+from spark_backend.evaluation.database import connect, found_within, is_worn, operators_of, rows_of
+from spark_backend.evaluation.narrowing import Narrowed, ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.previous_instants import PreviousInstants
@@ -70,6 +70,8 @@ _ROWS_AT_ONCE = 400_000
 """Instants are evaluated together while their windows' contents have no more rows than this."""
 _ROWS_OF_ALL_AT_ONCE = 16_000_000
 """The same rows, times the queries that are evaluated together."""
+_SECONDS, _ROWS_A_SECOND = 0.02, 100_000
+"""Joining what is little takes a tenth of these seconds an instant, and joins ten times as many rows of windows."""
 _KEPT_QUERIES = 2000
 _UNBOUNDED = Budget(seconds=math.inf)
 _Found = TypeVar("_Found")
@@ -370,12 +372,17 @@ class Evaluator:
         instants: tuple[Instant, ...],
         find: Callable[[str], _Found],
     ) -> _Found:
-        """What is found by a plan's statement over windows' contents."""
+        """What is found by a plan's statement over windows' contents.
+
+        Where nothing was narrowed because there is little, and joining it takes long for all that, it is stopped: then
+        the little is many times itself somewhere in between, and what narrows it is looked for before it is joined.
+        """
         tables = self._tables
         read = ReadTables(tables.instants(instants), shared.windows, shared.static_joins)
         if len(parameters) > 1:
             tables.members(members_select(parameters))  # which is kept: made before what is given up
-        with narrowed(self._connection, plan, parameters, read, tables.rows, len(instants)) as left:
+
+        def found(left: Narrowed | None) -> _Found:
             sql = statement(
                 plan,
                 parameters,
@@ -392,6 +399,18 @@ class Evaluator:
             )
             # Its columns, and no rows: nothing is read for that.
             return find(sql if left is None or not left.none else f"SELECT * FROM ({sql}) LIMIT 0")
+
+        narrowing = partial(narrowed, self._connection, plan, parameters, read, tables.rows, len(instants))
+        with narrowing() as left:
+            if left is not None or not any(source.narrowed_by for source in plan.sources):
+                return found(left)
+        rows = sum(map(tables.rows_of_window, shared.windows))
+        seconds = len(parameters) * (_SECONDS * len(instants) + rows / _ROWS_A_SECOND)
+        soon = found_within(self._connection, seconds, lambda: found(None))
+        if soon is not None:
+            return soon
+        with narrowing(worth=0) as left:
+            return found(left)
 
     def _over_intervals(
         self,

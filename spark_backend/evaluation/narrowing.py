@@ -18,8 +18,8 @@ from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.sources import SourcePart
 from spark_backend.compiler.sql.tree.expressions import quote
 from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled
-from spark_backend.compiler.sql.tree.placeholders import Instants, StaticRows, WindowRows
-from spark_backend.evaluation.statement import JoinOrder
+from spark_backend.compiler.sql.tree.placeholders import Instants, Parameter, StaticRows, WindowRows
+from spark_backend.evaluation.statement import JoinOrder, constant, differing_parameters
 
 WORTH = 2000
 """So many rows of the store in one source are looked for, if there are as many in another, or if they are to be united
@@ -46,12 +46,13 @@ class ReadTables:
 class Narrowed:
     """What is left of each of a plan's sources: the names of tables, and in which order to join some of them.
 
-    ``none``: nothing is left of one that each solution has a match of, so that there is no solution.
+    ``none``: nothing is left of one that each solution has a match of, so that there is no solution; of the others
+    nothing is told then.
     """
 
-    tables: Sequence[str]
-    order: JoinOrder
-    none: bool
+    tables: Sequence[str] | None = None
+    order: JoinOrder | None = None
+    none: bool = False
 
 
 @contextmanager
@@ -78,9 +79,9 @@ def narrowed(
     # Tables that are given up are never written.
     connection.execute("BEGIN")
     try:
-        # DuckDB's own search for an order takes longer than all else, and has less to go by.
-        off = "join_order" if plan.in_order else ""
         found = narrowing.narrow()
+        # DuckDB's own search for an order takes longer than all else, and has less to go by.
+        off = "join_order" if plan.in_order or found.none else ""
         connection.execute(f"SET disabled_optimizers = '{off}'")
         yield found
     finally:
@@ -107,6 +108,7 @@ class _Narrowing:
         self._instants = instants
         self._tables: dict[int, str] = {}
         self._rows: dict[int, int] = {}
+        self._computed: dict[int, str] = {}
         self._made = 0
 
     def has_much(self, rows: float) -> bool:
@@ -114,23 +116,32 @@ class _Narrowing:
         large = [
             len(source.parts) > 1 or self._is_select(source.parts[0])
             for source in self._sources
-            if source.narrowed_by and sum(self._weight(part) for part in source.parts if not part.streamed) >= rows
+            if source.narrowed_by
+            and sum(self._weight(part) for part in source.parts if not part.streamed and not part.computed) >= rows
         ]
         return any(large) or len(large) > 1
 
     def narrow(self) -> Narrowed:
         """Make the tables, of the smallest sources first; what is large still is narrowed by those behind it, too."""
         sizes = self._sizes()
+        if any(source.required and not sum(sizes[number]) for number, source in enumerate(self._sources)):
+            return Narrowed(none=True)
         order = _connected({number: sum(parts) for number, parts in sizes.items()}, self._by_narrowing())
         for number in order:
             self._make(number, sizes[number])
+            if self._sources[number].required and not self._rows[number]:
+                return Narrowed(none=True)
         for place, number in reversed(list(enumerate(order))):
             later = [one for one in order[place + 1 :] if self._rows[one] < self._rows[number]]
-            if self._rows[number] >= AGAIN and (conditions := self._conditions(number, later)):
+            conditions = self._barred(number)
+            if self._rows[number] >= AGAIN:
+                conditions += self._conditions(number, later)
+            if conditions:
                 self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
+                if self._sources[number].required and not self._rows[number]:
+                    return Narrowed(none=True)
         tables = [self._tables[number] for number in sorted(order)]
-        none = any(source.required and not self._rows[number] for number, source in enumerate(self._sources))
-        return Narrowed(tables, self._in_order, none)
+        return Narrowed(tables, self._in_order)
 
     def _in_order(self, some: Sequence[int], links: Collection[tuple[int, int]]) -> list[int]:
         # DuckDB joins what a condition joins, whatever follows from several: all else would be multiplied.
@@ -142,8 +153,17 @@ class _Narrowing:
     def _make(self, number: int, sizes: Sequence[int]) -> None:
         """The table of what is left of a source, whose parts have so many rows."""
         source = self._sources[number]
-        conditions = self._conditions(number, [one for one in self._tables if self._rows[one] <= sum(sizes)])
+        conditions = [
+            *self._true(number),
+            *self._conditions(number, [one for one in self._tables if self._rows[one] <= sum(sizes)]),
+        ]
         first = source.parts[0]
+        if first.computed:
+            if conditions:
+                self._create(number, [first.sql(self._computed[number], self._read.instants, conditions)])
+            else:
+                self._tables[number], self._rows[number] = self._computed[number], sum(sizes)
+            return
         if not (conditions or source.alike or len(source.parts) > 1 or first.streamed or first.conditions):
             self._tables[number], self._rows[number] = self._filled(source.table), sum(sizes)
             return
@@ -159,11 +179,14 @@ class _Narrowing:
         self._create(number, selects)
 
     def _create(self, number: int, selects: Sequence[str]) -> None:
+        self._tables[number], self._rows[number] = self._made_of(" UNION ".join(selects))
+
+    def _made_of(self, select: str) -> tuple[str, int]:
+        """A new table of what a SELECT gives, and how many rows it has."""
         self._made += 1
         table = f"narrowed_{self._made}"
-        select = " UNION ".join(selects)
         ((rows,),) = self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}").fetchall()
-        self._tables[number], self._rows[number] = table, rows
+        return table, rows
 
     def _is_select(self, part: SourcePart) -> bool:
         """Whether it is what joins static tables, and too much for a table of its own."""
@@ -175,6 +198,22 @@ class _Narrowing:
         for other, shared in self._agreements(number, by):
             ours, theirs = ", ".join(f"x.{one}" for one, _ in shared), ", ".join(two for _, two in shared)
             found.append(f"({ours}) IN (SELECT {theirs} FROM {self._tables[other]})")
+        return found
+
+    def _barred(self, number: int) -> list[str]:
+        """That the rows ``x`` of a source agree with no row of those that bar them for all of the queries."""
+        differing = differing_parameters(self._members)
+        ours = {name: column for column, name in self._sources[number].columns}
+        found = []
+        for other in self._sources[number].barred_by:
+            if any(asked in differing for part in self._sources[other].parts for _, asked in part.parameters):
+                continue
+            shared = [(ours[name], column) for column, name in self._sources[other].columns if name in ours]
+            if self._sources[other].has_instants:
+                shared.append(("instant", "instant"))
+            columns = ", ".join(f"x.{column}" for column, _ in shared)
+            theirs = ", ".join(column for _, column in shared)
+            found.append(f"({columns}) NOT IN (SELECT {theirs} FROM {self._tables[other]})")
         return found
 
     def _joined(self, number: int, by: Sequence[int]) -> str:
@@ -205,8 +244,12 @@ class _Narrowing:
         counted: dict[str, list[tuple[int, int, str]]] = {}
         for number, source in enumerate(self._sources):
             for place, part in enumerate(source.parts):
-                if part.streamed or part.conditions:
-                    condition = " AND ".join([*part.conditions, *self._given(part)]) or "TRUE"
+                if part.computed:
+                    self._computed[number], sizes[number][place] = self._made_of(f"FROM {self._filled(part.table)}")
+                    continue
+                true = [*part.conditions, *self._true(number)]
+                if part.streamed or true:
+                    condition = " AND ".join([*true, *self._given(part)]) or "TRUE"
                     counted.setdefault(self._filled(part.table), []).append((number, place, condition))
                 else:
                     sizes[number][place] = self._weight(part)
@@ -231,6 +274,20 @@ class _Narrowing:
         return [
             f"x.{column} IN ({', '.join(quote(term) for term in sorted({terms[number] for terms in self._members}))})"
             for column, number in part.parameters
+        ]
+
+    def _true(self, number: int) -> list[str]:
+        """The conditions of a source's rows, as far as they are the same for all of the queries."""
+        differing = differing_parameters(self._members)
+
+        def fill(placeholder: Placeholder) -> str:
+            assert isinstance(placeholder, Parameter)
+            return constant(placeholder, self._members[0])
+
+        return [
+            filled(one.sql, fill)
+            for one in self._sources[number].conditions
+            if not differing.intersection(one.parameters)
         ]
 
     def _filled(self, table: Pieces) -> str:

@@ -63,7 +63,7 @@ def statement(
     one instant. ``services``: of what the plan's services gave; ``closures``: of what follows from windows' contents.
     ``intervals``: of the solutions of what the plan's ``intervals`` match; without, windows are read.
     """
-    differing = frozenset(_differing(members))
+    differing = differing_parameters(members)
     table = _ONE_MEMBER if len(members) == 1 else members_table(members_select(members))
 
     def joined(listed: SourceList) -> Sequence[tuple[Placeholder, str]]:
@@ -83,7 +83,7 @@ def statement(
             case Members():
                 return table
             case Parameter(_, number):
-                return placeholder.name if number in differing else _constant(placeholder, members[0])
+                return placeholder.name if number in differing else constant(placeholder, members[0])
             case WindowRows(number):
                 return windows[number]
             case NewRows(number):
@@ -109,11 +109,11 @@ def statement(
 
 def shared_narrowing(part: IntervalPart, members: Sequence[ParameterTerms]) -> frozenset[GivenNarrowing]:
     """What of a part's ``narrowing`` is the same for all of these queries."""
-    differing = set(_differing(members))
+    differing = differing_parameters(members)
     return frozenset(
         (one, tuple(members[0][number] for number in one.parameters))
         for one in part.narrowing
-        if not differing & set(one.parameters)
+        if not differing.intersection(one.parameters)
     )
 
 
@@ -138,13 +138,13 @@ def _narrowed(sql: str, narrowing: Narrowing, terms: Mapping[int, str]) -> str:
             case Members():
                 return _ONE_MEMBER
             case Parameter():
-                return _constant(placeholder, terms)
+                return constant(placeholder, terms)
         raise AssertionError(f"of no narrowing: {placeholder}")
 
     return filled(narrowing.sql, fill)
 
 
-def _constant(parameter: Parameter, terms: ParameterTerms | Mapping[int, str]) -> str:
+def constant(parameter: Parameter, terms: ParameterTerms | Mapping[int, str]) -> str:
     """What a column of the members' table holds for the query with these terms, as a constant."""
     term = terms[parameter.number]
     return _number(term) if parameter.numeric else quote(term)
@@ -155,14 +155,14 @@ def reads_instants(plan: Plan) -> bool:
     return plan.intervals is not None and Instants() in plan.intervals.sql
 
 
-def _differing(members: Sequence[ParameterTerms]) -> list[int]:
-    """The parameters that are not the same for all of the queries."""
-    return [number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1]
+def differing_parameters(members: Sequence[ParameterTerms]) -> frozenset[int]:
+    """The parameters, by their numbers, that are not the same for all of the queries."""
+    return frozenset(number for number, terms in enumerate(zip(*members, strict=True)) if len(set(terms)) > 1)
 
 
 def members_select(members: Sequence[ParameterTerms]) -> str:
     """The SELECT of the members' table."""
-    differing = _differing(members)
+    differing = sorted(differing_parameters(members))
     names = ["member", *(name for number in differing for name in (f"c{number}", f"c{number}_n"))]
     rows = []
     for member, terms in enumerate(members):

@@ -30,6 +30,7 @@ from spark_backend.evaluation.contents.large import LARGE, without_repetitions
 from spark_backend.evaluation.contents.occurrences import Occurrences, occurrences_at
 from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents, rows_about
+from spark_backend.evaluation.database import found_within
 from spark_backend.evaluation.interval_tables import IntervalTables
 from spark_backend.evaluation.statement import GivenNarrowing, statement
 from spark_backend.ingest.terms.facets import facet_columns
@@ -47,6 +48,8 @@ _KEPT_MEMBERS = 256
 _KEPT_STATIC_JOINS = 256
 _MOST_JOINED, _MOST_JOINED_OF_EACH = 100_000, 4
 """A join of static tables is a table of its own up to so many rows, or so many times the rows that it reads."""
+_SECONDS_OF_JOIN, _ROWS_A_SECOND = 0.5, 100_000
+"""It may take so long, and longer where it reads many rows."""
 _KEPT_OCCURRENCES = 8
 """Logs whose occurrences are kept."""
 
@@ -323,6 +326,10 @@ class EvaluationTables:
         """How many triples a window's table has at an instant."""
         return self._sizes[name].get(instant, 0)
 
+    def rows_of_window(self, name: str) -> int:
+        """How many triples a window's table has at all of its instants together; 0 of one of occurrences."""
+        return sum(self._sizes.get(name, {}).values())
+
     def _matching(self, condition: Plan, rows: pa.Table) -> npt.NDArray[np.int64]:
         """Of rows of whole elements (columns of LOG), the elements whose messages meet a condition.
 
@@ -378,8 +385,8 @@ class EvaluationTables:
     def static_join(self, select: str, files: Mapping[str, str]) -> str:
         """A table of what a SELECT over static tables gives, made anew when one of those that it reads changes.
 
-        Where that is very much, it is the SELECT itself, so that it is asked for less. ``files`` are the static tables'
-        as they are now, and there (``static``).
+        Where that is very much, or takes very long, it is the SELECT itself, so that it is asked for less. ``files``
+        are the static tables' as they are now, and there (``static``).
         """
         read = tuple((table, file) for table, file in sorted(files.items()) if table in select)
         known = self._static_joins.get((select, read))
@@ -394,11 +401,14 @@ class EvaluationTables:
             self._connection.execute(f"DROP TABLE {outdated}")
             del self._joined_rows[outdated]
         name = self._fresh("joined")
-        most = max(_MOST_JOINED, _MOST_JOINED_OF_EACH * sum(self._static_rows[table] for table, _ in read))
+        there = sum(self._static_rows[table] for table, _ in read)
+        most = max(_MOST_JOINED, _MOST_JOINED_OF_EACH * there)
         limited = f"CREATE TEMP TABLE {name} AS SELECT * FROM ({select}) LIMIT {most + 1}"
-        ((rows,),) = self._connection.execute(limited).fetchall()
+        seconds = _SECONDS_OF_JOIN + there / _ROWS_A_SECOND
+        made = found_within(self._connection, seconds, lambda: self._connection.execute(limited).fetchall())
+        rows = most + 1 if made is None else made[0][0]
         if rows > most:
-            self._connection.execute(f"DROP TABLE {name}")
+            self._connection.execute(f"DROP TABLE IF EXISTS {name}")
             self._large_joins[select] = read
             name = f"({select})"
         else:

@@ -3,6 +3,8 @@
 Of the triples that a pattern matches, those count that agree with a match of each pattern it is joined with. So fewer
 can be looked at, and no solution is another: where ``?o :by :X`` has three matches, ``?o a ?type`` is asked of these.
 It is no matter of instants, as what agrees at none of them agrees at no one.
+Nor need a pattern match what a condition of its own variables is not true of, or what NOT EXISTS or MINUS of one other
+pattern takes out again: the latter at the same instant.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts
 
-Leaf = a.TriplePattern | a.Static
+Leaf = a.TriplePattern | a.Static | a.Closure
 Column = tuple[a.Variable, int]
 """A variable, and the sub-select that hides it from the outside: 0 where none does."""
 
@@ -26,7 +28,8 @@ class Operand:
 
     ``asked``: it is only asked whether there is a match, however many there are; ``unread`` are then the variables that
     nothing else is said of. ``within``: the graphs around it. ``required``: each solution of the query has
-    a match of it.
+    a match of it. ``conditions`` are true of what it matches in each solution, and are of its columns alone.
+    ``barred_by``: what agrees with a match of one of them at the same instant, in these variables, is in no solution.
     """
 
     leaf: Leaf
@@ -36,6 +39,8 @@ class Operand:
     unread: frozenset[a.Variable] = frozenset()
     required: bool = False
     narrowed_by: set[Operand] = field(default_factory=set)
+    conditions: list[a.Expression] = field(default_factory=list)
+    barred_by: dict[Operand, frozenset[a.Variable]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,15 @@ class _Found:
 
 
 def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
-    """The triple patterns, and the static patterns that are tables of their own, by what they are.
+    """The triple patterns, the static patterns that are tables of their own, and the paths that begin or end at a node
+    that is given, by what they are.
 
     One table stands for all places of what is there several times: it is narrowed by what narrows it in each of them,
     and left out where its places are not alike.
     """
     walk = _Walk()
     required = {operand.leaf for operand in walk.pattern(pattern).required}
-    times = Counter(node for node in a.nodes(pattern) if isinstance(node, a.TriplePattern | a.Static | a.Variable))
+    times = Counter(node for node in a.nodes(pattern) if isinstance(node, Leaf | a.Variable))
     # What a static pattern matches is in a table of its own, made before.
     apart = Counter(
         node for static in times.elements() if isinstance(static, a.Static) for node in a.nodes(static.pattern)
@@ -70,12 +76,24 @@ def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
         operand.required = leaf in required
         narrowing = [{one.leaf for one in place.narrowed_by} for place in places[leaf]]
         operand.narrowed_by = {found[one] for one in set.intersection(*narrowing) if one in found and one != leaf}
+        operand.conditions = [
+            one for one in operand.conditions if all(one in place.conditions for place in places[leaf])
+        ]
         for variable in operand.columns:
             hidden = tuple(place.columns[variable][1] for place in places[leaf])
             if len(set(hidden)) > 1:  # by another sub-select in each place, as in others that agree with it
                 operand.columns[variable] = variable, hiding.setdefault(hidden, walk.selects + len(hiding) + 1)
         if operand.asked and isinstance(leaf, a.TriplePattern):
             operand.unread = frozenset(variable for variable in leaf.variables if times[variable] == times[leaf])
+    for leaf, operand in found.items():
+        barring = [{one.leaf: shared for one, shared in place.barred_by.items()} for place in places[leaf]]
+        operand.barred_by = {
+            found[one]: shared
+            for one, shared in barring[0].items()
+            if one in found
+            and all(other.get(one) == shared for other in barring)
+            and all(operand.columns[variable] == found[one].columns[variable] for variable in shared)
+        }
     return found
 
 
@@ -94,6 +112,7 @@ class _Walk:
         self.found: list[Operand] = []
         self.selects = 0
         self._asking = False
+        self._depth = 0
         self._within: tuple[a.Graph, ...] = ()
 
     def pattern(self, pattern: a.Pattern) -> _Found:
@@ -116,19 +135,26 @@ class _Walk:
                 _narrow(self.pattern(right).narrowable, required.required)
                 return self._asked_of(required, [exists for _, exists in pattern.asked])
             case a.Minus(left, right):
-                return self._asked_of(self.pattern(left), [right])
+                found = self.pattern(left)
+                self._bar(found, a.in_scope(left), right, self._asked(found, right))
+                return found
             case a.MarkJoin(inner, _, exists):
                 return self._asked_of(self.pattern(inner), [exists])
-            case a.Filter(a.MarkJoin(), condition):
-                return self._filtered(pattern.pattern, conjuncts(condition))
+            case a.Filter(inner, condition):
+                true = conjuncts(condition)
+                found = self._filtered(inner, true)
+                _keep(found.narrowable, true)
+                return found
             case a.Graph(_, inner):
                 return self._in_graph(pattern, inner)
-            case a.PathJoin(inner) | a.Filter(inner) | a.Extend(inner) | a.OrderBy(inner):
+            case a.PathJoin(inner) | a.Extend(inner) | a.OrderBy(inner):
                 return self.pattern(inner)
             case a.Project(inner, variables):
                 return self._hide(inner, frozenset(variables))
             case a.Distinct(inner, latest) if not latest:
                 return self.pattern(inner)
+            case a.Closure(subject, object_) if isinstance(subject, a.Variable) != isinstance(object_, a.Variable):
+                return self._leaves([(pattern, frozenset(pattern.variables))])
             case a.Values() | a.Closure() | a.ServiceSolutions():
                 return _Found()
         asking, self._asking = self._asking, False
@@ -162,10 +188,29 @@ class _Walk:
 
     def _asked(self, left: _Found, pattern: a.Pattern) -> _Found:
         asking, self._asking = self._asking, True
+        self._depth += 1
         found = self.pattern(pattern)
+        self._depth -= 1
         _narrow(found.narrowable, left.required)
         self._asking = asking
         return found
+
+    def _bar(self, left: _Found, scope: frozenset[a.Variable], pattern: a.Pattern, found: _Found) -> None:
+        """What the solutions of a side, which has these variables, may not be compatible with, if it is one leaf.
+
+        Not in what is asked of other solutions: there variables may have values from outside.
+        """
+        while isinstance(pattern, a.Graph) and isinstance(pattern.name, a.Constant):
+            pattern = pattern.pattern
+        if self._depth or not isinstance(pattern, a.BGP | a.Static) or len(found.required) != 1:
+            return
+        (one,) = found.required
+        shared = a.in_scope(pattern) & scope
+        columns = {(variable, 0) for variable in shared}
+        if columns and columns <= set(one.columns.values()):
+            for operand in left.narrowable:
+                if columns <= set(operand.columns.values()):
+                    operand.barred_by[one] = shared
 
     def _filtered(self, pattern: a.Pattern, true: Sequence[a.Expression]) -> _Found:
         """The solutions that a filter on EXISTS keeps: what is to exist narrows those it is asked of."""
@@ -173,8 +218,12 @@ class _Walk:
             return self.pattern(pattern)
         left = self._filtered(pattern.pattern, true)
         found = self._asked(left, pattern.exists)
-        if pattern.variable in true and joins_alike(pattern.exists, a.in_scope(pattern.pattern)):
-            _narrow(left.narrowable, found.required)
+        scope = a.in_scope(pattern.pattern)
+        if joins_alike(pattern.exists, scope):
+            if pattern.variable in true:
+                _narrow(left.narrowable, found.required)
+            elif a.Call("!", (pattern.variable,)) in true:
+                self._bar(left, scope, pattern.exists, found)
         return left
 
     def _hide(self, pattern: a.Pattern, shown: frozenset[a.Variable]) -> _Found:
@@ -186,6 +235,20 @@ class _Walk:
                 if not hidden and variable not in shown:
                     operand.columns[variable] = variable, self.selects
         return inner
+
+
+_COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">=", "IN", "NOT IN", "&&", "||", "!", "BOUND"))
+"""Operators that cost little, so that their value may be asked for once more."""
+
+
+def _keep(operands: Iterable[Operand], true: Iterable[a.Expression]) -> None:
+    """Conditions that are true of solutions are true of what operands match, where they are of that alone."""
+    for condition in true:
+        read = {(variable, 0) for variable in a.expression_variables(condition)}
+        if read and all(node.name in _COMPARISONS for node in a.nodes(condition) if isinstance(node, a.Call)):
+            for operand in operands:
+                if isinstance(operand.leaf, a.TriplePattern) and read <= set(operand.columns.values()):
+                    operand.conditions.append(condition)
 
 
 def _narrow(operands: Iterable[Operand], by: Iterable[Operand]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.entailment.consequences import WAYS
 from protocol.entailment.regimes import Regime
-from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
+from protocol.language.algebra import Closure, Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
@@ -16,7 +16,7 @@ from spark_backend.compiler.refusals import NotCompilable
 from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.entailed import each_once, entailed_rows
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart
-from spark_backend.compiler.sql.sources import Source, SourcePart
+from spark_backend.compiler.sql.sources import RowCondition, Source, SourcePart
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, Text, null
@@ -120,6 +120,8 @@ class QueryDataset:
     """Whether what is compiled is the same at all of them: one stands for them."""
     operands: Mapping[Leaf, Operand] = field(default_factory=dict)
     """The leaves that may be narrowed by others."""
+    conditions: Mapping[Leaf, tuple[RowCondition, ...]] = field(default_factory=dict)
+    """What is true of the rows of some of them (``Operand.conditions``)."""
     matched: dict[Operand, Source] = field(default_factory=dict)
     """What those of them are matched in that have been compiled."""
 
@@ -138,8 +140,16 @@ class QueryDataset:
     def sources(self) -> tuple[Source, ...]:
         """What leaves are matched in, by the numbers of their placeholders."""
         numbers = {operand: number for number, operand in enumerate(self.matched)}
+
+        def listed(operands: Iterable[Operand]) -> tuple[int, ...]:
+            return tuple(sorted(numbers[one] for one in operands))
+
         return tuple(
-            replace(source, narrowed_by=tuple(sorted(numbers[one] for one in operand.narrowed_by if one in numbers)))
+            replace(
+                source,
+                narrowed_by=listed(operand.narrowed_by & numbers.keys()),
+                barred_by=listed(one for one in operand.barred_by if one in numbers and self.matched[one].bars(source)),
+            )
             for operand, source in self.matched.items()
         )
 
@@ -149,6 +159,13 @@ class QueryDataset:
         self.static_joins.setdefault(text)
         table = StaticRows(list(self.static_joins).index(text))
         return self._narrowable(leaf, table, (SourcePart(table.written),), columns)
+
+    def paths(self, leaf: Closure, table: Node, columns: Mapping[Variable, str]) -> Node:
+        """The table of the paths from or to a node that is given, ``columns`` those of variables."""
+        parts = table.written
+        if not all(isinstance(part, str | Instants | WindowRows | StaticRows) for part in parts):
+            return table  # it differs from query to query, or what it reads is not known before
+        return self._narrowable(leaf, table, (SourcePart(parts, computed=True),), columns)
 
     def _narrowable(
         self, leaf: Leaf, table: Node, parts: Sequence[SourcePart], columns: Mapping[Variable, str]
@@ -164,7 +181,14 @@ class QueryDataset:
                 if variable in operand.columns
             )
             alike = _alike(leaf, operand, parts)
-            self.matched[operand] = Source(table.written, tuple(parts), joined, alike=alike, required=operand.required)
+            self.matched[operand] = Source(
+                table.written,
+                tuple(parts),
+                joined,
+                alike=alike,
+                required=operand.required,
+                conditions=self.conditions.get(leaf, ()),
+            )
         return SourceRows(list(self.matched).index(operand))
 
     def interval_part(self, part: IntervalPart) -> Node:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from protocol.language.algebra import Variable
 from spark_backend.compiler.refusals import TooDeep
-from spark_backend.compiler.sql.tree.expressions import STAR, Cast, Column, SortKey, null
+from spark_backend.compiler.sql.tree.expressions import STAR, Cast, Column, SortKey, null, number
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.tree.placeholders import Alone
 from spark_backend.compiler.sql.tree.statements import (
@@ -34,6 +34,8 @@ from spark_backend.compiler.sql.tree.statements import (
 
 MEMBER = "member"
 """Key column of the query a solution is of, among those of its shape; a relation without it is the same for all."""
+ANY_INSTANT = Cast(number(0), "BIGINT")
+"""In place of the key ``instant`` where it is one and the same, whichever."""
 RANK = '"rank"'
 """Column of the solution's place in its evaluation's sequence, from 1, once an order is known."""
 

@@ -17,6 +17,7 @@ class SourcePart:
     ``columns`` are those that are taken of them, in SQL, "" for all; ``at_instants``: each goes with every instant,
     ``i``. ``conditions`` are met by those that match constants; ``parameters`` are the columns that parameters stand
     for, with their numbers. ``streamed``: the table is a window's; ``ranged``: it is one graph of several.
+    ``computed``: it is a statement in parentheses, and how many rows it gives is seen when it has given them.
     """
 
     table: Pieces
@@ -26,6 +27,7 @@ class SourcePart:
     parameters: tuple[tuple[str, int], ...] = ()
     streamed: bool = False
     ranged: bool = False
+    computed: bool = False
 
     def sql(self, table: str, instants: str, conditions: Sequence[str]) -> str:
         """The SELECT of the rows that meet these conditions besides, given the names of tables."""
@@ -38,13 +40,22 @@ class SourcePart:
 
 
 @dataclass(frozen=True)
+class RowCondition:
+    """What is true of the rows ``x`` of a source that are part of a solution; it reads parameters, by their numbers."""
+
+    sql: Pieces
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Source:
     """``table`` stands for it where nothing is narrowed, in a FROM; its rows are those of all ``parts``, each once.
 
     ``columns``: where the values of variables are, each under a name that joined leaves have in common. ``narrowed_by``
     are other sources, by their numbers: a row that agrees with none of theirs is no part of any solution. Of rows that
     are alike in the columns ``alike``, if there are any, one is enough. ``required``: without any row the query has no
-    solution.
+    solution. ``conditions``: a row of which one of them is not true is no part of any. ``barred_by`` are other
+    sources: nor is one that agrees with a row of theirs.
     """
 
     table: Pieces
@@ -53,10 +64,22 @@ class Source:
     narrowed_by: tuple[int, ...] = ()
     alike: tuple[str, ...] = ()
     required: bool = False
+    conditions: tuple[RowCondition, ...] = ()
+    barred_by: tuple[int, ...] = ()
+
+    @property
+    def has_instants(self) -> bool:
+        """Whether its rows have a column ``instant``; else they are there at every one."""
+        return any(part.streamed or part.at_instants or part.computed for part in self.parts)
+
+    def bars(self, other: Source) -> bool:
+        """Whether a row of the other agrees with one of its own wherever its columns do."""
+        return not any(part.ranged for part in self.parts) and (other.has_instants or not self.has_instants)
 
     def to_json(self) -> dict[str, Any]:
         parts = [{**vars(part), "table": pieces_to_json(part.table)} for part in self.parts]
-        return {**vars(self), "table": pieces_to_json(self.table), "parts": parts}
+        conditions = [{"sql": pieces_to_json(one.sql), "parameters": one.parameters} for one in self.conditions]
+        return {**vars(self), "table": pieces_to_json(self.table), "parts": parts, "conditions": conditions}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Source:
@@ -69,10 +92,17 @@ class Source:
                 tuple((column, number) for column, number in part["parameters"]),
                 part["streamed"],
                 part["ranged"],
+                part["computed"],
             )
             for part in document["parts"]
         )
         columns = tuple((column, name) for column, name in document["columns"])
         alike = tuple(document["alike"])
         narrowed_by, required = tuple(document["narrowed_by"]), document["required"]
-        return cls(pieces_from_json(document["table"]), parts, columns, narrowed_by, alike, required)
+        barred_by = tuple(document["barred_by"])
+        conditions = tuple(
+            RowCondition(pieces_from_json(one["sql"]), tuple(one["parameters"])) for one in document["conditions"]
+        )
+        return cls(
+            pieces_from_json(document["table"]), parts, columns, narrowed_by, alike, required, conditions, barred_by
+        )

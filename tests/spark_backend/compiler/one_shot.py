@@ -168,7 +168,8 @@ def evaluated(
             _installed.add(function.name)
     due = _instants_table(tuple(instants))
     windows = _window_tables(content.windows.values(), reverse, due)
-    # Evaluated alone, and beside a query of the same shape: then its constants are columns.
+    # Evaluated alone, and beside a query of the same shape: then its constants are columns. Alone, what narrows what is
+    # looked at first, as if all of it were large; beside another, all of it is joined, or that other one has its part.
     inferring = ClosureTables(made)
     closures = [
         inferring.table(
@@ -183,10 +184,11 @@ def evaluated(
     answers = {instant: alone.get((instant, 0), []) for instant in instants}
     if plan.parameters:
         other = tuple(_another(term) for term in plan.parameters)
-        together = _rows(plan, [other, plan.parameters], due, windows, closures)
-        assert answers == {instant: together.get((instant, 1), []) for instant in instants}, (
-            f"{text}\n{named(plan.sql)}"
-        )
+        for worth in (math.inf, 0) if any(one.conditions or one.barred_by for one in plan.sources) else (math.inf,):
+            together = _rows(plan, [other, plan.parameters], due, windows, closures, worth=worth)
+            assert answers == {instant: together.get((instant, 1), []) for instant in instants}, (
+                f"{text}\n{named(plan.sql)}"
+            )
     for table in dict.fromkeys((*created, *closures)):
         made.execute(f"DROP TABLE {table}")
     return plan, answers
@@ -200,10 +202,9 @@ def _rows(
     closures: Sequence[str],
     *,
     alone: bool = False,
+    worth: float = 0,
 ) -> dict[tuple[int, int], list[Row]]:
     joins = [f"({select})" for select in plan.static_joins]
-    # Alone, what narrows what is looked at first, as if all of it were large; beside another, all of it is joined.
-    worth = 0 if len(members) == 1 else math.inf
     tables = ReadTables(instants, windows, joins)
     with narrowed(connection(), plan, members, tables, lambda _: 1000, worth=worth) as left:
         sql = statement(
@@ -219,6 +220,7 @@ def _rows(
             closures=closures,
         )
         rows = rows_of(connection(), sql)
+        assert left is None or not (left.none and rows.num_rows)
     found: dict[tuple[int, int], list[Row]] = {}
     columns = (column.to_pylist() for column in finish_sums(plan, rows).columns)
     for instant, member, *row in zip(*columns, strict=True):

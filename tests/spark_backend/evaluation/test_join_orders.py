@@ -5,6 +5,7 @@ That is told by rows, not by time: no operator has more of them than the largest
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 
@@ -170,13 +171,18 @@ def test_what_a_third_pattern_joins_is_not_multiplied_before_that(tmp_path: Path
         f"?a {iri('next')}?/{TYPE} ?t . ?b {TYPE} ?t",
         f"?a {TYPE} ?t . ?b {TYPE} ?u FILTER(sameTerm(?t, ?u))",
         f"?a {TYPE} ?t . ?b {TYPE} ?t . ?t ?q ?t",
+        f"{iri('d')} {iri('after')}+ ?a . ?a {TYPE} ?u . ?b {TYPE} ?u",
     ],
-    ids=["union", "step or none", "same term", "of itself"],
+    ids=["union", "step or none", "same term", "of itself", "path from a node"],
 )
 def test_products_over_a_type_are_of_what_is_asked_for(tmp_path: Path, rest: str) -> None:
     """3,000 of a type beside one of another: nine million pairs, of which the window asks for one."""
     hub = [(iri(f"e{place}"), TYPE, iri("hub")) for place in range(3000)]
-    small = [(iri("e"), TYPE, iri("rare")), (iri("rare"), iri("in"), iri("rare"))]
+    small = [
+        (iri("e"), TYPE, iri("rare")),
+        (iri("rare"), iri("in"), iri("rare")),
+        (iri("d"), iri("after"), iri("e")),
+    ]
     streamed = ((1, (iri("o"), iri("of"), iri("rare"))), (1, (iri("p"), iri("next"), iri("q"))))
     site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: [*hub, *small]}))
     text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('of')} ?t }} {rest} }}"
@@ -197,3 +203,80 @@ def test_where_one_pattern_has_no_match_nothing_is_joined(tmp_path: Path) -> Non
     assert rows <= 3_000
     assert counted is not None
     assert counted[FIRST].total() == 1
+
+
+@pytest.mark.parametrize("condition", ["?t != ?t", "?t IN (1, 2)"])
+def test_a_condition_of_one_pattern_is_asked_before_it_is_joined(tmp_path: Path, condition: str) -> None:
+    """3,000 with the same value in three patterns: 27 thousand million solutions without the condition."""
+    hub = [(iri(f"e{place}"), iri("level"), iri("hub")) for place in range(3000)]
+    streamed = ((1, (iri("o"), iri("level"), iri("hub"))),)
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: hub}))
+    patterns = " ".join(f"?{name} {iri('level')} ?t ." for name in "abc")
+    text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('level')} ?t }} {patterns} FILTER({condition}) }}"
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
+    site.close()
+    assert ours == {FIRST: {}}
+    assert rows <= 3_000
+
+
+@pytest.mark.parametrize("graph", [None, f"{EX}w"], ids=["beside the store's triples", "in the store alone"])
+def test_little_that_is_joined_many_times_with_itself_is_stopped_and_narrowed(
+    tmp_path: Path, graph: str | None
+) -> None:
+    """Sixty triples are too few to be looked for, and six patterns of them are 46 thousand million solutions."""
+    hub = [(iri(f"e{place}"), iri("tag"), iri("hub")) for place in range(60)]
+    streamed = ((1, (iri("o"), iri("of"), iri("hub"))), (1, (iri("p"), iri("by"), iri("q"))))
+    site = WorldSite(tmp_path, World(((graph, streamed),), {None: hub}))
+    window = f"?o {iri('of')} ?h . ?o {iri('by')} ?x"
+    if graph is not None:
+        window = f"GRAPH <{graph}> {{ {window} }}"
+    patterns = " ".join(f"?{name} {iri('tag')} ?t ." for name in "abcdef")
+    text = f"SELECT * {{ {window} {{ SELECT DISTINCT * {{ {patterns} }} }} }}"
+    _, ours = site.ours(text, [FIRST], _LIMIT)
+    rows = site.most_rows(text, [FIRST], _LIMIT)
+    site.close()
+    assert ours == {FIRST: {}}
+    assert rows <= 60
+
+
+def test_what_bars_at_one_instant_does_not_at_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrowing, "WORTH", 1)
+    tags = [(iri(f"e{place}"), iri("tag"), iri(f"t{place % 2}")) for place in range(6)]
+    streamed = tuple((FIRST - STEP, (iri(f"o{place}"), iri("of"), iri(f"e{place}"))) for place in range(6))
+    later = (FIRST + 1, (iri("t1"), iri("part"), iri("hub")))
+    site = WorldSite(tmp_path, World(((None, (*streamed, later)),), {None: tags}))
+    for asked in ("FILTER NOT EXISTS", "MINUS"):
+        text = f"SELECT * {{ ?o {iri('of')} ?e . ?e {iri('tag')} ?t {asked} {{ ?t {iri('part')} {iri('hub')} }} }}"
+        _, ours = site.ours(text, [FIRST, FIRST + STEP], _LIMIT)
+        assert ours is not None
+        assert [found.total() for found in ours.values()] == [6, 3]
+    site.close()
+
+
+def test_what_bars_for_one_query_does_not_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrowing, "WORTH", 1)
+    tags = [(iri(f"t{place}"), iri("tag"), iri("x")) for place in range(3)]
+    streamed = tuple(
+        (1, triple)
+        for place in range(3)
+        for triple in (
+            (iri(f"o{place}"), iri("of"), iri(f"t{place}")),
+            (iri(f"t{place}"), iri("part"), iri(f"hub{place}")),
+        )
+    )
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: tags}))
+    window, hub = f"GRAPH <{EX}w> {{ ?o {iri('of')} ?t }}", f"GRAPH <{EX}w> {{ ?t {iri('part')} HUB }}"
+    text = f"SELECT ?t {{ {window} ?t {iri('tag')} ?x . ?s {iri('tag')} ?x FILTER NOT EXISTS {{ {hub} }} }}"
+    due = [(name, site._prepared(text.replace("HUB", iri(f"hub{name}"))), [FIRST]) for name in "012"]
+    (step,) = site.evaluator.plan(due).steps
+    found = {
+        name: {json.loads(one)["t"]["value"][-1] for one in answer.solutions}
+        for name, answer in site.evaluator.run(step)
+    }
+    site.close()
+    assert found == {
+        "0": {"1", "2"},
+        "1": {"0", "2"},
+        "2": {"0", "1"},
+    }

@@ -17,13 +17,11 @@ from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, Triple
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart, Narrowing
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.triples import match_triples
-from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
+from spark_backend.compiler.sql.relation import ANY_INSTANT, Names, Relation, columns_of_table
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column
 from spark_backend.compiler.sql.tree.placeholders import MatchRows, SolutionRows
 from spark_backend.compiler.sql.tree.statements import Table
-
-_ANY_INSTANT = sql.Cast(sql.number(0), "BIGINT")
 
 
 def compile_monotone(context: Context, pattern: a.Monotone, scope: PatternScope) -> Relation:
@@ -136,7 +134,7 @@ def _narrowing(
 ) -> Narrowing:
     """The rows of a part, which has these columns, of which a condition is true."""
     solutions = Relation(
-        {"instant": _ANY_INSTANT, **columns_of_table("x", columns)},
+        {"instant": ANY_INSTANT, **columns_of_table("x", columns)},
         (Table(SolutionRows(), "x"),),
         tuple(variables),
         frozenset(variables),
@@ -176,4 +174,4 @@ class _Matches(QueryDataset):
     def source(self, triple: a.TriplePattern, graph: ActiveGraph, alias: str) -> TripleSource:
         self.aliases.append(alias)
         matches = Table(MatchRows(self.triples.index(triple)), alias)
-        return TripleSource(matches, (), {"instant": _ANY_INSTANT})
+        return TripleSource(matches, (), {"instant": ANY_INSTANT})

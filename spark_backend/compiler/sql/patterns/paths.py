@@ -25,7 +25,13 @@ def compile_path(context: Context, pattern: a.Closure, scope: PatternScope) -> R
     backwards = pattern.subject in free and pattern.object not in free
     start = pattern.object if backwards else pattern.subject
     starts = _starts(context, pattern, start, scope, known=start not in free)
-    return _follow(context, pattern, scope, starts, free, backwards=backwards)
+    found = _paths(context, pattern, scope, starts, backwards=backwards)
+    if scope.outer is None and scope.graph.column is None and not isinstance(start, a.Variable):
+        (table,) = found.tables
+        assert isinstance(table, Table)
+        ends = dict.fromkeys(pattern.variables, END)
+        found = replace(found, tables=(replace(table, source=context.dataset.paths(pattern, table.source, ends)),))
+    return _between(context, pattern, found, free, backwards=backwards)
 
 
 def follow_path(context: Context, pattern: a.PathJoin, scope: PatternScope) -> Relation:
@@ -47,7 +53,8 @@ def follow_path(context: Context, pattern: a.PathJoin, scope: PatternScope) -> R
         closure = replace(closure, nodes=None)
     starts = _nodes_of(context, left, pattern.start, closure, within)
     backwards = closure.subject != pattern.start
-    right = _follow(context, closure, within, starts, frozenset(closure.variables), backwards=backwards)
+    paths = _paths(context, closure, within, starts, backwards=backwards)
+    right = _between(context, closure, paths, frozenset(closure.variables), backwards=backwards)
     joined = join(left, right, scope.keys, names)
     told = columns_of_table(alias, joined.columns)
     found = Subselect(common(table, inner.select, joined.select))
@@ -86,20 +93,20 @@ def _nodes_of(context: Context, relation: Relation, start: a.Variable, path: a.C
     return Starts(Relation(columns, tables, conditions=conditions), everywhere=False)
 
 
-def _follow(
-    context: Context,
-    pattern: a.Closure,
-    scope: PatternScope,
-    starts: Starts | None,
-    free: frozenset[a.Variable],
-    *,
-    backwards: bool,
+def _paths(
+    context: Context, pattern: a.Closure, scope: PatternScope, starts: Starts | None, *, backwards: bool
 ) -> Relation:
-    """The paths from some nodes, as solutions for the ``free`` variables at their ends."""
+    """The paths from some nodes, in the columns BEGIN and END."""
+    step = context.compile(pattern.step, scope.leaf)
+    return paths_from(starts, pattern, step, scope.leaf.keys, context.names, backwards=backwards)
+
+
+def _between(
+    context: Context, pattern: a.Closure, found: Relation, free: frozenset[a.Variable], *, backwards: bool
+) -> Relation:
+    """Paths between the ends that are given, as solutions for the ``free`` variables at their ends."""
     names = context.names
     start, end = (pattern.object, pattern.subject) if backwards else (pattern.subject, pattern.object)
-    step = context.compile(pattern.step, scope.leaf)
-    found = paths_from(starts, pattern, step, scope.leaf.keys, names, backwards=backwards)
     if isinstance(end, a.Constant):
         found = found.where(sql.equal(found.columns[END], sql.Text(end.text)))
     elif isinstance(end, a.Parameter):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from spark_backend.compiler.algebra.narrowing import Leaf, Operand
 from spark_backend.compiler.algebra.operands import conjuncts, union_operands
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import QueryDataset
@@ -33,8 +34,9 @@ from spark_backend.compiler.sql.patterns.named_graphs import compile_graph
 from spark_backend.compiler.sql.patterns.paths import compile_path, follow_path
 from spark_backend.compiler.sql.patterns.services import compile_service
 from spark_backend.compiler.sql.patterns.static_tables import compile_join, compile_static
-from spark_backend.compiler.sql.patterns.triples import match_triples
+from spark_backend.compiler.sql.patterns.triples import match_triples, row_conditions
 from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, facet_type, unbound_column
+from spark_backend.compiler.sql.sources import RowCondition
 from spark_backend.compiler.sql.tree.expressions import Cast, IsBound, IsNull, Parentheses, call, equal, some
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.tree.placeholders import Parameter
@@ -47,6 +49,18 @@ def compile_pattern(
     """The relation of a query's pattern, with the key MEMBER."""
     context = Context(dataset, names, prelude, _compile, sums)
     return context.of_members(context.compile(pattern, PatternScope()))
+
+
+def compile_conditions(
+    operands: Mapping[Leaf, Operand], dataset: QueryDataset, names: Names, prelude: Prelude
+) -> dict[Leaf, tuple[RowCondition, ...]]:
+    """What is true of the rows that triple patterns are matched in, of those of which something is."""
+    context = Context(dataset, names, prelude, _compile)
+    return {
+        leaf: row_conditions(context, leaf, operand.conditions)
+        for leaf, operand in operands.items()
+        if isinstance(leaf, a.TriplePattern) and operand.conditions
+    }
 
 
 def compile_at_all_instants(pattern: a.Pattern, dataset: QueryDataset, names: Names, prelude: Prelude) -> Relation:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import MOST_TABLES, join, union
-from spark_backend.compiler.sql.relation import MEMBER, Relation
+from spark_backend.compiler.sql.relation import ANY_INSTANT, MEMBER, Relation
+from spark_backend.compiler.sql.sources import RowCondition
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.tree.placeholders import Members, Parameter
 from spark_backend.compiler.sql.tree.statements import FromItem, Table
+from spark_backend.compiler.sql.triple_columns import places_of
 from spark_backend.compiler.sql.values import NO_NUMBER, integer_term, kind_of
 
 
@@ -94,6 +96,25 @@ def _match_together(
         frozenset(places),
         tuple(conditions),
     )
+
+
+def row_conditions(
+    context: Context, triple: a.TriplePattern, conditions: Iterable[a.Expression]
+) -> tuple[RowCondition, ...]:
+    """Conditions of a triple pattern's variables as those of the rows ``x`` of the table that it is matched in."""
+    columns = places_of(triple)
+    places = {variable: Column(column, "x") for variable, column in columns.items()}
+    objects = {variable: "x" for variable, column in columns.items() if column == "o"}
+    told = {"instant": ANY_INSTANT, **_columns(context, places, objects)}
+    rows = Relation(told, (), tuple(places), frozenset(places))
+    found = []
+    for condition in conditions:
+        kept = context.filter(rows, condition)
+        if all(isinstance(table, Table) and isinstance(table.source, Members) for table in kept.tables):
+            numbers = sorted(parameter.number for parameter in a.expression_parameters(condition))
+            (true,) = kept.conditions
+            found.append(RowCondition(true.written, tuple(numbers)))
+    return tuple(found)
 
 
 def _age(

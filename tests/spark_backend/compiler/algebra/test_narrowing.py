@@ -86,3 +86,77 @@ def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     }
     assert columns["a"] == columns["b"] != columns["c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ ?s :a ?x . ?x :b ?y FILTER(?x > 1 && ?y != ?s) }", {"a": 1, "b": 1}),
+        ("{ ?s :a ?x . ?x :b ?y FILTER(?y IN (1, 2) && !(?y = ?x)) }", {"a": 0, "b": 2}),
+        ("{ ?s :a ?x FILTER(?x + 1 > 2) }", {"a": 0}),
+        ('{ ?s :a ?x FILTER REGEX(?x, "a") }', {"a": 0}),
+        ("{ ?s :a ?x FILTER(1 > 2) }", {"a": 0}),
+        ("{ { ?s :a ?x } UNION { ?s :b ?x } FILTER(?x > 1) }", {"a": 1, "b": 1}),
+        ("{ ?s :a ?x OPTIONAL { ?s :b ?y } FILTER(?y > 1 || ?x > 1) }", {"a": 0, "b": 0}),
+        ("{ ?s :a ?x OPTIONAL { { ?s :b ?y FILTER(?y > 1) } } }", {"a": 0, "b": 1}),
+        ("{ ?s :a ?x MINUS { ?s :b ?y } FILTER(?x > 1) }", {"a": 1, "b": 0}),
+        ("{ ?s :a ?x FILTER EXISTS { ?s :b ?y } FILTER(?x > 1) }", {"a": 1, "b": 0}),
+        ("{ ?s :a ?x FILTER NOT EXISTS { ?s :b ?y FILTER(?y > 1) } }", {"a": 0, "b": 1}),
+        ("{ { SELECT ?s { ?s :a ?x . ?s :b ?y } } ?s :c ?x FILTER(?x > 1) }", {"a": 0, "b": 0, "c": 1}),
+        ("{ { SELECT ?s ?x { ?s :a ?x } LIMIT 1 } FILTER(?x > 1) }", {"a": 0}),
+        # One table stands for both places.
+        ("{ { ?s :a ?x FILTER(?x > 1) } UNION { ?s :a ?x . ?s :b ?y } }", {"a": 0, "b": 0}),
+    ],
+)
+def test_conditions_of_solutions_are_those_of_what_one_pattern_matches(text: str, expected: dict[str, int]) -> None:
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
+    assert {
+        leaf.predicate.text[11:-1]: len(operand.conditions)
+        for leaf, operand in found.items()
+        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
+    } == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "are_narrowed"),
+    [(":e :b+ ?x", True), ("?x :b* :e", True), ("?x :b+ ?y", False), (":e :b+ :f", False)],
+)
+def test_paths_from_or_to_a_node_narrow_and_are_narrowed(path: str, are_narrowed: bool) -> None:
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {{ ?s :a ?x . {path} }}").pattern))
+    (pattern,) = (operand for leaf, operand in found.items() if isinstance(leaf, a.TriplePattern))
+    paths = [operand for leaf, operand in found.items() if isinstance(leaf, a.Closure)]
+    assert pattern.narrowed_by == set(paths)
+    assert [one.narrowed_by for one in paths] == ([{pattern}] if are_narrowed else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ ?s :a ?x . ?x :c ?y FILTER NOT EXISTS { ?x :b ?z } }", {"a": "b", "c": "b"}),
+        ("{ ?s :a ?x . ?x :c ?y MINUS { ?x :b ?z } }", {"a": "b", "c": "b"}),
+        ("{ ?s :a ?x . ?x :c ?y MINUS { ?s :b ?y } }", {}),
+        ("{ ?s :a ?x MINUS { ?y :b ?z } }", {}),
+        ("{ ?s :a ?x MINUS { ?x :b ?z . ?z :c ?w } }", {}),
+        ("{ ?s :a ?x MINUS { ?x :b ?z FILTER(?z > 1) } }", {}),
+        ("{ ?s :a ?x MINUS { GRAPH :g { ?x :b ?z } } }", {"a": "b"}),
+        ("{ ?s :a ?x FILTER EXISTS { ?x :b ?z } }", {}),
+        ("{ ?s :a ?x FILTER(NOT EXISTS { ?x :b ?z } || ?x > 1) }", {}),
+        ("{ ?s :a ?x OPTIONAL { ?s :c ?z } MINUS { ?x :b ?z } }", {}),
+        ("{ { ?s :a ?x } UNION { ?s :c ?x } MINUS { ?x :b ?z } }", {"a": "b", "c": "b"}),
+        # Inside of what is asked of other solutions variables may have values from there.
+        ("{ ?s :d ?z FILTER EXISTS { ?s :a ?x FILTER NOT EXISTS { ?x :b ?z } } }", {}),
+        ("{ { SELECT ?s { ?s :a ?x MINUS { ?x :b ?z } } } ?s :c ?x }", {"a": "b"}),
+        ("{ { SELECT ?s { ?s :a ?x } } ?s :c ?x MINUS { ?x :b ?z } }", {"c": "b"}),
+        # One table stands for both places.
+        ("{ { ?s :a ?x MINUS { ?x :b ?z } } UNION { ?s :a ?x . ?s :c ?y } }", {}),
+    ],
+)
+def test_what_one_pattern_keeps_from_being_a_solution(text: str, expected: dict[str, str]) -> None:
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
+    names = {
+        operand: leaf.predicate.text[11:-1]
+        for leaf, operand in found.items()
+        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
+    }
+    barred = {names[operand]: "".join(names[one] for one in operand.barred_by) for operand in names}
+    assert {name: by for name, by in barred.items() if by} == expected

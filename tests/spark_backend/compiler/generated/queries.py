@@ -125,6 +125,17 @@ _inside = st.one_of(
     st.builds("{} FILTER NOT EXISTS {{ {} FILTER({}) }}".format, _patterns, _patterns, expressions),
     st.tuples(variables, _sets, variables).map(" ".join),
 )
+_any_paths = st.tuples(
+    variables, st.sampled_from((":p?", "^:p?", "(:p|:q)?", ":p?/:q", ":q/:p?", "(:p|:r)?/:q", ":p*")), variables
+).map(" ".join)
+asked_paths = st.builds(
+    "SELECT * {{ {} FILTER {} {{ {} }} }}".format,
+    _blocks,
+    st.sampled_from(("EXISTS", "NOT EXISTS")),
+    st.lists(st.one_of(_any_paths, _patterns), min_size=1, max_size=3).map(" . ".join),
+)
+"""Queries with paths of length zero inside of EXISTS: for comparisons without Oxigraph."""
+
 _exists = st.builds("{} {{ {} }}".format, st.sampled_from(("EXISTS", "NOT EXISTS")), _inside)
 
 

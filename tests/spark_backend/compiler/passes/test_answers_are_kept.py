@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from protocol.errors import QuerySyntaxError
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.traversal import bottom_up
 from spark_backend.compiler.passes import PASSES, Pass
 from tests.spark_backend.compiler.differential.test_patterns import MIXED, PATTERNS
-from tests.spark_backend.compiler.generated.queries import contents, queries
+from tests.spark_backend.compiler.generated.queries import asked_paths, contents, queries
 from tests.spark_backend.compiler.generated.test_queries import SLOW
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, evaluated
 from tests.spark_backend.compiler.passes.corpus import CORPUS
@@ -43,14 +44,14 @@ def _kept(text: str, content: Content) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
-@given(queries, contents)
+@given(st.one_of(queries, asked_paths), contents)
 def test_the_passes_change_no_answer_of_a_generated_query(text: str, content: Content) -> None:
     _kept(text, content)
 
 
 @pytest.mark.long
 @settings(max_examples=2000, deadline=None, suppress_health_check=SLOW)
-@given(queries, contents)
+@given(st.one_of(queries, asked_paths), contents)
 def test_the_passes_change_no_answer_of_many_generated_queries(text: str, content: Content) -> None:
     _kept(text, content)
 
