@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from protocol.language.resources import resources_of
 from spark_backend.compiler.algebra.traversal import bottom_up, with_parts
 from spark_backend.compiler.sql.values import FALSE
 
 Variables = frozenset[a.Variable]
-
-_NONE: Variables = frozenset()
 
 
 def compare_resources(query: a.Query, _: object) -> a.Query:
@@ -25,11 +24,11 @@ def compare_resources(query: a.Query, _: object) -> a.Query:
 def _compared(pattern: a.Pattern, _: bool) -> a.Pattern:
     match pattern:
         case a.Filter(inner, condition):
-            return with_parts(pattern, condition=_condition(condition, _resources(inner)))
+            return with_parts(pattern, condition=_condition(condition, resources_of(inner)))
         case a.LeftJoin(left, right, a.Call() as condition):
-            return with_parts(pattern, condition=_condition(condition, _resources(left) | _resources(right)))
+            return with_parts(pattern, condition=_condition(condition, resources_of(left) | resources_of(right)))
         case a.Extend(inner, _, a.Call() as expression):
-            return with_parts(pattern, expression=_value(expression, _resources(inner)))
+            return with_parts(pattern, expression=_value(expression, resources_of(inner)))
     return pattern
 
 
@@ -54,34 +53,3 @@ def _value(expression: a.Expression, resources: Variables) -> a.Expression:
         same = a.Call("SAMETERM", arguments)
         return same if expression.name == "=" else a.Call("!", (same,))
     return with_parts(expression, arguments=arguments)
-
-
-def _resources(pattern: a.Pattern) -> Variables:
-    """Variables that every solution of a pattern binds to an IRI or a blank node; some of those."""
-    match pattern:
-        case a.BGP(triples):
-            places = (place for triple in triples for place in (triple.subject, triple.predicate))
-            return frozenset(place for place in places if isinstance(place, a.Variable))
-        case a.Closure(subject, object, step, source, target, False):
-            ends = {source: subject, target: object}
-            return frozenset(end for one in _resources(step) if isinstance(end := ends.get(one), a.Variable))
-        case a.Join(left, right):
-            return _resources(left) | _resources(right)
-        case a.Union(left, right):
-            return _resources(left) & _resources(right)
-        case a.LeftJoin(left) | a.Minus(left):
-            return _resources(left)
-        case a.Graph(name, inner):
-            return _resources(inner) | ({name} if isinstance(name, a.Variable) else _NONE)
-        case a.Project(inner, variables):
-            return _resources(inner) & frozenset(variables)
-        case a.Group(inner, keys):
-            return _resources(inner) & frozenset(keys or ())
-        case a.Extend(inner, variable, expression):
-            found = _resources(inner)
-            return found - {variable} | ({variable} if expression in found else _NONE)
-        case a.Filter(inner) | a.Distinct(inner) | a.OrderBy(inner) | a.Slice(inner):
-            return _resources(inner)
-        case a.MarkJoin(inner) | a.Draw(inner) | a.Aggregation(inner) | a.PathJoin(inner):
-            return _resources(inner)
-    return _NONE
