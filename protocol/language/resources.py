@@ -39,6 +39,8 @@ def resources_of(pattern: a.Pattern) -> frozenset[a.Variable]:
                 found &= frozenset(keys or ())
             case a.Extend(_, variable, a.Variable() as same) if same in found:
                 found.add(variable)
+            case a.Extend(_, variable, a.Call("SUBJECT" | "PREDICATE") as of) if a.is_unfolded(of):
+                found.add(variable)  # what is no triple term does not match
             case a.Extend(_, variable):
                 found.discard(variable)
     return frozenset(found)

@@ -53,6 +53,9 @@ PATTERNS = {
     "in VALUES": "SELECT * {VALUES ?t {<<( :x :p 1 )>> 'h'@en--ltr} ?s ?p ?t}",
     "the part of a term that is none, where others are looked at first": "SELECT * {?x ?u ?u FILTER(SUBJECT(?u))}",
     "a filter on a part": "SELECT * {?w :says <<( ?s :p ?o )>> FILTER(?o > 1)}",
+    "subjects in terms compared": "SELECT * {?w :says <<( ?s ?p ?o )>> . ?x ?q ?y FILTER(?s = ?x && ?p != ?y)}",
+    "subjects in terms compared in EXISTS": "SELECT * {?x ?q ?s FILTER EXISTS {?w :says <<( ?s ?p ?o )>> "
+    "FILTER(?s = ?x || ?p >= ?q)}}",
     "grouped by a part": "SELECT ?s (COUNT(?o) AS ?n) {?w :says <<( ?s ?p ?o )>>} GROUP BY ?s",
     "the functions of parts": "SELECT * {?w :says ?t BIND(SUBJECT(?t) AS ?s) BIND(PREDICATE(?t) AS ?p) "
     "BIND(OBJECT(?t) AS ?o)}",

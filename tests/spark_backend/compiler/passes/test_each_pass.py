@@ -90,6 +90,7 @@ def test_what_means_the_same_is_written_in_one_way(written: str, same_as: str) -
             "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(?x = ?w)}",
             "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(sameTerm(?x, ?w))}",
         ),
+        ("{?d :p <<( ?s ?l ?v )>> FILTER(?s = ?v)}", "{?d :p <<( ?s ?l ?v )>> FILTER(sameTerm(?s, ?v))}"),
         ("{?s :p+ ?v . ?x :q ?w FILTER(?s = ?w)}", "{?s :p+ ?v . ?x :q ?w FILTER(sameTerm(?s, ?w))}"),
         (
             "{?s :p ?v FILTER(?s = ?v && EXISTS {?s :q ?w})}",
@@ -110,6 +111,7 @@ def test_what_is_no_literal_is_compared_by_its_term(written: str, same_as: str) 
         "{?s :p ?v FILTER(!(?s < ?v))}",
         "{?s :p ?v BIND(?s <= ?v AS ?b)}",
         "{?x (:p|:q)* ?v FILTER(?x = ?v)}",
+        "{?s :p ?v BIND(SUBJECT(?v) AS ?x) FILTER(?x = ?v)}",
         "{?x :p+ ?v . ?s :q ?w FILTER(?v = ?w)}",
         "{VALUES ?x {1 :s} FILTER(?x = ?x)}",
     ],
