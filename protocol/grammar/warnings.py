@@ -14,11 +14,13 @@ from protocol.language.algebra import (
     Graph,
     LeftJoin,
     Pattern,
+    Service,
     Variable,
     in_scope,
     nodes,
 )
 from protocol.language.model import ContinuousQuery
+from protocol.language.resources import resources_of
 from protocol.sparql.source import Source
 from protocol.windows.spec import FactsWindow
 
@@ -81,8 +83,11 @@ def _facts_that_are_not_read(query: ContinuousQuery) -> Iterator[tuple[int, int,
 
 
 def _conditions_that_never_hold(parts: Sequence[object]) -> Iterator[tuple[int, str]]:
-    """FILTER and HAVING over variables that nothing binds where they stand. What is in EXISTS sees others, too."""
+    """FILTER and HAVING over variables that nothing binds where they stand, or of which they ask what no IRI and no
+    blank node is. What is in EXISTS sees others, too; a service may have an order of its own of such terms.
+    """
     asked = {id(node) for one in parts if isinstance(one, Exists) for node in nodes(one.pattern)}
+    remote = {id(node) for one in parts if isinstance(one, Service) for node in nodes(one.pattern)}
     scopes: dict[int, frozenset[Variable]] = {}
 
     def scope(pattern: Pattern) -> frozenset[Variable]:
@@ -109,6 +114,12 @@ def _conditions_that_never_hold(parts: Sequence[object]) -> Iterator[tuple[int, 
             written = (one.place for one in nodes(condition) if one == variable and isinstance(one, Variable))
             place = min(place for place in written if place is not None)
             yield place, f"?{variable.name} is never bound here, so that this condition never holds"
+        others = _NO_VARIABLES if id(node) in remote else _no_resources(condition)
+        resources = _NO_VARIABLES.union(*map(resources_of, binding)) if others else _NO_VARIABLES
+        for variable in others:
+            if variable in resources and variable.place is not None:
+                known = f"?{variable.name} is an IRI or a blank node here"
+                yield variable.place, f"{known}, so that this condition never holds"
 
 
 def _needed(condition: Expression) -> frozenset[Variable]:
@@ -143,3 +154,26 @@ def _strict(expression: Expression) -> frozenset[Variable]:
         case Call(name, arguments) if name != TIMESTAMP or len(arguments) == 1:
             return _NO_VARIABLES.union(*map(_strict, arguments))
     return _NO_VARIABLES
+
+
+def _no_resources(condition: Expression) -> frozenset[Variable]:
+    """The variables that are neither an IRI nor a blank node wherever a condition is true, each as it stands first in
+    what says so: neither of these is less than anything, or equals a literal (SPARQL 1.1 Query section 17.3).
+    """
+    match condition:
+        case Call("&&", (one, other)):
+            return _no_resources(one) | _no_resources(other)
+        case Call("||", (one, other)):
+            also = _no_resources(other)
+            return frozenset(variable for variable in _no_resources(one) if variable in also)
+        case Call("<" | ">", sides):
+            return frozenset(side for side in sides if isinstance(side, Variable))
+        case Call("=" | "<=" | ">=" | "IN", (Variable() as variable, *others)) if _are_literals(others):
+            return frozenset({variable})
+        case Call("=" | "<=" | ">=", (other, Variable() as variable)) if _are_literals([other]):
+            return frozenset({variable})
+    return _NO_VARIABLES
+
+
+def _are_literals(expressions: Sequence[Expression]) -> bool:
+    return all(isinstance(one, Constant) and one.text.startswith('"') for one in expressions)
