@@ -132,7 +132,7 @@ class Queries:
             pattern = f"{names[subject]} {written} {names[object_]} ."
             name = f"?g{place}" if random.random() < 0.04 and "?" not in written else f"<{graph}>"
             patterns.append(pattern if graph is None else f"GRAPH {name} {{ {pattern} }}")
-        return f"SELECT * {{ {_group(random, patterns)} }}"
+        return _asked(random, _group(random, patterns), dict(zip(names.values(), names, strict=True)))
 
 
 def _path(random: Random, predicate: str) -> str:
@@ -147,6 +147,23 @@ def _path(random: Random, predicate: str) -> str:
     return random.choice(
         [f"({predicate}|{further})", f"{further}?/{predicate}", f"{predicate}/({further}|{iri('part')})?"]
     )
+
+
+def _asked(random: Random, group: str, values: Mapping[str, str]) -> str:
+    """A query of a group, some of whose variables have these values in a solution: all of its solutions, those that a
+    constant is compared with or that VALUES leaves, or how many there are.
+    """
+    names = list(dict.fromkeys(re.findall(r"\?v\d+", group)))
+    name = random.choice(names)
+    value = values[name]
+    if random.random() < 0.2:
+        sign = random.choice((">", "<", ">=", "!=", "=") if value[0] == '"' else ("!=", "=", "IN", "NOT IN"))
+        group += f" FILTER({name} {sign} {f'({value}, 7)' if sign.endswith('IN') else value})"
+    if random.random() < 0.05:
+        group += f" VALUES {name} {{ {value} {iri('e3')} }}"
+    if random.random() < 0.1:
+        return f"SELECT {name} (COUNT(*) AS ?n) {{ {group} }} GROUP BY {name}"
+    return f"SELECT * {{ {group} }}"
 
 
 def _group(random: Random, patterns: list[str]) -> str:
