@@ -17,7 +17,7 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts
 
-Leaf = a.TriplePattern | a.Static | a.Closure
+Leaf = a.TriplePattern | a.Static | a.Closure | a.Values
 Column = tuple[a.Variable, int]
 """A variable, and the sub-select that hides it from the outside: 0 where none does."""
 
@@ -52,8 +52,8 @@ class _Found:
 
 
 def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
-    """The triple patterns, the static patterns that are tables of their own, and the paths that begin or end at a node
-    that is given, by what they are.
+    """The triple patterns, the static patterns that are tables of their own, the paths that begin or end at a node that
+    is given, and inline data, by what they are.
 
     One table stands for all places of what is there several times: it is narrowed by what narrows it in each of them,
     and left out where its places are not alike.
@@ -155,6 +155,9 @@ class _Walk:
                 return self.pattern(inner)
             case a.Closure(subject, object_) if isinstance(subject, a.Variable) != isinstance(object_, a.Variable):
                 return self._leaves([(pattern, frozenset(pattern.variables))])
+            case a.Values(variables, rows) if rows:
+                bound = [one for place, one in enumerate(variables) if all(row[place] is not None for row in rows)]
+                return self._leaves([(pattern, frozenset(bound))])
             case a.Values() | a.Closure() | a.ServiceSolutions():
                 return _Found()
         asking, self._asking = self._asking, False

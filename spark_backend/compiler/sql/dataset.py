@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from protocol.entailment.consequences import WAYS
 from protocol.entailment.regimes import Regime
-from protocol.language.algebra import Closure, Constant, Parameter, Static, TriplePattern, Variable
+from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import Leaf, Operand
@@ -160,12 +160,13 @@ class QueryDataset:
         table = StaticRows(list(self.static_joins).index(text))
         return self._narrowable(leaf, table, (SourcePart(table.written),), columns)
 
-    def paths(self, leaf: Closure, table: Node, columns: Mapping[Variable, str]) -> Node:
-        """The table of the paths from or to a node that is given, ``columns`` those of variables."""
+    def computed(self, leaf: Leaf, table: Node, columns: Mapping[Variable, str], *, at_instants: bool) -> Node:
+        """The table of what a statement gives, at each instant or whenever, ``columns`` those of variables."""
         parts = table.written
         if not all(isinstance(part, str | Instants | WindowRows | StaticRows) for part in parts):
             return table  # it differs from query to query, or what it reads is not known before
-        return self._narrowable(leaf, table, (SourcePart(parts, computed=True),), columns)
+        part = SourcePart(parts, at_instants=at_instants, computed=True)
+        return self._narrowable(leaf, table, (part,), columns)
 
     def _narrowable(
         self, leaf: Leaf, table: Node, parts: Sequence[SourcePart], columns: Mapping[Variable, str]

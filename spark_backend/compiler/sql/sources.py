@@ -17,7 +17,8 @@ class SourcePart:
     ``columns`` are those that are taken of them, in SQL, "" for all; ``at_instants``: each goes with every instant,
     ``i``. ``conditions`` are met by those that match constants; ``parameters`` are the columns that parameters stand
     for, with their numbers. ``streamed``: the table is a window's; ``ranged``: it is one graph of several.
-    ``computed``: it is a statement in parentheses, and how many rows it gives is seen when it has given them.
+    ``computed``: it is a statement in parentheses, which gives the instants itself, if any, and how many rows that is
+    is seen when it has given them.
     """
 
     table: Pieces
@@ -70,7 +71,7 @@ class Source:
     @property
     def has_instants(self) -> bool:
         """Whether its rows have a column ``instant``; else they are there at every one."""
-        return any(part.streamed or part.at_instants or part.computed for part in self.parts)
+        return any(part.streamed or part.at_instants for part in self.parts)
 
     def bars(self, other: Source) -> bool:
         """Whether a row of the other agrees with one of its own wherever its columns do."""

@@ -11,13 +11,12 @@ from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.relation import Relation, columns_of_table, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.nodes import Expression
-from spark_backend.compiler.sql.tree.statements import InlineRows, Table
+from spark_backend.compiler.sql.tree.statements import InlineRows, Select, Subselect, Table, unnamed
 from spark_backend.compiler.sql.values import number_of
 
 
-def compile_values(
-    context: Context, variables: tuple[a.Variable, ...], rows: Sequence[Sequence[str | None]], scope: PatternScope
-) -> Relation:
+def compile_values(context: Context, pattern: a.Values, scope: PatternScope) -> Relation:
+    variables, rows = pattern.variables, pattern.rows
     unit = context.unit(scope)
     names = context.names.all_columns(variables)
     if not variables or not rows:
@@ -31,9 +30,12 @@ def compile_values(
     certain = frozenset(
         variable for place, variable in enumerate(variables) if all(row[place] is not None for row in rows)
     )
+    inline = Subselect(Select(unnamed(sql.STAR), (Table(lines, "x", tuple(names)),)))
+    places = {variable: context.names.column(variable) for variable in variables}
+    table = context.dataset.computed(pattern, inline, places, at_instants=False)
     return Relation(
         {**unit.columns, **columns_of_table(alias, names)},
-        (*unit.tables, Table(lines, alias, tuple(names))),
+        (*unit.tables, Table(lines, alias, tuple(names)) if table is inline else Table(table, alias)),
         variables,
         certain,
     )

@@ -30,7 +30,8 @@ def compile_path(context: Context, pattern: a.Closure, scope: PatternScope) -> R
         (table,) = found.tables
         assert isinstance(table, Table)
         ends = dict.fromkeys(pattern.variables, END)
-        found = replace(found, tables=(replace(table, source=context.dataset.paths(pattern, table.source, ends)),))
+        source = context.dataset.computed(pattern, table.source, ends, at_instants=True)
+        found = replace(found, tables=(replace(table, source=source),))
     return _between(context, pattern, found, free, backwards=backwards)
 
 

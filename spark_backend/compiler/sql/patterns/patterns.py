@@ -117,8 +117,8 @@ def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relat
             raise AssertionError("taken out before (spark_backend.compiler.services)")
         case a.ServiceSolutions():
             return context.inside(compile_service(context, pattern, scope.leaf), scope)
-        case a.Values(variables, rows):
-            return context.inside(compile_values(context, variables, rows, scope.leaf), scope)
+        case a.Values():
+            return context.inside(compile_values(context, pattern, scope.leaf), scope)
         case a.Group(inner) | a.Aggregation(inner):
             relation, unit = context.compile(inner, scope), context.unit(scope)
             if MEMBER in relation.columns:

@@ -160,3 +160,18 @@ def test_what_one_pattern_keeps_from_being_a_solution(text: str, expected: dict[
     }
     barred = {names[operand]: "".join(names[one] for one in operand.barred_by) for operand in names}
     assert {name: by for name, by in barred.items() if by} == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "narrows"),
+    [
+        ("VALUES ?x { :a 1 }", True),
+        ("VALUES (?x ?z) { (:a UNDEF) (:b :c) }", True),
+        ("VALUES ?x { :a UNDEF }", False),
+        ("VALUES ?x { }", False),
+    ],
+)
+def test_inline_data_narrow_by_what_all_of_their_rows_have(rows: str, narrows: bool) -> None:
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {{ ?s :a ?x . {rows} }}").pattern))
+    (pattern,) = (operand for leaf, operand in found.items() if isinstance(leaf, a.TriplePattern))
+    assert [isinstance(one.leaf, a.Values) for one in pattern.narrowed_by] == [True] * narrows
