@@ -113,6 +113,8 @@ class Evaluator:
         self._layout = layout
         self._previous = PreviousInstants(layout.streams)
         self._prepared: dict[str, PreparedQuery] = {}
+        self._stopped: set[str] = set()
+        """Marks of plans whose statements were stopped, as joining little took long."""
 
     def refresh(self) -> None:
         """See what has been appended to the logs since."""
@@ -231,6 +233,7 @@ class Evaluator:
     def _forget(self) -> None:
         """Let go of all prepared queries and their functions; those that go on are read again."""
         self._prepared.clear()
+        self._stopped.clear()
         for function in self._installed:
             self._connection.remove_function(function)
         self._installed.clear()
@@ -375,7 +378,8 @@ class Evaluator:
         """What is found by a plan's statement over windows' contents.
 
         Where nothing was narrowed because there is little, and joining it takes long for all that, it is stopped: then
-        the little is many times itself somewhere in between, and what narrows it is looked for before it is joined.
+        the little is many times itself somewhere in between, and what narrows it is looked for before it is joined, the
+        next times at once. A Python function may take as long for another reason, and is not called twice.
         """
         tables = self._tables
         read = ReadTables(tables.instants(instants), shared.windows, shared.static_joins)
@@ -401,7 +405,7 @@ class Evaluator:
             return find(sql if left is None or not left.none else f"SELECT * FROM ({sql}) LIMIT 0")
 
         narrowing = partial(narrowed, self._connection, plan, parameters, read, tables.rows, len(instants))
-        with narrowing() as left:
+        with narrowing(worth=0 if plan.mark in self._stopped else None) as left:
             if left is not None or not any(source.narrowed_by for source in plan.sources):
                 return found(left)
         rows = sum(map(tables.rows_of_window, shared.windows))
@@ -409,6 +413,7 @@ class Evaluator:
         soon = found_within(self._connection, seconds, lambda: found(None))
         if soon is not None:
             return soon
+        self._stopped.add(plan.mark)
         with narrowing(worth=0) as left:
             return found(left)
 

@@ -173,3 +173,23 @@ def test_a_worker_forgets_queries_and_their_functions_when_there_are_too_many(
     names = [site.prepare(f"q{n}", text.format(letter), TimeWindow(10, 10, 0)) for n, letter in enumerate("abcxyz")]
     for _ in range(2):
         assert [len(site.answers(name, [10])[0].solutions) for name in names] == [1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("condition", ["?v = ?w", "REGEX(?v, '^abc')"])
+def test_a_statement_that_takes_long_for_what_it_reads_is_stopped_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch, condition: str
+) -> None:
+    stopped: list[None] = []
+    monkeypatch.setattr(evaluator_module, "found_within", lambda *_: stopped.append(None))
+    text = f"SELECT * {{ GRAPH <{WINDOW_GRAPH}> {{ ?s <http://ex/p> ?v . ?s <http://ex/q> ?w }} FILTER({condition}) }}"
+    elements = [
+        (time, [(f"<http://ex/{s}>", f"<http://ex/{p}>", f'"abc{s}"') for s in "ab" for p in "pq"]) for time in (5, 15)
+    ]
+    site.append(elements)
+    name = site.prepare("q", text, TimeWindow(10, 10, 0))
+    for instant in (10, 20):
+        (answer,) = site.answers(name, [instant])
+        assert answer.error is None
+        assert bindings(answer) == one_shot(text, elements, TimeWindow(10, 10, 0), instant)
+        assert len(answer.solutions) == 2
+    assert len(stopped) == 1  # the next time it is narrowed at once
