@@ -16,7 +16,9 @@ from spark_backend.compiler.sql.tree.statements import Table
 def compile_static(context: Context, pattern: a.Static, scope: PatternScope) -> Relation:
     """The solutions at each instant: the same ones."""
     if not _is_apart(scope):
-        return context.compile(pattern.pattern, scope)
+        # Its triple patterns are matched in the store, also where one is written as another is that a window is asked.
+        apart = replace(context, dataset=replace(context.dataset, operands={}))
+        return apart.compile(pattern.pattern, scope)
     return join_across_keys(context.unit(scope), _table(context, pattern, scope), context.names)
 
 

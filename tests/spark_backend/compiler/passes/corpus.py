@@ -20,6 +20,10 @@ NAMED = Content(
 )
 MERGED = Content({None: TRIPLES}, {None: KNOWLEDGE, "http://ex/g1": ":a :p 99 ."})
 
+ALIKE = Content(
+    {"http://ex/w1": ":a :p :b ; :q :k ."}, {None: ':a :p "one" ; :r "one" ; :t 1 .', "http://ex/g1": ':a :p "one" .'}
+)
+
 IN_ONE = (
     # OPTIONAL and its filters
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o} FILTER(!BOUND(?o))}",
@@ -234,6 +238,19 @@ IN_APART = (
     "SELECT * {?s :in ?r {SELECT DISTINCT ?r {?x :in ?r . ?y :in ?r . ?r :label ?l FILTER(?l > 'm')}}}",
     "SELECT DISTINCT ?s {GRAPH :w1 {?s :p ?v} ?s :in ?r . ?x :in ?r . ?y :in ?r GRAPH :w2 {?z ?any ?b}}",
 )
+# One triple pattern in a window and in the store
+IN_ALIKE = (
+    "SELECT * {GRAPH :w1 {?s :q ?k} FILTER EXISTS {GRAPH :w1 {?s :p ?o} MINUS {?s :p ?o . ?s :t ?n}}}",
+    "SELECT * {GRAPH :w1 {?s :q ?k} FILTER EXISTS {GRAPH :w1 {?s :p ?o} MINUS {?s :p ?o FILTER(BOUND(?o))}}}",
+    "SELECT * {GRAPH :w1 {?s :q ?k} FILTER EXISTS {GRAPH :w1 {?s :p ?o} MINUS {?s :p/:none? ?o}}}",
+    "SELECT * {GRAPH :w1 {?s :q ?k} FILTER EXISTS {GRAPH :w1 {?s :p ?o} MINUS {{?s :p ?o} UNION {?s :r ?o}}}}",
+    "SELECT * {GRAPH :w1 {?s :p ?o} FILTER EXISTS {?s :t ?n FILTER NOT EXISTS {?s :p ?o}}}",
+    "SELECT * {GRAPH :w1 {?s :p ?o} FILTER EXISTS {?s :t ?n FILTER NOT EXISTS {?s :p ?o FILTER(isIRI(?o))}}}",
+    "SELECT * {GRAPH :w1 {?s :p ?o} FILTER EXISTS {?s :t ?n FILTER EXISTS {?s :p ?o . ?s :t ?n}}}",
+    "SELECT * {GRAPH :w1 {?s :q ?k} FILTER EXISTS {?s :p ?o . ?s :t ?n MINUS {GRAPH :w1 {?s :p ?o}}}}",
+    "SELECT * {GRAPH :w1 {?s :q ?k} FILTER EXISTS {GRAPH ?g {?s :p ?o} MINUS {?s :p ?o FILTER(isIRI(?o))}}}",
+    "SELECT * {GRAPH :w1 {?s :q ?k OPTIONAL {?s :p ?o}} FILTER NOT EXISTS {?s :p ?o . ?s :t ?n}}",
+)
 IN_NAMED = (
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s :in ?r FILTER NOT EXISTS {?s :kind :k}}",
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s :in ?r MINUS {GRAPH :g1 {?s :p ?v}}}",
@@ -253,6 +270,6 @@ IN_MERGED = (
 
 CORPUS = [
     (text, content)
-    for content, texts in ((ONE, IN_ONE), (APART, IN_APART), (NAMED, IN_NAMED), (MERGED, IN_MERGED))
+    for content, texts in ((ONE, IN_ONE), (APART, IN_APART), (NAMED, IN_NAMED), (MERGED, IN_MERGED), (ALIKE, IN_ALIKE))
     for text in texts
 ]
