@@ -145,6 +145,9 @@ class Subscription:
                     continue
                 batch = self._held()
                 if batch is None:
+                    if self._has_all(self._evaluated):  # what was out when it began, and where no more was at its end
+                        yield [self._until_reached()]
+                        return
                     reason = self.channel.ended or self._last_words
                     if reason is not None:
                         yield [Ended(self.channel.name, reason)]
@@ -187,12 +190,14 @@ class Subscription:
         return self.until is not None and position is not None and position >= self.until
 
     def _is_later(self, item: SubscriptionItem) -> bool:
-        """Whether an item is later than all that is wanted, and so is whatever follows."""
+        """Whether an item is later than all that is wanted, or says that what follows is."""
         if self.until is None or not isinstance(item, Entry):
             return False
         match item.notice:
-            case Evaluation(instant=time) | Failed(instant=time) | Progress(time=time):
+            case Evaluation(instant=time) | Failed(instant=time):
                 return time > self.until
+            case Progress(time=time):
+                return time >= self.until
 
     def _until_reached(self) -> Ended:
         assert self.until is not None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -407,6 +408,35 @@ def test_a_failure_is_told_to_those_who_come_later(bounds: Bounds, restarted: bo
             await asyncio.wait_for(late.task, 5)
             told = [item.notice for item in late.got if isinstance(item, Entry)]
             assert [one for one in told if not isinstance(one, Progress)] == outcomes[after:]
+
+    run(check())
+
+
+def test_a_stream_ends_at_the_time_it_was_asked_for_where_nothing_is_evaluated_then() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listeners = [await listen(hub, start, until=5) for start in (NOW, BEGINNING)]
+        backend.push(Evaluation("q", 1, answer(1)), Evaluation("q", 2, answer(2)), Progress("q", 5, 5))
+        await asyncio.wait_for(asyncio.gather(*(listener.task for listener in listeners)), 5)
+        for listener in listeners:
+            assert listener.instants == [1, 2]
+            assert isinstance(listener.got[-1], Ended)
+
+    run(check())
+
+
+@pytest.mark.parametrize("bounds", [Bounds(), Bounds(entries=2)])
+def test_the_past_of_a_query_that_began_later_than_asked_for_ends(bounds: Bounds) -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.push(*(Evaluation("q", n, answer(n)) for n in (1, 2, 3)))
+        await settle()
+        backend._queries["q"] = replace(backend.query("q"), start=9, evaluated=None)
+        listener = await listen(hub_for(backend, bounds), BEGINNING, until=7)
+        await asyncio.wait_for(listener.task, 5)
+        assert listener.instants == [1, 2, 3]
+        assert isinstance(listener.got[-1], Ended)
 
     run(check())
 
