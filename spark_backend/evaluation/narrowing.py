@@ -103,6 +103,7 @@ class _Narrowing:
         self._sources = plan.sources
         self._large_joins = {f"({select})" for select in plan.static_joins}
         self._members = members
+        self._differing = differing_parameters(members)
         self._read = tables
         self._rows_of = rows
         self._instants = instants
@@ -129,7 +130,7 @@ class _Narrowing:
         order = _connected({number: sum(parts) for number, parts in sizes.items()}, self._by_narrowing())
         for number in order:
             self._make(number, sizes[number])
-            if self._sources[number].required and not self._rows[number]:
+            if self._is_missing(number):
                 return Narrowed(none=True)
         for place, number in reversed(list(enumerate(order))):
             later = [one for one in order[place + 1 :] if self._rows[one] < self._rows[number]]
@@ -138,10 +139,14 @@ class _Narrowing:
                 conditions += self._conditions(number, later)
             if conditions:
                 self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
-                if self._sources[number].required and not self._rows[number]:
+                if self._is_missing(number):
                     return Narrowed(none=True)
         tables = [self._tables[number] for number in sorted(order)]
         return Narrowed(tables, self._in_order)
+
+    def _is_missing(self, number: int) -> bool:
+        """Whether nothing is left of a source that each solution has a match of."""
+        return self._sources[number].required and not self._rows[number]
 
     def _in_order(self, some: Sequence[int], links: Collection[tuple[int, int]]) -> list[int]:
         # DuckDB joins what a condition joins, whatever follows from several: all else would be multiplied.
@@ -194,26 +199,19 @@ class _Narrowing:
 
     def _conditions(self, number: int, by: Sequence[int]) -> list[str]:
         """That the rows ``x`` of a source agree with the tables of others, which were made in this order."""
-        found = []
-        for other, shared in self._agreements(number, by):
-            ours, theirs = ", ".join(f"x.{one}" for one, _ in shared), ", ".join(two for _, two in shared)
-            found.append(f"({ours}) IN (SELECT {theirs} FROM {self._tables[other]})")
-        return found
+        return [_row(shared, "IN", self._tables[other]) for other, shared in self._agreements(number, by)]
 
     def _barred(self, number: int) -> list[str]:
         """That the rows ``x`` of a source agree with no row of those that bar them for all of the queries."""
-        differing = differing_parameters(self._members)
         ours = {name: column for column, name in self._sources[number].columns}
         found = []
         for other in self._sources[number].barred_by:
-            if any(asked in differing for part in self._sources[other].parts for _, asked in part.parameters):
+            if any(asked in self._differing for part in self._sources[other].parts for _, asked in part.parameters):
                 continue
             shared = [(ours[name], column) for column, name in self._sources[other].columns if name in ours]
             if self._sources[other].has_instants:
                 shared.append(("instant", "instant"))
-            columns = ", ".join(f"x.{column}" for column, _ in shared)
-            theirs = ", ".join(column for _, column in shared)
-            found.append(f"({columns}) NOT IN (SELECT {theirs} FROM {self._tables[other]})")
+            found.append(_row(shared, "NOT IN", self._tables[other]))
         return found
 
     def _joined(self, number: int, by: Sequence[int]) -> str:
@@ -278,7 +276,6 @@ class _Narrowing:
 
     def _true(self, number: int) -> list[str]:
         """The conditions of a source's rows, as far as they are the same for all of the queries."""
-        differing = differing_parameters(self._members)
 
         def fill(placeholder: Placeholder) -> str:
             assert isinstance(placeholder, Parameter)
@@ -287,7 +284,7 @@ class _Narrowing:
         return [
             filled(one.sql, fill)
             for one in self._sources[number].conditions
-            if not differing.intersection(one.parameters)
+            if not self._differing.intersection(one.parameters)
         ]
 
     def _filled(self, table: Pieces) -> str:
@@ -304,6 +301,12 @@ class _Narrowing:
             raise AssertionError(f"no table of a source: {placeholder}")
 
         return filled(table, fill)
+
+
+def _row(shared: Sequence[tuple[str, str]], operator: str, table: str) -> str:
+    """That columns of a row ``x`` are, or are not, together those of a row of a table: pairs of its own and theirs."""
+    ours, theirs = ", ".join(f"x.{one}" for one, _ in shared), ", ".join(other for _, other in shared)
+    return f"({ours}) {operator} (SELECT {theirs} FROM {table})"
 
 
 def _connected(sizes: Mapping[int, int], links: Collection[tuple[int, int]]) -> list[int]:
