@@ -397,6 +397,7 @@ class Evaluator:
                 static_joins=shared.static_joins,
                 sources=None if left is None else left.tables,
                 order=None if left is None else left.order,
+                keyed=() if left is None else left.keyed,
                 alone=len(parameters) == len(instants) == 1,
                 services=shared.services,
                 closures=shared.closures,
@@ -406,7 +407,7 @@ class Evaluator:
 
         narrowing = partial(narrowed, self._connection, plan, parameters, read, tables.rows, len(instants))
         with narrowing(worth=0 if plan.mark in self._stopped else None) as left:
-            if left is not None or not any(source.narrowed_by for source in plan.sources):
+            if left is not None or not any(source.is_narrowed for source in plan.sources):
                 return found(left)
         rows = sum(map(tables.rows_of_window, shared.windows))
         seconds = len(parameters) * (_SECONDS * len(instants) + rows / _ROWS_A_SECOND)

@@ -17,8 +17,10 @@ import duckdb
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.sources import SourcePart
 from spark_backend.compiler.sql.tree.expressions import quote
-from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled
+from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled, named
 from spark_backend.compiler.sql.tree.placeholders import Instants, Parameter, StaticRows, WindowRows
+from spark_backend.compiler.sql.triple_columns import columns_named, facet_columns
+from spark_backend.compiler.sql.values import has_value_key, value_key
 from spark_backend.evaluation.statement import JoinOrder, constant, differing_parameters
 
 WORTH = 2000
@@ -47,11 +49,12 @@ class Narrowed:
     """What is left of each of a plan's sources: the names of tables, and in which order to join some of them.
 
     ``none``: nothing is left of one that each solution has a match of, so that there is no solution; of the others
-    nothing is told then.
+    nothing is told then. ``keyed``: in which columns of sources, of those that are to be equal, all values have keys.
     """
 
     tables: Sequence[str] | None = None
     order: JoinOrder | None = None
+    keyed: frozenset[tuple[int, str]] = frozenset()
     none: bool = False
 
 
@@ -110,6 +113,7 @@ class _Narrowing:
         self._tables: dict[int, str] = {}
         self._rows: dict[int, int] = {}
         self._computed: dict[int, str] = {}
+        self._keyed: dict[tuple[str, str], bool] = {}
         self._made = 0
 
     def has_much(self, rows: float) -> bool:
@@ -117,7 +121,7 @@ class _Narrowing:
         large = [
             len(source.parts) > 1 or self._is_select(source.parts[0])
             for source in self._sources
-            if source.narrowed_by
+            if source.is_narrowed
             and sum(self._weight(part) for part in source.parts if not part.streamed and not part.computed) >= rows
         ]
         return any(large) or len(large) > 1
@@ -136,13 +140,19 @@ class _Narrowing:
             later = [one for one in order[place + 1 :] if self._rows[one] < self._rows[number]]
             conditions = self._barred(number)
             if self._rows[number] >= AGAIN:
-                conditions += self._conditions(number, later)
+                conditions += [*self._conditions(number, later), *self._equalities(number)]
             if conditions:
                 self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
                 if self._is_missing(number):
                     return Narrowed(none=True)
         tables = [self._tables[number] for number in sorted(order)]
-        return Narrowed(tables, self._in_order)
+        equal = {
+            place
+            for number, source in enumerate(self._sources)
+            for own, other, theirs in source.equals
+            for place in ((number, own), (other, theirs))
+        }
+        return Narrowed(tables, self._in_order, frozenset(place for place in equal if self._has_keys(*place)))
 
     def _is_missing(self, number: int) -> bool:
         """Whether nothing is left of a source that each solution has a match of."""
@@ -153,7 +163,11 @@ class _Narrowing:
         return _connected({one: self._rows[one] for one in some}, {*links, *((other, one) for one, other in links)})
 
     def _by_narrowing(self) -> set[tuple[int, int]]:
-        return {(one, number) for number, source in enumerate(self._sources) for one in source.narrowed_by}
+        return {
+            (one, number)
+            for number, source in enumerate(self._sources)
+            for one in (*source.narrowed_by, *(other for _, other, _ in source.equals))
+        }
 
     def _make(self, number: int, sizes: Sequence[int]) -> None:
         """The table of what is left of a source, whose parts have so many rows."""
@@ -161,6 +175,7 @@ class _Narrowing:
         conditions = [
             *self._true(number),
             *self._conditions(number, [one for one in self._tables if self._rows[one] <= sum(sizes)]),
+            *self._equalities(number),
         ]
         first = source.parts[0]
         if first.computed:
@@ -200,6 +215,24 @@ class _Narrowing:
     def _conditions(self, number: int, by: Sequence[int]) -> list[str]:
         """That the rows ``x`` of a source agree with the tables of others, which were made in this order."""
         return [_row(shared, "IN", self._tables[other]) for other, shared in self._agreements(number, by)]
+
+    def _equalities(self, number: int) -> list[str]:
+        """That values of the rows ``x`` of a source are there in the tables of those that have to have equal ones."""
+        return [
+            f"({_key('x', column)} IN (SELECT {_key('y', theirs)} FROM {self._tables[other]} y)"
+            f" OR NOT {_has_key('x', column)})"
+            for column, other, theirs in self._sources[number].equals
+            if other in self._tables and self._has_keys(other, theirs)
+        ]
+
+    def _has_keys(self, number: int, column: str) -> bool:
+        """Whether all values in a column of what is left of a source have keys."""
+        place = self._tables[number], column
+        if place not in self._keyed:
+            select = f"SELECT count(*) FROM {place[0]} x WHERE NOT {_has_key('x', column)}"
+            ((without,),) = self._connection.execute(select).fetchall()
+            self._keyed[place] = not without
+        return self._keyed[place]
 
     def _barred(self, number: int) -> list[str]:
         """That the rows ``x`` of a source agree with no row of those that bar them for all of the queries."""
@@ -307,6 +340,14 @@ def _row(shared: Sequence[tuple[str, str]], operator: str, table: str) -> str:
     """That columns of a row ``x`` are, or are not, together those of a row of a table: pairs of its own and theirs."""
     ours, theirs = ", ".join(f"x.{one}" for one, _ in shared), ", ".join(other for _, other in shared)
     return f"({ours}) {operator} (SELECT {theirs} FROM {table})"
+
+
+def _key(table: str, column: str) -> str:
+    return named(value_key(*columns_named((column, *facet_columns(column)), table)).written)
+
+
+def _has_key(table: str, column: str) -> str:
+    return named(has_value_key(*columns_named(facet_columns(column), table)).written)
 
 
 def _connected(sizes: Mapping[int, int], links: Collection[tuple[int, int]]) -> list[int]:

@@ -18,6 +18,7 @@ from spark_backend.compiler.sql.tree.placeholders import (
     Members,
     NewRows,
     Parameter,
+    SameKey,
     ServiceRows,
     SolutionRows,
     SourceList,
@@ -48,6 +49,7 @@ def statement(
     static_joins: Sequence[str] | None = None,
     sources: Sequence[str] | None = None,
     order: JoinOrder | None = None,
+    keyed: Collection[tuple[int, str]] = (),
     alone: bool = False,
     intervals: Sequence[str] | None = None,
     services: Sequence[str] = (),
@@ -59,8 +61,9 @@ def statement(
     ``members_table`` makes (or knows) a table of a SELECT. What is the same for all of the queries is written as
     the constant it is, so that DuckDB plans with it; the rest are columns of the members' table. ``static_joins`` are
     tables of what the plan's ``static_joins`` give; without, they are sub-selects. ``sources`` are tables of what there
-    is to look at of the plan's; without, it is all there is. ``alone``: there is one query and
-    one instant. ``services``: of what the plan's services gave; ``closures``: of what follows from windows' contents.
+    is to look at of the plan's; without, it is all there is. ``keyed``: columns of theirs, each with the number of its
+    source, in which all values have keys. ``alone``: there is one query and one instant. ``services``: of what the
+    plan's services gave; ``closures``: of what follows from windows' contents.
     ``intervals``: of the solutions of what the plan's ``intervals`` match; without, windows are read.
     """
     differing = differing_parameters(members)
@@ -102,6 +105,8 @@ def statement(
                 return ", ".join(f"{fill(table)} {alias}" for table, alias in joined(placeholder))
             case Alone(clause):
                 return filled(clause, fill) if alone else ""
+            case SameKey(clause, columns):
+                return filled(clause, fill) if all(column in keyed for column in columns) else "TRUE"
         raise AssertionError(f"of no plan's statement: {placeholder}")
 
     return filled(plan.sql if intervals is None or plan.intervals is None else plan.intervals.sql, fill)

@@ -3,8 +3,9 @@
 Of the triples that a pattern matches, those count that agree with a match of each pattern it is joined with. So fewer
 can be looked at, and no solution is another: where ``?o :by :X`` has three matches, ``?o a ?type`` is asked of these.
 It is no matter of instants, as what agrees at none of them agrees at no one.
-Nor need a pattern match what a condition of its own variables is not true of, or what NOT EXISTS or MINUS of one other
-pattern takes out again: the latter at the same instant.
+Nor need a pattern match what a condition of its own variables is not true of, what equals no match of another pattern
+where ``FILTER(?v = ?w)`` asks for that, or what NOT EXISTS or MINUS of one other pattern takes out again: the latter at
+the same instant.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Operand:
     ``asked``: it is only asked whether there is a match, however many there are; ``unread`` are then the variables that
     nothing else is said of. ``within``: the graphs around it. ``required``: each solution of the query has
     a match of it. ``conditions`` are true of what it matches in each solution, and are of its columns alone.
+    ``equals``: in each solution a variable of its own equals one of another leaf, as ``=`` compares values.
     ``barred_by``: what agrees with a match of one of them at the same instant, in these variables, is in no solution.
     """
 
@@ -40,6 +42,7 @@ class Operand:
     required: bool = False
     narrowed_by: set[Operand] = field(default_factory=set)
     conditions: list[a.Expression] = field(default_factory=list)
+    equals: set[tuple[a.Variable, Operand, a.Variable]] = field(default_factory=set)
     barred_by: dict[Operand, frozenset[a.Variable]] = field(default_factory=dict)
 
 
@@ -76,6 +79,10 @@ def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
         operand.required = leaf in required
         narrowing = [{one.leaf for one in place.narrowed_by} for place in places[leaf]]
         operand.narrowed_by = {found[one] for one in set.intersection(*narrowing) if one in found and one != leaf}
+        equal = [{(own, one.leaf, theirs) for own, one, theirs in place.equals} for place in places[leaf]]
+        operand.equals = {
+            (own, found[one], theirs) for own, one, theirs in set.intersection(*equal) if one in found and one != leaf
+        }
         operand.conditions = [
             one for one in operand.conditions if all(one in place.conditions for place in places[leaf])
         ]
@@ -144,6 +151,7 @@ class _Walk:
                 true = conjuncts(condition)
                 found = self._filtered(inner, true)
                 _keep(found.narrowable, true)
+                _equate(found, true)
                 return found
             case a.Graph(_, inner):
                 return self._in_graph(pattern, inner)
@@ -252,6 +260,18 @@ def _keep(operands: Iterable[Operand], true: Iterable[a.Expression]) -> None:
             for operand in operands:
                 if isinstance(operand.leaf, a.TriplePattern) and read <= set(operand.columns.values()):
                     operand.conditions.append(condition)
+
+
+def _equate(found: _Found, true: Iterable[a.Expression]) -> None:
+    """Variables that are equal in solutions are so in what operands match that are required, and in others."""
+    for condition in true:
+        match condition:
+            case a.Call("=", (a.Variable() as one, a.Variable() as other)):
+                for own, theirs in ((one, other), (other, one)):
+                    required = [operand for operand in found.required if operand.columns.get(theirs) == (theirs, 0)]
+                    for operand in found.narrowable:
+                        if operand.columns.get(own) == (own, 0):
+                            operand.equals.update((own, by, theirs) for by in required if by is not operand)
 
 
 def _narrow(operands: Iterable[Operand], by: Iterable[Operand]) -> None:

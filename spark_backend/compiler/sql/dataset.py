@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.entailment.consequences import WAYS
@@ -149,9 +149,28 @@ class QueryDataset:
                 source,
                 narrowed_by=listed(operand.narrowed_by & numbers.keys()),
                 barred_by=listed(one for one in operand.barred_by if one in numbers and self.matched[one].bars(source)),
+                equals=tuple(sorted(self._equals(operand, numbers))),
             )
             for operand, source in self.matched.items()
         )
+
+    def _equals(self, operand: Operand, numbers: Mapping[Operand, int]) -> Iterator[tuple[str, int, str]]:
+        """Columns of an operand that are equal to others', as sources have them."""
+        for variable, other, theirs in operand.equals:
+            if other in numbers:
+                one, two = self._value_column(operand, variable), self._value_column(other, theirs)
+                if one is not None and two is not None:
+                    yield one, numbers[other], two
+
+    def _value_column(self, operand: Operand, variable: Variable) -> str | None:
+        """The column of a variable's terms in what an operand is matched in, if kinds and numbers are beside it."""
+        columns = [column for column, name in self.matched[operand].columns if name == _name(operand, variable)]
+        match operand.leaf:
+            case TriplePattern():
+                return "o" if columns == ["o"] else None
+            case Static():
+                return columns[0] if columns else None
+        return None
 
     def static_join(self, leaf: Static, statement: Statement, columns: Mapping[Variable, str]) -> Node:
         """The table of what a SELECT over static tables gives, ``columns`` those of variables."""
@@ -177,7 +196,7 @@ class QueryDataset:
             return table
         if operand not in self.matched:
             joined = tuple(
-                (column, f"{variable.name} {operand.columns[variable][1]}")
+                (column, _name(operand, variable))
                 for variable, column in columns.items()
                 if variable in operand.columns
             )
@@ -526,6 +545,11 @@ _NOTHING = (
 
 def _repeated(triple: TriplePattern) -> tuple[str, ...]:
     return tuple(named(condition.written) for condition in repeated_conditions(triple, "x"))
+
+
+def _name(operand: Operand, variable: Variable) -> str:
+    """Under which joined leaves have a variable in common: by the sub-select that hides it."""
+    return f"{variable.name} {operand.columns[variable][1]}"
 
 
 def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[str, ...]:

@@ -56,7 +56,8 @@ class Source:
     are other sources, by their numbers: a row that agrees with none of theirs is no part of any solution. Of rows that
     are alike in the columns ``alike``, if there are any, one is enough. ``required``: without any row the query has no
     solution. ``conditions``: a row of which one of them is not true is no part of any. ``barred_by`` are other
-    sources: nor is one that agrees with a row of theirs.
+    sources: nor is one that agrees with a row of theirs. ``equals``: nor is one whose value in a column equals no value
+    of another source's column.
     """
 
     table: Pieces
@@ -67,6 +68,12 @@ class Source:
     required: bool = False
     conditions: tuple[RowCondition, ...] = ()
     barred_by: tuple[int, ...] = ()
+    equals: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether there may be rows of its that other sources leave out."""
+        return bool(self.narrowed_by or self.equals)
 
     @property
     def has_instants(self) -> bool:
@@ -104,6 +111,6 @@ class Source:
         conditions = tuple(
             RowCondition(pieces_from_json(one["sql"]), tuple(one["parameters"])) for one in document["conditions"]
         )
-        return cls(
-            pieces_from_json(document["table"]), parts, columns, narrowed_by, alike, required, conditions, barred_by
-        )
+        equals = tuple((own, number, theirs) for own, number, theirs in document["equals"])
+        table = pieces_from_json(document["table"])
+        return cls(table, parts, columns, narrowed_by, alike, required, conditions, barred_by, equals)

@@ -14,6 +14,11 @@ FACETED = ("s", "p", "o", "k", "n")
 """A triple's terms, and the facets of its object."""
 
 
+def facet_columns(column: str) -> tuple[str, str]:
+    """The columns of the kind and the number of a term, by that of the term: of an object, or of a variable."""
+    return ("k", "n") if column == "o" else (f"{column}_k", f"{column}_n")
+
+
 def columns_named(names: Sequence[str], table: str | None = None) -> tuple[Expression, ...]:
     return tuple(Column(name, table) for name in names)
 

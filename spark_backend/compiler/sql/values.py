@@ -9,6 +9,11 @@ from protocol.terms import XSD, TermKind, facets
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.nodes import Expression
 
+_BY_NUMBER = (TermKind.INTEGER, TermKind.DECIMAL, TermKind.DOUBLE, TermKind.BOOLEAN, TermKind.DATE_TIME_ZONED)
+_BY_TERM = (TermKind.STRING, TermKind.LANGUAGE_STRING, TermKind.IRI, TermKind.BLANK_NODE)
+"""Kinds of terms that have keys: their numbers, or the terms. What is as near to a float as to be taken for it may be
+another number.
+"""
 TRUE = f'"true"^^<{XSD}boolean>'
 FALSE = f'"false"^^<{XSD}boolean>'
 
@@ -79,6 +84,20 @@ def of_term(term: Expression) -> Value:
 
 def kind_of(kind: TermKind) -> Expression:
     return sql.number(kind)
+
+
+def value_key(term: Expression, kind: Expression, number: Expression) -> Expression:
+    """A text that is the same for terms that are equal, if both of them have such a key."""
+    by_number = sql.infix(kind, "<=", kind_of(max(_BY_NUMBER)))
+    text = sql.Cast(sql.Parentheses(sql.infix(number, "+", sql.number(0))), "VARCHAR")  # of -0 and 0 the same
+    return sql.choice((by_number, text), otherwise=term)
+
+
+def has_value_key(kind: Expression, number: Expression) -> Expression:
+    """Whether a term has a key; bound, it is true or false."""
+    by_number = sql.every([sql.In(kind, tuple(map(kind_of, _BY_NUMBER))), sql.IsBound(number)])
+    by_term = sql.In(kind, tuple(map(kind_of, _BY_TERM)))
+    return sql.Parentheses(sql.some([sql.Parentheses(by_number), by_term]))
 
 
 def columns_of(value: Value) -> list[Expression]:

@@ -9,8 +9,13 @@ import json
 from pathlib import Path
 from random import Random
 
+import duckdb
 import pytest
 
+from protocol.terms import facets
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.nodes import named
+from spark_backend.compiler.sql.values import has_value_key, number_of
 from spark_backend.evaluation import evaluator, narrowing
 from tests.benchmarks.join_orders.asked import WorldSite
 from tests.benchmarks.join_orders.worlds import (
@@ -27,6 +32,15 @@ from tests.benchmarks.join_orders.worlds import (
 )
 
 _LIMIT = 60.0
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def has_key(term: str) -> bool:
+    """Whether values of its kind have keys."""
+    kind, number = facets(term)
+    columns = sql.number(kind), number_of(number)
+    ((found,),) = duckdb.execute(f"SELECT {named(has_value_key(*columns).written)}").fetchall()
+    return bool(found)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -219,6 +233,80 @@ def test_a_condition_of_one_pattern_is_asked_before_it_is_joined(tmp_path: Path,
     patterns = " ".join(f"?{name} {iri('level')} ?t ." for name in "abc")
     text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('level')} ?t }} {patterns} FILTER({condition}) }}"
     assert _rows_of_no_solution(site, text) <= 3_000
+
+
+_LEVELS = [
+    *(
+        f'"{lexical}"^^<{XSD}{datatype}>'
+        for datatype, texts in {
+            "integer": ("0", "7", "16777217", "9007199254740993", "123456789012345678", "x"),
+            "decimal": ("0", "7", "-0.0", "0.1", "1.000000059604644776", "9007199254740993.0"),
+            "double": ("0", "7", "-0.0", "0.1", "1.000000059604644775390625", "NaN", "INF"),
+            "float": ("0", "7", "-0.0", "0.1", "1.00000012", "1", "16777216", "NaN", "INF"),
+            "boolean": ("true", "1", "0"),
+            "date": ("2026-01-01", "2026-01-01Z"),
+        }.items()
+        for lexical in texts
+    ),
+    *(
+        f'"2026-01-01T{time}"^^<{XSD}dateTime>'
+        for time in ("00:00:00Z", "01:00:00+01:00", "00:00:00", "00:00:00.0000001Z")
+    ),
+    *('"7"', '"7"@en', f'"0"^^<{EX}d>', f'"7"^^<{EX}d>', iri("7"), "_:b7"),
+]
+
+
+_KEYED = [term for term in _LEVELS if has_key(term)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (_LEVELS, _LEVELS),
+        (_KEYED, _KEYED),
+        (_LEVELS, _KEYED),
+        # What is nearly the same number is the same float, and a time without a zone may be one with a zone.
+        (_KEYED, [*_KEYED, f'"16777216"^^<{XSD}float>', f'"2026-01-01T00:00:00"^^<{XSD}dateTime>']),
+    ],
+    ids=["all kinds", "with keys", "with keys on one side", "one of them nearly the same"],
+)
+def test_values_that_are_equal_are_found_however_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: list[str], right: list[str]
+) -> None:
+    """Every pair of terms, as Oxigraph compares it: by keys where all have them, else one by one."""
+    monkeypatch.setattr(narrowing, "WORTH", 0)
+    monkeypatch.setattr(narrowing, "AGAIN", 1)
+    graph = [(iri(f"b{place}"), iri("value"), term) for place, term in enumerate(right)]
+    streamed = tuple((1, (iri(f"a{place}"), iri("level"), term)) for place, term in enumerate(left))
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: graph}))
+    window, value, none = f"GRAPH <{EX}w> {{ ?a {iri('level')} ?v }}", iri("value"), iri("none")
+    for text in (
+        f"SELECT ?a ?b {{ {window} ?b {value} ?w FILTER(?v = ?w) }}",
+        f"SELECT ?a ?b {{ {window} OPTIONAL {{ ?a {none} ?x }} ?b {value} ?w FILTER(?a != ?b && ?w = ?v) }}",
+        f"SELECT ?a ?b {{ {window} {{ SELECT ?b ?w {{ ?b {value} ?w . ?c {value} ?w }} }} FILTER(?v = ?w) }}",
+    ):
+        theirs = site.oxigraph(text, [FIRST], _LIMIT)
+        assert theirs is not None
+        assert theirs[1][FIRST].total() > len(_KEYED) > 15
+        assert site.ours(text, [FIRST], _LIMIT)[1] == theirs[1]
+    site.close()
+
+
+@pytest.mark.parametrize("equal", ["?v = ?w", "?w = ?v && ?a != ?b"])
+def test_what_is_to_be_equal_is_not_multiplied_before_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, equal: str
+) -> None:
+    """1,000 numbers and 1,000 others of the same type, written in another way: of a million pairs one is equal."""
+    monkeypatch.setattr(narrowing, "WORTH", 1000)
+    levels = [(iri(f"a{place}"), iri("level"), f'"{place}"^^<{XSD}integer>') for place in range(1000)]
+    depths = [(iri(f"b{place}"), iri("depth"), f'"{place + 999}.0"^^<{XSD}decimal>') for place in range(1000)]
+    kinds = [(subject, TYPE, iri("kind")) for subject, _, _ in (*levels, *depths)]
+    streamed = ((1, (iri("o"), iri("of"), iri("kind"))),)
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: [*levels, *depths, *kinds]}))
+    window = f"GRAPH <{EX}w> {{ ?o {iri('of')} ?kind }}"
+    patterns = f"?a {TYPE} ?kind . ?a {iri('level')} ?v . ?b {TYPE} ?kind . ?b {iri('depth')} ?w"
+    text = f"SELECT * {{ {window} {patterns} FILTER({equal}) }}"
+    assert _rows_of_one_solution(site, text) <= 10
 
 
 @pytest.mark.parametrize("graph", [None, f"{EX}w"], ids=["beside the store's triples", "in the store alone"])

@@ -8,7 +8,7 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import joins_alike
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
-from spark_backend.compiler.sql.patterns.joins import beside, minus, semi_join
+from spark_backend.compiler.sql.patterns.joins import beside, minus, same_key, semi_join
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import Relation, columns_of_table, facet_type
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -42,7 +42,10 @@ def filter_solutions(
     if not conditions:
         return relation
     condition = conjunction(conditions)
-    return context.filter(context.seeing(relation, a.expression_variables(condition), scope), condition)
+    relation = context.seeing(relation, a.expression_variables(condition), scope)
+    if keys := [key for one in conditions if (key := same_key(relation, one, context.names)) is not None]:
+        relation = relation.where(*keys)
+    return context.filter(relation, condition)
 
 
 def _keep_existing(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from protocol.language import algebra as a
 from protocol.language.algebra import Variable
 from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, columns_of_table, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Column
 from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.placeholders import SameKey, SourceRows
 from spark_backend.compiler.sql.tree.statements import Compound, FromItem, Joined, Subselect, Table
+from spark_backend.compiler.sql.values import value_key
 
 MOST_TABLES = 16
 """Tables that are joined in one SELECT: planning time grows with the cube of their number."""
@@ -113,6 +117,26 @@ def join_across_keys(outer: Relation, inner: Relation, names: Names) -> Relation
         (*outer.conditions, *inner.conditions, *_compatibility(outer, inner, shared, names)),
         optional=outer.optional or inner.optional,
     )
+
+
+def same_key(relation: Relation, condition: a.Expression, names: Names) -> SameKey | None:
+    """What can be joined on where ``?v = ?w`` is asked of a join of sources: by its CASE nothing can."""
+    match condition:
+        case a.Call("=", (a.Variable() as one, a.Variable() as other)) if {
+            one,
+            other,
+        } <= relation.certain and not relation.closed:
+            sources = {
+                table.alias: table.source.number
+                for table in relation.tables
+                if isinstance(table, Table) and isinstance(table.source, SourceRows)
+            }
+            values = [[relation.columns[name] for name in names.columns(variable)] for variable in (one, other)]
+            match [value[0] for value in values]:
+                case [Column(left, str(first)), Column(right, str(second))] if {first, second} <= sources.keys():
+                    clause = sql.equal(*(value_key(*value) for value in values)).written
+                    return SameKey(clause, ((sources[first], left), (sources[second], right)), (first, second))
+    return None
 
 
 def union(parts: list[Relation], keys: tuple[str, ...], names: Names) -> Relation:

@@ -197,6 +197,26 @@ class Alone(Placeholder):
         return f"/* {named(self.clause)} */"
 
 
+@dataclass(frozen=True, repr=False)
+class SameKey(Expression, Placeholder):
+    """That the keys of two values are the same (``values.value_key``), where all values of both columns have keys.
+
+    ``columns``: each with the number of the source whose rows have it.
+    """
+
+    clause: Pieces
+    columns: tuple[tuple[int, str], ...]
+    aliases: tuple[str, str]
+
+    @property
+    def written(self) -> Pieces:
+        return (self,)
+
+    @property
+    def name(self) -> str:
+        return f"/* {named(self.clause)} */ TRUE"
+
+
 _KINDS: dict[str, Callable[..., Placeholder]] = {
     "instants": Instants,
     "members": Members,
@@ -228,6 +248,8 @@ def _to_json(placeholder: Placeholder) -> list[Any]:
     match placeholder:
         case Alone(clause):
             return ["alone", pieces_to_json(clause)]
+        case SameKey(clause, columns, aliases):
+            return ["key", pieces_to_json(clause), columns, aliases]
         case SourceList(tables, links):
             return ["sources", [(_to_json(table), alias) for table, alias in tables], links]
     return [_NAMES[type(placeholder)], *astuple(placeholder)]  # type: ignore[call-overload]  # all of _KINDS are dataclasses
@@ -236,6 +258,9 @@ def _to_json(placeholder: Placeholder) -> list[Any]:
 def _from_json(kind: str, *values: Any) -> Placeholder:
     if kind == "alone":
         return Alone(pieces_from_json(values[0]))
+    if kind == "key":
+        clause, columns, (one, other) = values
+        return SameKey(pieces_from_json(clause), tuple((number, column) for number, column in columns), (one, other))
     if kind == "sources":
         tables, links = values
         listed = tuple((_from_json(*table), alias) for table, alias in tables)

@@ -8,7 +8,14 @@ from functools import cached_property
 
 from spark_backend.compiler.sql.tree.expressions import Column, Infix, SortKey
 from spark_backend.compiler.sql.tree.nodes import Expression, Node, Placeholder, separated
-from spark_backend.compiler.sql.tree.placeholders import Alone, Instants, Members, SourceList, SourceRows
+from spark_backend.compiler.sql.tree.placeholders import (
+    Alone,
+    Instants,
+    Members,
+    SameKey,
+    SourceList,
+    SourceRows,
+)
 
 
 class Statement(Node):
@@ -253,6 +260,8 @@ def _link(condition: Expression) -> tuple[str, str] | None:
     match condition:
         case Infix("=", (Column(name, str(one)), Column(_, str(other)))) if name != "instant":
             return one, other
+        case SameKey():
+            return condition.aliases
     return None
 
 

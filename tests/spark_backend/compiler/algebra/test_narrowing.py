@@ -175,3 +175,32 @@ def test_inline_data_narrow_by_what_all_of_their_rows_have(rows: str, narrows: b
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {{ ?s :a ?x . {rows} }}").pattern))
     (pattern,) = (operand for leaf, operand in found.items() if isinstance(leaf, a.TriplePattern))
     assert [isinstance(one.leaf, a.Values) for one in pattern.narrowed_by] == [True] * narrows
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ ?s :a ?x . ?t :b ?y FILTER(?x = ?y) }", {"a x b y", "b y a x"}),
+        ("{ ?s :a ?x . ?t :b ?y FILTER(?y = ?x && ?s != ?t) }", {"a x b y", "b y a x"}),
+        ("{ ?s :a ?x . ?t :b ?y FILTER(?x = ?y || ?s != ?t) }", set()),
+        ("{ ?s :a ?x . ?t :b ?y FILTER(?x <= ?y) }", set()),
+        ("{ ?s :a ?x OPTIONAL { ?t :b ?y } FILTER(?x = ?y) }", set()),
+        ("{ ?s :a ?x . ?t :b ?y OPTIONAL { ?t :c ?z FILTER(?x = ?y) } }", set()),
+        # An alternative need not be there to have what it equals, but what it equals has to be.
+        ("{ ?s :a ?x { ?t :b ?y } UNION { ?t :c ?z } FILTER(?x = ?y) }", {"b y a x"}),
+        ("{ ?s :a ?x { SELECT ?t { ?t :b ?y } } FILTER(?x = ?y) }", set()),
+        ("{ ?s :a ?x . ?t :b ?y FILTER(?x = ?y) FILTER EXISTS { ?t :b ?y } }", set()),
+    ],
+)
+def test_what_equals_what_another_pattern_matches(text: str, expected: set[str]) -> None:
+    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
+    names = {
+        operand: leaf.predicate.text[11:-1]
+        for leaf, operand in found.items()
+        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
+    }
+    assert {
+        f"{name} {own.name} {names[one]} {theirs.name}"
+        for operand, name in names.items()
+        for own, one, theirs in operand.equals
+    } == expected
