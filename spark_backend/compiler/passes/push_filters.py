@@ -5,18 +5,21 @@ every solution, or does not occur on the other side. It goes to the left of OPTI
 to the right (where it would leave solutions without a match, or remove fewer), and of a condition of OPTIONAL what the
 right side decides goes there. It goes below BIND of other variables, below grouping if it reads the keys alone, into a
 sub-select if it reads selected variables alone; not below LIMIT, nor below what terms are drawn for. Where it would be
-all that joins parts of a side, it stays with the join.
+all that joins parts of a side, it stays with the join. EXISTS that has to be asked solution by solution is asked of the
+matches of one triple pattern, where these decide it, before they are joined.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.marks import certainly_bound
-from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of
+from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
+from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of, marks_of
 from spark_backend.compiler.algebra.traversal import with_operands
-from spark_backend.compiler.passes.split_products import unjoined_parts
+from spark_backend.compiler.passes.normalise import normal_join
+from spark_backend.compiler.passes.split_products import conditions_and_operands, unjoined_parts
 
 
 def push_filters(query: a.Query, _: object) -> a.Query:
@@ -47,7 +50,8 @@ def _filter(pattern: a.Pattern, conditions: list[a.Expression], inside: bool) ->
     if operands:
         changed = {place: filter_of(getattr(pattern, place), pushed) for place, pushed in operands.items()}
         pattern = replace(pattern, **changed)  # type: ignore[arg-type]  # its operands
-    return filter_of(_push(pattern, inside), stay)
+    pushed = filter_of(_push(pattern, inside), stay)
+    return pushed if inside else _asked_before(pushed)
 
 
 def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[str, ...]:
@@ -110,3 +114,50 @@ def _optional(pattern: a.LeftJoin, condition: a.Expression, inside: bool) -> a.L
     right = [one for one in conditions if _decides(pattern.right, pattern.left, a.expression_variables(one), inside)]
     rest = [one for one in conditions if one not in right]
     return replace(pattern, right=filter_of(pattern.right, right), condition=conjunction(rest) if rest else None)
+
+
+def _asked_before(pattern: a.Pattern) -> a.Pattern:
+    """A pattern under a filter, of which each EXISTS that one triple pattern decides is asked of that alone.
+
+    What is asked of all solutions at once stays where it is: by what it matches, all that is joined is narrowed.
+    """
+    if not isinstance(pattern, a.Filter):
+        return pattern
+    (marks, inner), conditions = marks_of(pattern.pattern), conjuncts(pattern.condition)
+    above, operands = conditions_and_operands(inner)
+    kept: list[a.MarkJoin] = []
+    for mark in reversed(marks):
+        of = [one for one in conditions if mark.variable in a.expression_variables(one)]
+        place = _decided_by(operands, mark, of, a.in_scope(inner))
+        if place is None:
+            kept.append(mark)
+        else:
+            operands[place] = a.Filter(replace(mark, pattern=operands[place]), conjunction(of))
+            conditions = [one for one in conditions if one not in of]
+    if len(operands) < 2 or len(kept) == len(marks):
+        return pattern
+    asked = filter_of(normal_join(operands, False), above)
+    for mark in kept:
+        asked = replace(mark, pattern=asked)
+    return filter_of(asked, conditions)
+
+
+def _decided_by(
+    operands: Sequence[a.Pattern], mark: a.MarkJoin, of: Sequence[a.Expression], scope: frozenset[a.Variable]
+) -> int | None:
+    """The place of the triple pattern whose match decides what is asked, if it is asked solution by solution."""
+    alone = of in ([mark.variable], [a.Call("!", (mark.variable,))])
+    outer = a.mentioned_variables(mark.exists) & scope
+    read = outer.union(*map(a.expression_variables, of)) - {mark.variable}
+    if not (of and read) or (alone and joins_alike(mark.exists, scope)):
+        return None
+    deciding = (place for place, one in enumerate(operands) if _is_triples(one) and read <= certainly_bound(one))
+    return next(deciding, None)
+
+
+def _is_triples(pattern: a.Pattern) -> bool:
+    """Whether it is of triple patterns, and what is asked of them."""
+    match pattern:
+        case a.Graph(a.Constant(), inner) | a.Filter(inner) | a.MarkJoin(inner):
+            return _is_triples(inner)
+    return isinstance(pattern, a.BGP)

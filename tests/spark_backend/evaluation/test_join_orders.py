@@ -150,6 +150,23 @@ def test_what_exists_for_no_solution_keeps_what_it_is_asked_of_from_being_joined
     assert _rows_of_no_solution(site, text) <= 300
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        f"NOT EXISTS {{ {iri('e7')} {iri('tag')} ?h FILTER(?a != ?h) }}",
+        f"NOT EXISTS {{ ?a {iri('tag')} ?h }} || ?a = ?h",
+    ],
+)
+def test_what_is_asked_of_each_match_of_one_pattern_is_asked_before_it_is_joined(tmp_path: Path, asked: str) -> None:
+    """A hub of 300 triples in three patterns: 27 million solutions, of which nothing is to be left."""
+    hub = [(iri(f"e{place}"), iri("tag"), iri("hub")) for place in range(300)]
+    streamed = ((1, (iri("o"), iri("tag"), iri("hub"))),)
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: hub}))
+    patterns = " ".join(f"?{name} {iri('tag')} ?h ." for name in "abc")
+    text = f"SELECT * {{ GRAPH <{EX}w> {{ ?o {iri('tag')} ?h }} {patterns} FILTER({asked}) }}"
+    assert _rows_of_no_solution(site, text) <= 300
+
+
 def test_what_only_a_path_connects_is_not_multiplied(tmp_path: Path) -> None:
     """3,000 labels, and 3,000 that the window asks for: nine million pairs, of which a path leads to one each."""
     names = [(iri(f"e{place}"), iri("label"), f'"{place}"') for place in range(3000)]

@@ -318,6 +318,14 @@ def test_what_differs_between_evaluations_is_not_folded(varying: str) -> None:
             "{{SELECT ?v (COUNT(*) AS ?n) {?s :p ?v} GROUP BY ?v} FILTER(?v > 1)}",
             "{{SELECT ?v (COUNT(*) AS ?n) {?s :p ?v FILTER(?v > 1)} GROUP BY ?v}}",
         ),
+        (
+            "{?s :p ?v . ?x :r ?o FILTER NOT EXISTS {?x :q ?w FILTER(?o > 1)}}",
+            "{?s :p ?v {?x :r ?o FILTER NOT EXISTS {?x :q ?w FILTER(?o > 1)}}}",
+        ),
+        (
+            "{GRAPH :w {?x :p ?v . ?x :r ?o} FILTER(EXISTS {?x :q ?w} || ?o > 1)}",
+            "{GRAPH :w {?x :p ?v} {GRAPH :w {?x :r ?o} FILTER(EXISTS {?x :q ?w} || ?o > 1)}}",
+        ),
     ],
 )
 def test_filters_go_where_their_variables_are_bound(written: str, same_as: str) -> None:
@@ -335,6 +343,9 @@ def test_filters_go_where_their_variables_are_bound(written: str, same_as: str) 
         "{{SELECT ?s {?s :p ?v}} FILTER(?v > 1)}",
         "{GRAPH ?g {?s :p ?v} FILTER(?g = :w)}",
         "{?s :p ?v OPTIONAL {?s :q ?w} OPTIONAL {?s :r ?w} FILTER(?w > 1)}",
+        "{?s :p ?v . ?x :r ?o FILTER NOT EXISTS {?x :q ?w FILTER(?v > 1)}}",
+        "{?s :p ?v . ?x :r ?o FILTER NOT EXISTS {?x :q ?w}}",
+        "{?s :p ?v OPTIONAL {?x :r ?o} FILTER(EXISTS {?x :q ?w} || ?o > 1)}",
     ],
 )
 def test_filters_stay_where_pushing_them_would_mean_something_else(written: str) -> None:
