@@ -31,9 +31,25 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _WORD = re.compile(rb"message")
-_USUAL = b"\n" + DELIMITER + b"\n"
 _BOUNDS = (b"\n", b"")
 _STOP = re.compile(rb"(?:\s|#[^\r\n]*+)*+\.")
+
+
+def has_long_quotes(document: bytes) -> bool:
+    """Whether a token of Turtle or TriG may span lines in it."""
+    return b'"""' in document or b"'''" in document
+
+
+def plain_segments(document: bytes, usual: bytes, word: bytes) -> list[bytes] | None:
+    """The parts of a document in Turtle or TriG between lines that are ``usual`` and no more, as nearly all programs
+    write what divides it, without these lines and the line ends around them.
+
+    None where that is not all: a line is the first or the last, or ``word``, in small letters, is anywhere else.
+    """
+    if has_long_quotes(document):
+        return None
+    parts = document.split(b"\n" + usual + b"\n")
+    return parts if len(parts) - 1 == document.lower().count(word) else None
 
 
 def find_delimiters(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]:
@@ -43,15 +59,14 @@ def find_delimiters(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]
     """
     if syntax.has_a_statement_a_line:
         return [match.span(1) for match in _LINE.finditer(document)]
-    if b'"""' in document or b"'''" in document:
+    if has_long_quotes(document):
         return list(_among_tokens(document, 0, len(document)))
     # Without long quotes no token spans lines, so that lines with the word are enough to look at.
-    lowered = document.lower()
-    usual = document.split(_USUAL)
-    if len(usual) - 1 == lowered.count(b"message"):
-        # As nearly all programs write it: a line of its own, and nothing else on that.
-        ends = accumulate(len(part) + len(_USUAL) for part in usual[:-1])
+    usual = plain_segments(document, DELIMITER, DELIMITER.lower())
+    if usual is not None:
+        ends = accumulate(len(part) + len(DELIMITER) + 2 for part in usual[:-1])
         return [(end - len(DELIMITER) - 1, end - 1) for end in ends]
+    lowered = document.lower()
     spans: list[tuple[int, int]] = []
     looked = 0
     for word in _WORD.finditer(lowered):

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END
-from protocol.messages.delimiters import DELIMITER, DELIMITER_LINE, delimiter_bounds, find_delimiters
+from protocol.messages.delimiters import (
+    DELIMITER,
+    DELIMITER_LINE,
+    delimiter_bounds,
+    find_delimiters,
+    plain_segments,
+)
 from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, marker_bounds
 from protocol.messages.message import Message
 from protocol.messages.preambles import VERSIONS_WITH_MESSAGES, announces_messages, declarations, is_preamble
@@ -25,18 +31,24 @@ VERSION_LINE = f'VERSION "{VERSION}"\n'.encode()
 class Division:
     """What stands between messages: ``usual`` as programs write it, ``line`` any on a line of its own (a regular
     expression, also RE2's); ``find`` gives all in a document as start and end in bytes, ``bounds`` which of the
-    segments between them are messages, by how many statements each has. ``name`` is for a person.
+    segments between them are messages, by how many statements each has. ``word``, in small letters, is in all of them.
+    ``name`` is for a person.
     """
 
     name: str
     usual: bytes
+    word: bytes
     line: str
     find: Callable[[bytes, RdfSyntax], list[tuple[int, int]]]
     bounds: Callable[[Sequence[int]], tuple[int, int]]
 
+    def plain_segments(self, document: bytes) -> list[bytes] | None:
+        """See ``delimiters.plain_segments``."""
+        return plain_segments(document, self.usual, self.word)
 
-MARKERS = Division("marker", MARKER, MARKER_COMMENT, find_markers, marker_bounds)
-DELIMITERS = Division("delimiter", DELIMITER, DELIMITER_LINE, find_delimiters, delimiter_bounds)
+
+MARKERS = Division("marker", MARKER, b"@message", MARKER_COMMENT, find_markers, marker_bounds)
+DELIMITERS = Division("delimiter", DELIMITER, b"message", DELIMITER_LINE, find_delimiters, delimiter_bounds)
 
 
 def divide(document: Iterable[bytes], syntax: RdfSyntax, *, announced: bool = False) -> Iterator[Message]:

@@ -66,9 +66,8 @@ def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, 
     """
     segments = _Segments(body, format, division)
     # Nobody can know it, so no statement has it. It is short, for it is parsed once a message.
-    term = f"<m:{secrets.token_urlsafe(16)}>"
-    text = without_version_lines(body) if format.has_a_statement_a_line else body
-    replaced = _Replaced(text, segments.between, format, term)
+    term = f"<m:{secrets.token_urlsafe(9)}>"
+    replaced = _Replaced(segments, term)
     try:
         quads = parser.statements(replaced.document, format, base)
     except SyntaxError as error:
@@ -83,20 +82,36 @@ def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, 
 
 
 class _Replaced:
-    """A document in which a statement stands instead of all that divides a body (``between``, in bytes)."""
+    """A document in which a statement stands instead of all that divides a body."""
 
-    def __init__(self, body: bytes, between: list[tuple[int, int]], format: RdfSyntax, term: str) -> None:
-        statement = f"{term} {term} {term} ."
-        if format is RdfSyntax.TRIG:
-            statement += "{}"  # which may not stand inside another block, as the statement may
-        self._between = between
-        self._statements = [statement.encode()] * len(between)
-        for number, (start, end) in enumerate(between):
+    def __init__(self, segments: _Segments, term: str) -> None:
+        self._segments = segments
+        self._statement = f"{term} {term} {term} .".encode()
+        if segments.format is RdfSyntax.TRIG:
+            self._statement += b"{}"  # which may not stand inside another block, as the statement may
+
+    @cached_property
+    def document(self) -> bytes:
+        by_lines = self._segments.format.has_a_statement_a_line
+        body = without_version_lines(self._segments.body) if by_lines else self._segments.body
+        plain = None if by_lines else self._segments.division.plain_segments(body)
+        if plain is not None:
+            return (b"\n" + self._statement + b"\n").join(plain)
+        parts = (body[end:start] for (_, end), (start, _) in pairwise([(0, 0), *self._between, (len(body), 0)]))
+        return b"".join(chain.from_iterable(zip(parts, [*self._statements, b""], strict=True)))
+
+    @cached_property
+    def _statements(self) -> list[bytes]:
+        statements = [self._statement] * len(self._between)
+        for number, (start, end) in enumerate(self._between):
             # '@message' and its full stop may be on two lines.
             if end - start > LONGEST_DELIMITER:
-                self._statements[number] += b"\n" * len(LINE_END.findall(body, start, end))
-        parts = (body[end:start] for (_, end), (start, _) in pairwise([(0, 0), *between, (len(body), 0)]))
-        self.document = b"".join(chain.from_iterable(zip(parts, [*self._statements, b""], strict=True)))
+                statements[number] += b"\n" * len(LINE_END.findall(self._segments.body, start, end))
+        return statements
+
+    @property
+    def _between(self) -> list[tuple[int, int]]:
+        return self._segments.between
 
     @cached_property
     def _shifts(self) -> list[int]:
