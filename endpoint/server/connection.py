@@ -23,6 +23,9 @@ from protocol.formats.media_types import PROBLEM
 LEAST_PACE = 1024
 """Bytes a second by which a request that is still coming has longer."""
 
+_READ_BYTES = 1024 * 1024
+"""So much is read at once of what has come: asyncio reads a quarter of that, and each time costs as much."""
+
 _COMING = (h11.IDLE, h11.SEND_BODY)
 
 
@@ -90,6 +93,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):  # of asyncio's own loop, not of others
+            transport.max_size = _READ_BYTES
         if len(self.connections) > self._limits.most:
             oldest = next(iter(self._limits.waiting), None)
             if oldest is None:
