@@ -18,16 +18,20 @@ def check_json_depth(document: bytes) -> None:
     """Raise SyntaxError, with line and column, if arrays and objects are nested deeper than is ordinary."""
     if document.count(b"[") + document.count(b"{") <= _MAX_DEPTH:
         return
-    marks = document.translate(None, _NO_MARKS)
-    # An escape is the next character's, too. Without any, most strings have no bracket, which is seen at once: where
-    # one ends and another begins, they become one.
-    marks = document if b"\\" in marks else marks.replace(b'""', b"")
-    # Only brackets are left, and none of them in a string, so that Python looks at few bytes one by one.
     depth = 0
-    for bracket in _STRING.sub(b"", marks).translate(None, _NO_BRACKETS):
+    for bracket in brackets(document):  # so that Python looks at few bytes one by one
         depth += _STEP[bracket]
         if depth > _MAX_DEPTH:
             raise _too_deep(document)
+
+
+def brackets(text: bytes) -> bytes:
+    """The brackets of a part of a document that begins outside of its strings: those that are in none of these."""
+    marks = text.translate(None, _NO_MARKS)
+    # An escape is the next character's, too. Without any, most strings have no bracket, which is seen at once: where
+    # one ends and another begins, they become one.
+    marks = text if b"\\" in marks else marks.replace(b'""', b"")
+    return _STRING.sub(b"", marks).translate(None, _NO_BRACKETS)
 
 
 def _too_deep(document: bytes) -> SyntaxError:

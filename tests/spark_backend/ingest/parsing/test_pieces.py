@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.formats.media_types import RdfSyntax
@@ -34,6 +36,34 @@ QUADS = (
     "_:node <http://b> _:node .\n",
     "<http://a> <http://b> .\n",
 )
+
+
+MEMBERS = (
+    '{"@id": ":a", "b": "c"}',
+    '{"@id": "_:node", "b": {"@id": "_:other", "b": "}, {"}}',
+    '{"@id": ":a", "b": "\\"}, {\\""} ',
+    '{"@id": ":a", "b": "]} \\\\"}\n',
+    '{"@id": ":a", "b": [{"@id": ":c"}, {"@id": ":d"}]}',
+    '{"@id": ":a", "b": {"@list": ["x", "y"]}}',
+    '{"@id": ":g", "@graph": [{"@id": ":a", "b": "c"}, {"@id": ":a", "b": "d"}]}',
+    '{"@id": ":a", "b": "é", "@context": {"b": "http://other/b"}}',
+    '{"@id": ":a", "b": "x"}, "@id": ":g',
+    '{"@id": ":a", "b": "x"}], "b": [{"@id": ":a", "b": "y"}',
+    '{"@id": ":a", "b": "x"}]}, {"@graph": [{"@id": ":a", "b": "y"}',
+    '[{"@id": ":a", "b": "c"}, {"@id": ":a", "b": "d"}]',
+    '{"@id": ":a", "b": "c"',
+    '"x"',
+)
+_WHOLE = 8
+"""So many of these are members by themselves."""
+ENDS = ("]}", "] } \n", '], "@id": ":g"}', '], "@context": {"b": "http://last/b"}}', "]", "]}]")
+BEGINS = (
+    '{"@context": %s, "@graph": [',
+    '{ "@context" :%s,\n"@graph":[\n',
+    '[{"@context": %s, "@graph": [',
+    '{"@graph": [',
+)
+CONTEXT = '{"b": "http://b", "é": "http://e"}'
 
 
 def in_pieces(document: bytes, syntax: RdfSyntax) -> bytes | None:
@@ -69,6 +99,46 @@ def test_pieces_say_what_the_whole_says(
 
     check()
     assert found
+
+
+def test_members_of_a_graph_say_in_pieces_what_the_whole_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE", 1)
+    found = 0
+
+    @settings(max_examples=500)
+    @given(
+        st.sampled_from(BEGINS),
+        st.lists(st.sampled_from([*MEMBERS[:_WHOLE] * 3, *MEMBERS]), min_size=2, max_size=6),
+        st.sampled_from([*ENDS[:2] * 4, *ENDS]),
+    )
+    def check(begin: str, members: list[str], end: str) -> None:
+        nonlocal found
+        document = ((begin % CONTEXT if "%" in begin else begin) + ", ".join(members) + end).encode()
+        together = in_pieces(document, RdfSyntax.JSON_LD)
+        if together is not None:
+            found += 1
+            whole = canonical_statements(document, RdfSyntax.JSON_LD, BASE)[0]
+            assert named(together) == named(whole)
+
+    check()
+    assert found > 50
+
+
+def named(quads: bytes) -> list[bytes]:
+    """The statements, blank nodes without a label named by their order."""
+    labels: dict[bytes, bytes] = {}
+    return [
+        re.sub(rb"_:[0-9a-f]{20,}", lambda match: labels.setdefault(match[0], b"_:%d" % len(labels)), line)
+        for line in quads.splitlines()
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"@context": ' + "[" * 50_000, '{"@graph": [' + "[" * 50_000, '{"@context": {', "{", ""]
+)
+def test_what_is_no_json_is_not_cut(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE", 1)
+    assert cut(text.encode() + b", {}, {}]}", RdfSyntax.JSON_LD, BASE, 2) is None
 
 
 def test_a_prefix_that_is_declared_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
