@@ -19,6 +19,10 @@ from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts
 
 Leaf = a.TriplePattern | a.Static | a.Closure | a.Values
+RANGING = ""
+"""In place of a graph's IRI: each of several, one at a time."""
+Place = tuple[Leaf, str | None]
+"""A leaf, and the IRI of the graph that it is matched in; None for the default graph."""
 Column = tuple[a.Variable, int]
 """A variable, and the sub-select that hides it from the outside: 0 where none does."""
 
@@ -45,6 +49,11 @@ class Operand:
     equals: set[tuple[a.Variable, Operand, a.Variable]] = field(default_factory=set)
     barred_by: dict[Operand, frozenset[a.Variable]] = field(default_factory=dict)
 
+    @property
+    def place(self) -> Place:
+        name = self.within[-1].name if self.within else None
+        return self.leaf, name if name is None else name.text[1:-1] if isinstance(name, a.Constant) else RANGING
+
 
 @dataclass(frozen=True)
 class _Found:
@@ -54,46 +63,52 @@ class _Found:
     narrowable: tuple[Operand, ...] = ()
 
 
-def operands(pattern: a.Pattern) -> dict[Leaf, Operand]:
+def operands(pattern: a.Pattern) -> dict[Place, Operand]:
     """The triple patterns, the static patterns that are tables of their own, the paths that begin or end at a node that
-    is given, and inline data, by what they are.
+    is given, and inline data, by what they are and the graphs that they are matched in.
 
-    One table stands for all places of what is there several times: it is narrowed by what narrows it in each of them,
-    and left out where its places are not alike.
+    One table stands for all places of what is there several times in a graph: it is narrowed by what narrows it in each
+    of them, and left out where its places are not alike.
     """
     walk = _Walk()
-    required = {operand.leaf for operand in walk.pattern(pattern).required}
+    required = {operand.place for operand in walk.pattern(pattern).required}
     times = Counter(node for node in a.nodes(pattern) if isinstance(node, Leaf | a.Variable))
     # What a static pattern matches is in a table of its own, made before.
     apart = Counter(
         node for static in times.elements() if isinstance(static, a.Static) for node in a.nodes(static.pattern)
     )
-    places: dict[Leaf, list[Operand]] = {}
+    walked = Counter(operand.leaf for operand in walk.found)
+    places: dict[Place, list[Operand]] = {}
     for operand in walk.found:
-        places.setdefault(operand.leaf, []).append(operand)
+        places.setdefault(operand.place, []).append(operand)
     found = {
-        leaf: some[0] for leaf, some in places.items() if len(some) == times[leaf] - apart[leaf] and _are_alike(some)
+        place: some[0]
+        for place, some in places.items()
+        if walked[place[0]] == times[place[0]] - apart[place[0]] and _are_alike(some)
     }
     hiding: dict[tuple[int, ...], int] = {}
-    for leaf, operand in found.items():
-        operand.required = leaf in required
-        narrowing = [{one.leaf for one in place.narrowed_by} for place in places[leaf]]
-        operand.narrowed_by = {found[one] for one in set.intersection(*narrowing) if one in found and one != leaf}
-        equal = [{(own, one.leaf, theirs) for own, one, theirs in place.equals} for place in places[leaf]]
+    for place, operand in found.items():
+        operand.required = place in required
+        narrowing = [{one.place for one in alike.narrowed_by} for alike in places[place]]
+        operand.narrowed_by = {found[one] for one in set.intersection(*narrowing) if one in found and one != place}
+        equal = [{(own, one.place, theirs) for own, one, theirs in alike.equals} for alike in places[place]]
         operand.equals = {
-            (own, found[one], theirs) for own, one, theirs in set.intersection(*equal) if one in found and one != leaf
+            (own, found[one], theirs) for own, one, theirs in set.intersection(*equal) if one in found and one != place
         }
         operand.conditions = [
-            one for one in operand.conditions if all(one in place.conditions for place in places[leaf])
+            one for one in operand.conditions if all(one in alike.conditions for alike in places[place])
         ]
         for variable in operand.columns:
-            hidden = tuple(place.columns[variable][1] for place in places[leaf])
+            hidden = tuple(alike.columns[variable][1] for alike in places[place])
             if len(set(hidden)) > 1:  # by another sub-select in each place, as in others that agree with it
                 operand.columns[variable] = variable, hiding.setdefault(hidden, walk.selects + len(hiding) + 1)
+        leaf = operand.leaf
         if operand.asked and isinstance(leaf, a.TriplePattern):
-            operand.unread = frozenset(variable for variable in leaf.variables if times[variable] == times[leaf])
-    for leaf, operand in found.items():
-        barring = [{one.leaf: shared for one, shared in place.barred_by.items()} for place in places[leaf]]
+            operand.unread = frozenset(
+                variable for variable in leaf.variables if times[variable] == len(places[place]) == times[leaf]
+            )
+    for place, operand in found.items():
+        barring = [{one.place: shared for one, shared in alike.barred_by.items()} for alike in places[place]]
         operand.barred_by = {
             found[one]: shared
             for one, shared in barring[0].items()

@@ -10,7 +10,7 @@ from protocol.entailment.regimes import Regime
 from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
-from spark_backend.compiler.algebra.narrowing import Leaf, Operand
+from spark_backend.compiler.algebra.narrowing import RANGING, Leaf, Operand, Place
 from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.refusals import NotCompilable
 from spark_backend.compiler.sql.closed_content import ClosedContent
@@ -118,9 +118,9 @@ class QueryDataset:
     """Where event patterns are matched by what is new: which of their occurrences are later than which."""
     at_all_instants: bool = False
     """Whether what is compiled is the same at all of them: one stands for them."""
-    operands: Mapping[Leaf, Operand] = field(default_factory=dict)
+    operands: Mapping[Place, Operand] = field(default_factory=dict)
     """The leaves that may be narrowed by others."""
-    conditions: Mapping[Leaf, tuple[RowCondition, ...]] = field(default_factory=dict)
+    conditions: Mapping[Place, tuple[RowCondition, ...]] = field(default_factory=dict)
     """What is true of the rows of some of them (``Operand.conditions``)."""
     matched: dict[Operand, Source] = field(default_factory=dict)
     """What those of them are matched in that have been compiled."""
@@ -172,26 +172,36 @@ class QueryDataset:
                 return columns[0] if columns else None
         return None
 
-    def static_join(self, leaf: Static, statement: Statement, columns: Mapping[Variable, str]) -> Node:
+    def static_join(
+        self, leaf: Static, graph: ActiveGraph, statement: Statement, columns: Mapping[Variable, str]
+    ) -> Node:
         """The table of what a SELECT over static tables gives, ``columns`` those of variables."""
         text = named(statement.written)
         self.static_joins.setdefault(text)
         table = StaticRows(list(self.static_joins).index(text))
-        return self._narrowable(leaf, table, (SourcePart(table.written),), columns)
+        return self._narrowable(leaf, graph, table, (SourcePart(table.written),), columns)
 
-    def computed(self, leaf: Leaf, table: Node, columns: Mapping[Variable, str], *, at_instants: bool) -> Node:
+    def computed(
+        self, leaf: Leaf, graph: ActiveGraph, table: Node, columns: Mapping[Variable, str], *, at_instants: bool
+    ) -> Node:
         """The table of what a statement gives, at each instant or whenever, ``columns`` those of variables."""
         parts = table.written
         if not all(isinstance(part, str | Instants | WindowRows | StaticRows) for part in parts):
             return table  # it differs from query to query, or what it reads is not known before
         part = SourcePart(parts, at_instants=at_instants, computed=True)
-        return self._narrowable(leaf, table, (part,), columns)
+        return self._narrowable(leaf, graph, table, (part,), columns)
 
     def _narrowable(
-        self, leaf: Leaf, table: Node, parts: Sequence[SourcePart], columns: Mapping[Variable, str]
+        self,
+        leaf: Leaf,
+        graph: ActiveGraph,
+        table: Node,
+        parts: Sequence[SourcePart],
+        columns: Mapping[Variable, str],
     ) -> Node:
         """A table of which other leaves may leave some rows only; the table itself where none does."""
-        operand = self.operands.get(leaf)
+        place = leaf, graph.iri if graph.column is None else RANGING
+        operand = self.operands.get(place)
         if operand is None or not parts or self.at_all_instants:
             return table
         if operand not in self.matched:
@@ -207,7 +217,7 @@ class QueryDataset:
                 joined,
                 alike=alike,
                 required=operand.required,
-                conditions=self.conditions.get(leaf, ()),
+                conditions=self.conditions.get(place, ()),
             )
         return SourceRows(list(self.matched).index(operand))
 
@@ -274,7 +284,7 @@ class QueryDataset:
             # What is static is there at every instant: it needs no column saying so.
             keys: dict[str, Expression] = {} if graph.column is None else {graph.column: Column("g", alias)}
             part = SourcePart(static.written, conditions=_repeated(triple), ranged=graph.column is not None)
-            table = self._narrowable(triple, static, [part], places_of(triple))
+            table = self._narrowable(triple, graph, static, [part], places_of(triple))
             return TripleSource(Table(table, alias), (), keys)
         keys = {"instant": Column("instant", alias)}
         timed = triple.time is not None and bool(windows)
@@ -286,7 +296,7 @@ class QueryDataset:
             if graph.column is not None:
                 keys[graph.column] = self._window_name(windows[0])
             part = self._window_part(windows[0], triple, "", ranged=graph.column is not None)
-            table = self._narrowable(triple, WindowRows(windows[0]), [part], places_of(triple))
+            table = self._narrowable(triple, graph, WindowRows(windows[0]), [part], places_of(triple))
             return TripleSource(Table(table, alias), constant_conditions(triple, alias), keys, time)
         if graph.column is not None:
             keys[graph.column] = Column("g", alias)
@@ -311,7 +321,7 @@ class QueryDataset:
         # UNION, not UNION ALL: the merge of graphs is a set of triples. Named graphs are kept apart by g.
         every = Subselect(Compound("UNION", tuple(selects)))
         parts = self._parts(triple, graph, windows, static)
-        table = self._narrowable(triple, every, parts, places_of(triple))
+        table = self._narrowable(triple, graph, every, parts, places_of(triple))
         return TripleSource(Table(table, alias), (), keys)
 
     @property

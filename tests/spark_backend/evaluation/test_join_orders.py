@@ -342,6 +342,36 @@ def test_little_that_is_joined_many_times_with_itself_is_stopped_and_narrowed(
     assert _rows_of_no_solution(site, text) <= 60
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { GRAPH <w> { ?s <tag> ?x } GRAPH <g> { ?s <tag> ?x } ?s <tag> ?x }",
+        "SELECT * { GRAPH <w> { ?s <tag> ?x } GRAPH <g> { ?s <tag> ?x } FILTER NOT EXISTS { ?s <tag> ?x } }",
+        "SELECT * { GRAPH <w> { ?s <tag> ?x } ?s <tag> ?x MINUS { GRAPH <g> { ?s <tag> ?x } } }",
+        "SELECT DISTINCT ?s { GRAPH <w> { ?s <tag> ?x } GRAPH <g> { ?s <tag> ?y } GRAPH ?h { ?s <tag> ?x } }",
+        "SELECT * { { GRAPH <w> { ?s <tag> ?x } } UNION { GRAPH <g> { ?s <tag> ?x } } ?s <tag> ?x }",
+        "SELECT * { GRAPH <w> { ?s <tag> ?x FILTER EXISTS { ?s <tag> ?x } } FILTER EXISTS { ?s <tag> ?x } }",
+    ],
+)
+def test_one_pattern_in_several_graphs_is_matched_in_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(narrowing, "WORTH", 0)
+    monkeypatch.setattr(narrowing, "AGAIN", 1)
+
+    def tags(factor: int) -> list[tuple[str, str, str]]:
+        return [(iri(f"e{place}"), iri("tag"), iri(f"t{place % 7}")) for place in range(0, 60, factor)]
+
+    streamed = tuple((1, triple) for triple in tags(2))
+    site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: tags(3), f"{EX}g": tags(5)}))
+    text = f"BASE <{EX}> {text}"
+    theirs, (_, ours) = site.oxigraph(text, [FIRST], _LIMIT), site.ours(text, [FIRST], _LIMIT)
+    site.close()
+    assert theirs is not None
+    assert ours == theirs[1]
+    assert theirs[1][FIRST].total()
+
+
 def test_what_bars_at_one_instant_does_not_at_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrowing, "WORTH", 1)
     tags = [(iri(f"e{place}"), iri("tag"), iri(f"t{place % 2}")) for place in range(6)]

@@ -32,7 +32,7 @@ def compile_values(context: Context, pattern: a.Values, scope: PatternScope) -> 
     )
     inline = Subselect(Select(unnamed(sql.STAR), (Table(lines, "x", tuple(names)),)))
     places = {variable: context.names.column(variable) for variable in variables}
-    table = context.dataset.computed(pattern, inline, places, at_instants=False)
+    table = context.dataset.computed(pattern, scope.graph, inline, places, at_instants=False)
     return Relation(
         {**unit.columns, **columns_of_table(alias, names)},
         (*unit.tables, Table(lines, alias, tuple(names)) if table is inline else Table(table, alias)),

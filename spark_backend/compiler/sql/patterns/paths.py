@@ -30,7 +30,7 @@ def compile_path(context: Context, pattern: a.Closure, scope: PatternScope) -> R
         (table,) = found.tables
         assert isinstance(table, Table)
         ends = dict.fromkeys(pattern.variables, END)
-        source = context.dataset.computed(pattern, table.source, ends, at_instants=True)
+        source = context.dataset.computed(pattern, scope.graph, table.source, ends, at_instants=True)
         found = replace(found, tables=(replace(table, source=source),))
     return _between(context, pattern, found, free, backwards=backwards)
 

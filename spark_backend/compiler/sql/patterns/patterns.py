@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.narrowing import Leaf, Operand
+from spark_backend.compiler.algebra.narrowing import Operand, Place
 from spark_backend.compiler.algebra.operands import conjuncts, union_operands
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import QueryDataset
@@ -52,14 +52,14 @@ def compile_pattern(
 
 
 def compile_conditions(
-    operands: Mapping[Leaf, Operand], dataset: QueryDataset, names: Names, prelude: Prelude
-) -> dict[Leaf, tuple[RowCondition, ...]]:
+    operands: Mapping[Place, Operand], dataset: QueryDataset, names: Names, prelude: Prelude
+) -> dict[Place, tuple[RowCondition, ...]]:
     """What is true of the rows that triple patterns are matched in, of those of which something is."""
     context = Context(dataset, names, prelude, _compile)
     return {
-        leaf: row_conditions(context, leaf, operand.conditions)
-        for leaf, operand in operands.items()
-        if isinstance(leaf, a.TriplePattern) and operand.conditions
+        place: row_conditions(context, leaf, operand.conditions)
+        for place, operand in operands.items()
+        if isinstance(leaf := operand.leaf, a.TriplePattern) and operand.conditions
     }
 
 

@@ -46,6 +46,6 @@ def _table(context: Context, pattern: a.Static, scope: PatternScope) -> Relation
     listed = names.all_columns(found.variables)
     columns = {name: found.columns[name] for name in listed} or {"there": TRUE}
     bound = {variable: names.column(variable) for variable in found.variables if variable in found.certain}
-    table = context.dataset.static_join(pattern, replace(found, columns=columns).select, bound)
+    table = context.dataset.static_join(pattern, scope.graph, replace(found, columns=columns).select, bound)
     alias = names.fresh("j")
     return Relation(columns_of_table(alias, listed), (Table(table, alias),), found.variables, found.certain)

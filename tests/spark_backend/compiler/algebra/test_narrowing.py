@@ -15,7 +15,7 @@ def narrowed(text: str) -> dict[str, str]:
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
     names = {
         operand: leaf.predicate.text[11:-1]
-        for leaf, operand in found.items()
+        for (leaf, _), operand in found.items()
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     }
     return {
@@ -54,12 +54,22 @@ def narrowed(text: str) -> dict[str, str]:
             {"a": "bd", "b": "a", "c": "b", "d": ""},
         ),
         ("{ { SELECT ?s { ?s :a ?x } } { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
-        ("{ GRAPH :g { ?s :a ?x } ?s :a ?x . ?x :b ?y }", {"b": ""}),
+        ("{ GRAPH ?g { ?s :a ?x } GRAPH ?h { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
         ("{ { ?s :a ?x . ?x :b ?y } { SELECT * { ?s :a ?x . ?y :c ?s } } }", {"a": "bc", "b": "ac", "c": "ab"}),
     ],
 )
 def test_what_narrows_a_pattern(text: str, expected: dict[str, str]) -> None:
     assert narrowed(text) == expected
+
+
+def test_a_pattern_is_another_one_in_another_graph() -> None:
+    text = "SELECT * { GRAPH <g> { ?s <a> ?x } ?s <a> ?x . ?x <b> ?y FILTER EXISTS { GRAPH ?g { ?s <a> ?x } } }"
+    found = operands(with_marks(read_query(f"BASE <http://ex/> {text}").pattern))
+    graphs: dict[str | None, set[str | None]] = {}
+    for (_, graph), operand in found.items():
+        graphs.setdefault(graph, set()).update(other for _, other in (one.place for one in operand.narrowed_by))
+    assert graphs == {"http://ex/g": {None, ""}, None: {"http://ex/g", None, ""}, "": {"http://ex/g", None}}
+    assert not any(operand.unread for operand in found.values())
 
 
 @pytest.mark.parametrize(
@@ -82,7 +92,7 @@ def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
     columns = {
         leaf.predicate.text[11:-1]: operand.columns[a.Variable("x")]
-        for leaf, operand in found.items()
+        for (leaf, _), operand in found.items()
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     }
     assert columns["a"] == columns["b"] != columns["c"]
@@ -112,7 +122,7 @@ def test_conditions_of_solutions_are_those_of_what_one_pattern_matches(text: str
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
     assert {
         leaf.predicate.text[11:-1]: len(operand.conditions)
-        for leaf, operand in found.items()
+        for (leaf, _), operand in found.items()
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     } == expected
 
@@ -123,8 +133,8 @@ def test_conditions_of_solutions_are_those_of_what_one_pattern_matches(text: str
 )
 def test_paths_from_or_to_a_node_narrow_and_are_narrowed(path: str, are_narrowed: bool) -> None:
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {{ ?s :a ?x . {path} }}").pattern))
-    (pattern,) = (operand for leaf, operand in found.items() if isinstance(leaf, a.TriplePattern))
-    paths = [operand for leaf, operand in found.items() if isinstance(leaf, a.Closure)]
+    (pattern,) = (operand for (leaf, _), operand in found.items() if isinstance(leaf, a.TriplePattern))
+    paths = [operand for (leaf, _), operand in found.items() if isinstance(leaf, a.Closure)]
     assert pattern.narrowed_by == set(paths)
     assert [one.narrowed_by for one in paths] == ([{pattern}] if are_narrowed else [])
 
@@ -155,7 +165,7 @@ def test_what_one_pattern_keeps_from_being_a_solution(text: str, expected: dict[
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
     names = {
         operand: leaf.predicate.text[11:-1]
-        for leaf, operand in found.items()
+        for (leaf, _), operand in found.items()
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     }
     barred = {names[operand]: "".join(names[one] for one in operand.barred_by) for operand in names}
@@ -173,7 +183,7 @@ def test_what_one_pattern_keeps_from_being_a_solution(text: str, expected: dict[
 )
 def test_inline_data_narrow_by_what_all_of_their_rows_have(rows: str, narrows: bool) -> None:
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {{ ?s :a ?x . {rows} }}").pattern))
-    (pattern,) = (operand for leaf, operand in found.items() if isinstance(leaf, a.TriplePattern))
+    (pattern,) = (operand for (leaf, _), operand in found.items() if isinstance(leaf, a.TriplePattern))
     assert [isinstance(one.leaf, a.Values) for one in pattern.narrowed_by] == [True] * narrows
 
 
@@ -196,7 +206,7 @@ def test_what_equals_what_another_pattern_matches(text: str, expected: set[str])
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
     names = {
         operand: leaf.predicate.text[11:-1]
-        for leaf, operand in found.items()
+        for (leaf, _), operand in found.items()
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     }
     assert {
