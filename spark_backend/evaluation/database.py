@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,6 +44,22 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@contextmanager
+def rows_as(connection: duckdb.DuckDBPyConnection, **tables: object) -> Iterator[None]:
+    """Rows (Arrow's) are tables of these names, as long as the context lasts."""
+    for name, rows in tables.items():
+        connection.register(name, rows)
+    try:
+        yield
+    except BaseException:
+        # A result that memory ran out over has not been read to its end: until then nothing else is taken.
+        connection.abort()
+        raise
+    finally:
+        for name in tables:
+            connection.unregister(name)
+
+
 def rows_of(connection: duckdb.DuckDBPyConnection, select: str) -> pa.Table:
     """What a SELECT gives, without a Python object for each term."""
     with warnings.catch_warnings():
@@ -72,6 +89,7 @@ def found_within(connection: duckdb.DuckDBPyConnection, seconds: float, find: Ca
     except duckdb.InterruptException:
         if not late.is_set():
             raise  # somebody else stopped it
+        connection.abort()
         return None
     finally:
         timer.cancel()

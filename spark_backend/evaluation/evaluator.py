@@ -195,9 +195,10 @@ class Evaluator:
         """Whatever is raised becomes an EvaluationError."""
         try:
             yield
-        except (MemoryError, duckdb.OutOfMemoryException) as error:
-            raise OutOfMemory(f"it needs more memory than its budget of {self._budget.memory} bytes") from error
         except Exception as error:
+            self._connection.abort()  # a result that was not read to its end is in nobody's way
+            if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+                raise OutOfMemory(f"it needs more memory than its budget of {self._budget.memory} bytes") from error
             raise EvaluationError(f"{type(error).__name__}: {error}") from error
 
     def _query(self, name: str) -> PreparedQuery:

@@ -30,7 +30,7 @@ from spark_backend.evaluation.contents.large import LARGE, without_repetitions
 from spark_backend.evaluation.contents.occurrences import Occurrences, occurrences_at
 from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents, rows_about
-from spark_backend.evaluation.database import found_within
+from spark_backend.evaluation.database import found_within, rows_as
 from spark_backend.evaluation.interval_tables import IntervalTables
 from spark_backend.evaluation.statement import GivenNarrowing, statement
 from spark_backend.ingest.terms.facets import facet_columns
@@ -180,14 +180,11 @@ class EvaluationTables:
             return name
         if content.instants is not None:
             rows = rows.append_column("instants", content.instants)
-        self._connection.register("slice", rows)
-        try:
+        with rows_as(self._connection, slice=rows):
             distinct = len(instants) >= _MANY_INSTANTS and self._distinct_triples() == rows.num_rows
             made = self._connection.execute(
                 f"CREATE TEMP TABLE {name} AS {_select(instants, distinct=distinct, timed=timed)}"
             ).fetchall()
-        finally:
-            self._connection.unregister("slice")
         # To make a table tells how many rows it has: for one instant there is nothing more to ask.
         sizes = [(instants[0], *made[0])] if len(instants) == 1 else self._count(name)
         self._sizes[name] = {int(instant): int(size) for instant, size in sizes}
@@ -265,14 +262,11 @@ class EvaluationTables:
         for together in of_one_history(rows, instants):
             periods = self._periods(known_at(rows, together[-1]), sql, together)
             self._changes[name] |= changes(periods, together)
-            self._connection.register("periods", periods)
-            try:
+            with rows_as(self._connection, periods=periods):
                 self._connection.execute(
                     f"INSERT INTO {name} SELECT i.instant, {WINDOW_COLUMNS}, begins FROM {self.instants(together)} i "
                     "JOIN periods ON begins <= i.instant AND i.instant < ends"
                 )
-            finally:
-                self._connection.unregister("periods")
         self._sizes[name] = {int(instant): int(size) for instant, size in self._count(name)}
         self._facts[key] = name
         self._drop_oldest(self._facts, _KEPT_WINDOWS)
@@ -280,14 +274,11 @@ class EvaluationTables:
 
     def _periods(self, rows: pa.Table, sql: str, instants: Sequence[Instant]) -> pa.Table:
         """The periods of facts that one of the instants is in, or ends, with the facets of objects."""
-        self._connection.register("occurrence_rows", rows)
-        try:
+        with rows_as(self._connection, occurrence_rows=rows):
             with_occurrences = f"WITH {OCCURRENCES} AS (SELECT {WINDOW_COLUMNS}, time FROM occurrence_rows) "
             found = self._connection.sql(
                 f"{with_occurrences} SELECT * FROM ({sql}) f WHERE begins <= {instants[-1]} AND ends >= {instants[0]}"
             ).to_arrow_table()
-        finally:
-            self._connection.unregister("occurrence_rows")
         k, n = facet_columns(found["o"].combine_chunks())
         return found.append_column("k", k).append_column("n", n)
 
@@ -335,14 +326,11 @@ class EvaluationTables:
 
         It is asked of all messages at once, as of a window's contents at many instants: each has its element's number.
         """
-        self._connection.register("slice", rows)
-        try:
+        with rows_as(self._connection, slice=rows):
             self._connection.execute(
                 "CREATE OR REPLACE TEMP TABLE messages AS SELECT element AS instant, s, p, o, any_value(k) AS k, "
                 "nullif(any_value(n), 'NaN'::DOUBLE) AS n FROM slice GROUP BY element, s, p, o"
             )
-        finally:
-            self._connection.unregister("slice")
         self._connection.execute("CREATE OR REPLACE TEMP TABLE numbers AS SELECT DISTINCT instant FROM messages")
         asked = statement(
             condition, [condition.parameters], instants="numbers", windows=["messages"], members_table=self.members
@@ -359,8 +347,10 @@ class EvaluationTables:
 
     def _distinct_triples(self) -> int:
         """How many triples ``slice`` has, each counted once."""
-        counted = self._connection.execute("SELECT count(*) FROM (SELECT 1 FROM slice GROUP BY s, p, o)").fetchone()
-        return 0 if counted is None else int(counted[0])
+        ((counted,),) = self._connection.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM slice GROUP BY s, p, o)"
+        ).fetchall()
+        return int(counted)
 
     def rows_between(self, log: str, window: WindowSpec, instants: Sequence[Instant]) -> int:
         """How many rows the window's contents at these instants have together, about."""
@@ -372,13 +362,10 @@ class EvaluationTables:
             return
         with pa.memory_map(str(self._statics / file)) as source:
             rows = pa.ipc.open_file(source).read_all()
-            self._connection.register("static_rows", rows)
-            try:
+            with rows_as(self._connection, static_rows=rows):
                 self._connection.execute(
                     f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT g, {WINDOW_COLUMNS} FROM static_rows"
                 )
-            finally:
-                self._connection.unregister("static_rows")
         self._static_files[table] = file
         self._static_rows[table] = rows.num_rows
 

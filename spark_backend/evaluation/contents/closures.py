@@ -16,6 +16,7 @@ from protocol.entailment.lists import Triple
 from protocol.entailment.regimes import Regime
 from protocol.terms import Term, facets, parse_term, term_text
 from protocol.time import Instant
+from spark_backend.evaluation.database import rows_as
 
 MOST_TRIPLES = 2_000_000
 """What follows from more than so many triples, or comes to more, is not inferred."""
@@ -59,14 +60,11 @@ class ClosureTables:
         )
         self._made += 1
         name = f"closure_t{self._made}"
-        self._connection.register("closure_rows", rows)
-        try:
+        with rows_as(self._connection, closure_rows=rows):
             # In SQL a NaN would equal itself and exceed all numbers, so it has no number to compare.
             self._connection.execute(
                 f"CREATE TEMP TABLE {name} AS SELECT * REPLACE (nullif(n, 'NaN'::DOUBLE) AS n) FROM closure_rows"
             )
-        finally:
-            self._connection.unregister("closure_rows")
         self._known[asked] = name
         return name
 

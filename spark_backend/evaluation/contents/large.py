@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_backend.evaluation.database import rows_as
+
 LARGE = 100_000
 """Rows from which on this is what costs less; smaller contents are copied into tables, which are planned faster."""
 
@@ -20,11 +22,8 @@ def without_repetitions(connection: duckdb.DuckDBPyConnection, rows: pa.Table, *
 
     If ``timed``, the row that is left of a triple would have to be its latest: repetitions are not looked for then.
     """
-    connection.register("digested", rows)
-    try:
+    with rows_as(connection, digested=rows):
         digests = connection.execute("SELECT hash(s, p, o) AS digest FROM digested").fetchnumpy()["digest"]
-    finally:
-        connection.unregister("digested")
     ranked = np.sort(digests)
     if not (ranked[1:] == ranked[:-1]).any():
         return rows

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from protocol.time import BEFORE_ALL, Instant
 from spark_backend.evaluation.contents.membership import InstantBounds
+from spark_backend.evaluation.database import rows_as
 from spark_backend.log.format.columns import LATEST, LOG
 from spark_backend.log.reader import LogReader
 
@@ -65,8 +66,7 @@ class Occurrences:
 
     def _add(self, rows: pa.Table) -> None:
         """Add the occurrences of some rows (columns of LOG) that have come after all that are there."""
-        self._connection.register("appended", rows)
-        try:
+        with rows_as(self._connection, appended=rows):
             # Watermarks never go back: who has sent it first has the least entry.
             known = f"ANTI JOIN (SELECT * FROM {self.table} WHERE time >= oldest) t USING (s, p, o, time)"
             ((oldest, latest),) = self._connection.execute(
@@ -82,8 +82,6 @@ class Occurrences:
                 + (known.replace("oldest", str(oldest)) if oldest <= self._latest else "")
                 + " ORDER BY entry, time"
             ).fetchall()
-        finally:
-            self._connection.unregister("appended")
         self._latest = max(self._latest, latest)
         self.rows += count
         self._added += count

@@ -48,6 +48,9 @@ class RowStatement:
             place.take(rows)
         try:
             yield
+        except BaseException:
+            self._connection.abort()  # as in ``database.rows_as``
+            raise
         finally:
             for place in self._places.values():
                 place.clear()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from protocol.time import Instant
 from spark_backend.compiler.plan import PlannedService
 from spark_backend.compiler.sql.patterns.services import FACETS, service_column
+from spark_backend.evaluation.database import rows_as
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.ingest.terms.facets import facet_columns
 
@@ -56,13 +57,10 @@ class ServiceTables:
         known = self._known.get(asked)
         if known is not None:
             return known
-        self._connection.register("service_rows", service_rows(self._directory, key, number, service, instants))
         self._made += 1
         name = f"service_t{self._made}"
-        try:
+        with rows_as(self._connection, service_rows=service_rows(self._directory, key, number, service, instants)):
             self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM service_rows")
-        finally:
-            self._connection.unregister("service_rows")
         self._known[asked] = name
         while len(self._known) > _KEPT:
             _, oldest = self._known.popitem(last=False)

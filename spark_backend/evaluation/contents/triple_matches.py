@@ -23,6 +23,7 @@ from protocol.time import BEFORE_ALL, Instant
 from spark_backend.compiler.sql.interval_part import TriplePlace
 from spark_backend.evaluation.contents.digests import Digests, Hashes
 from spark_backend.evaluation.contents.row_statements import RowStatement
+from spark_backend.evaluation.database import rows_as
 from spark_backend.log.format.columns import LOG
 
 _TERMS = "spo"
@@ -141,18 +142,14 @@ class TripleMatches:
         known = self.near(_TRIPLE, found.digests[_TRIPLE])
         terms = ", ".join(self._terms)
         so_far = f"PARTITION BY {terms} ORDER BY entry, time DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
-        connection.register("repeated", found.rows)
-        connection.register("known", found.rows.slice(0, 0) if known is None else known.rows)
-        try:
+        old = found.rows.slice(0, 0) if known is None else known.rows
+        with rows_as(connection, repeated=found.rows, known=old):
             before = connection.execute(
                 f"WITH known_times AS (SELECT {terms}, max(time) AS last FROM known GROUP BY {terms}), "
                 f"numbered AS (SELECT {terms}, time, entry, row_number() OVER () AS place FROM repeated) "
                 f"SELECT coalesce(greatest(max(time) OVER ({so_far}), last), {BEFORE_ALL}) AS prev "
                 f"FROM numbered LEFT JOIN known_times USING ({terms}) ORDER BY place"
             ).fetchnumpy()["prev"]
-        finally:
-            connection.unregister("repeated")
-            connection.unregister("known")
         place = found.rows.schema.get_field_index("prev")
         told = DigestedRows(found.rows.set_column(place, "prev", pa.array(before, pa.int64())), found.digests)
         return told.where(pc.less(before, told.rows["time"]).to_numpy())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from protocol.windows.spec import TimeWindow
@@ -50,3 +52,34 @@ def test_rows_that_take_long_to_make_anew_outweigh_notes(monkeypatch: pytest.Mon
         connection.execute("SELECT count(*) FROM range(9) a JOIN range(9) b USING (range)").fetchall()
         assert database.is_worn(connection, rows=0)
         assert not database.is_worn(connection, rows=1000)
+
+
+def test_rows_whose_result_was_not_read_to_its_end_are_let_go_of_and_the_error_is_told(tmp_path: Path) -> None:
+    connection = database.connect(2**28, tmp_path)
+    rows = pa.table({"n": range(100_000)})
+
+    def read_some() -> None:
+        with database.rows_as(connection, one=rows, other=rows):
+            connection.execute("SELECT * FROM one, other").fetchmany(10)
+            raise MemoryError("too much")
+
+    with pytest.raises(MemoryError, match="too much"):
+        read_some()
+    with database.rows_as(connection, one=rows):  # nothing is in use, and the name is free
+        assert connection.sql("SELECT count(*) FROM one").fetchall() == [(100_000,)]
+    with pytest.raises(duckdb.CatalogException):
+        connection.execute("SELECT * FROM one")
+    connection.close()
+
+
+def test_after_a_statement_that_was_stopped_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
+    connection = database.connect(2**28, tmp_path)
+    connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100_000)")
+
+    def find() -> list[tuple[int]]:
+        connection.execute("SELECT * FROM t").fetchmany(10)
+        return connection.execute("SELECT count(*) FROM t a, t b WHERE a.n * b.n % 7 = 1").fetchall()
+
+    assert database.found_within(connection, 0.05, find) is None
+    assert connection.sql("SELECT count(*) FROM t").fetchall() == [(100_000,)]
+    connection.close()

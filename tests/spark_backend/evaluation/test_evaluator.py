@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -173,6 +174,27 @@ def test_a_worker_forgets_queries_and_their_functions_when_there_are_too_many(
     names = [site.prepare(f"q{n}", text.format(letter), TimeWindow(10, 10, 0)) for n, letter in enumerate("abcxyz")]
     for _ in range(2):
         assert [len(site.answers(name, [10])[0].solutions) for name in names] == [1, 1, 1, 0, 0, 0]
+
+
+def test_where_memory_runs_out_while_a_result_is_read_that_is_said_and_the_next_evaluation_is_right(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.append([(time, [(f"<http://ex/s{n}>", "<http://ex/p>", f'"{n}"') for n in range(9)]) for time in (5, 15)])
+    name = site.prepare("q", f"SELECT * {{ GRAPH <{WINDOW_GRAPH}> {{ ?s ?p ?v }} }}", TimeWindow(10, 10, 0))
+
+    def read_some(connection: duckdb.DuckDBPyConnection, select: str) -> pa.Table:
+        connection.execute(select).fetchone()
+        raise MemoryError("malloc failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluator_module, "rows_of", read_some)
+        (answer,) = site.answers(name, [10])
+    assert answer.error is not None
+    assert "more memory than its budget" in answer.error
+    for instant in (20, 10):
+        (answer,) = site.answers(name, [instant])
+        assert answer.error is None
+        assert len(answer.solutions) == 9
 
 
 @pytest.mark.parametrize("condition", ["?v = ?w", "REGEX(?v, '^abc')"])
