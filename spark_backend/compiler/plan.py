@@ -44,6 +44,7 @@ from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.dataset import QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, PreludeFunction
 from spark_backend.compiler.sql.interval_part import IntervalPart
+from spark_backend.compiler.sql.leaf_sources import Sources
 from spark_backend.compiler.sql.patterns.patterns import compile_conditions, compile_pattern
 from spark_backend.compiler.sql.relation import MEMBER, RANK, Names, columns_of_table
 from spark_backend.compiler.sql.sources import Source
@@ -374,7 +375,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     prelude = Prelude(knowledge.base)
     leaves = operands(query.pattern)
     conditions = compile_conditions(leaves, knowledge.dataset, Names(faceted_variables(query)), prelude)
-    dataset = replace(knowledge.dataset, operands=leaves, conditions=conditions)
+    dataset = replace(knowledge.dataset, sources=Sources(leaves, conditions))
     select, sums, ordered = _select(query, dataset, prelude)
     statics = tuple((pattern, dataset.present(pattern)) for pattern in dataset.statics)
     intervals = None
@@ -382,7 +383,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     if slides(dataset.query) and not any(there and pattern.way is None for pattern, there in statics):
         split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
         if split != query:
-            over, _, _ = _select(split, replace(dataset, operands={}, matched={}), prelude)
+            over, _, _ = _select(split, replace(dataset, sources=Sources()), prelude)
             intervals = IntervalStatement(_written(over), tuple(dataset.intervals))
     return _Statement(
         _written(select),
@@ -392,7 +393,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
         dataset.timed,
         statics,
         tuple(dataset.static_joins),
-        dataset.sources,
+        dataset.sources.listed,
         all(one.is_in_order for one in select.selects()),
         changed,
         query,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.entailment.consequences import WAYS
@@ -10,13 +10,14 @@ from protocol.entailment.regimes import Regime
 from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
-from spark_backend.compiler.algebra.narrowing import RANGING, Leaf, Operand, Place
+from spark_backend.compiler.algebra.narrowing import RANGING, Leaf
 from spark_backend.compiler.algebra.new_matches import Followers
 from spark_backend.compiler.refusals import NotCompilable
 from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.entailed import each_once, entailed_rows
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart
-from spark_backend.compiler.sql.sources import RowCondition, Source, SourcePart
+from spark_backend.compiler.sql.leaf_sources import Sources
+from spark_backend.compiler.sql.sources import SourcePart
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, Text, null
@@ -28,7 +29,6 @@ from spark_backend.compiler.sql.tree.placeholders import (
     IntervalRows,
     LogRows,
     NewRows,
-    SourceRows,
     StaticRows,
     WindowRows,
 )
@@ -118,12 +118,8 @@ class QueryDataset:
     """Where event patterns are matched by what is new: which of their occurrences are later than which."""
     at_all_instants: bool = False
     """Whether what is compiled is the same at all of them: one stands for them."""
-    operands: Mapping[Place, Operand] = field(default_factory=dict)
-    """The leaves that may be narrowed by others."""
-    conditions: Mapping[Place, tuple[RowCondition, ...]] = field(default_factory=dict)
-    """What is true of the rows of some of them (``Operand.conditions``)."""
-    matched: dict[Operand, Source] = field(default_factory=dict)
-    """What those of them are matched in that have been compiled."""
+    sources: Sources = field(default_factory=Sources)
+    """What leaves that others may narrow are matched in."""
 
     @property
     def instants(self) -> Node:
@@ -135,42 +131,6 @@ class QueryDataset:
     def once(self) -> QueryDataset:
         """The same dataset, for what reads the store alone: at one instant that stands for all."""
         return replace(self, at_all_instants=True)
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """What leaves are matched in, by the numbers of their placeholders."""
-        numbers = {operand: number for number, operand in enumerate(self.matched)}
-
-        def listed(operands: Iterable[Operand]) -> tuple[int, ...]:
-            return tuple(sorted(numbers[one] for one in operands))
-
-        return tuple(
-            replace(
-                source,
-                narrowed_by=listed(operand.narrowed_by & numbers.keys()),
-                barred_by=listed(one for one in operand.barred_by if one in numbers and self.matched[one].bars(source)),
-                equals=tuple(sorted(self._equals(operand, numbers))),
-            )
-            for operand, source in self.matched.items()
-        )
-
-    def _equals(self, operand: Operand, numbers: Mapping[Operand, int]) -> Iterator[tuple[str, int, str]]:
-        """Columns of an operand that are equal to others', as sources have them."""
-        for variable, other, theirs in operand.equals:
-            if other in numbers:
-                one, two = self._value_column(operand, variable), self._value_column(other, theirs)
-                if one is not None and two is not None:
-                    yield one, numbers[other], two
-
-    def _value_column(self, operand: Operand, variable: Variable) -> str | None:
-        """The column of a variable's terms in what an operand is matched in, if kinds and numbers are beside it."""
-        columns = [column for column, name in self.matched[operand].columns if name == _name(operand, variable)]
-        match operand.leaf:
-            case TriplePattern():
-                return "o" if columns == ["o"] else None
-            case Static():
-                return columns[0] if columns else None
-        return None
 
     def static_join(
         self, leaf: Static, graph: ActiveGraph, statement: Statement, columns: Mapping[Variable, str]
@@ -200,26 +160,9 @@ class QueryDataset:
         columns: Mapping[Variable, str],
     ) -> Node:
         """A table of which other leaves may leave some rows only; the table itself where none does."""
-        place = leaf, graph.iri if graph.column is None else RANGING
-        operand = self.operands.get(place)
-        if operand is None or not parts or self.at_all_instants:
+        if self.at_all_instants:
             return table
-        if operand not in self.matched:
-            joined = tuple(
-                (column, _name(operand, variable))
-                for variable, column in columns.items()
-                if variable in operand.columns
-            )
-            alike = _alike(leaf, operand, parts)
-            self.matched[operand] = Source(
-                table.written,
-                tuple(parts),
-                joined,
-                alike=alike,
-                required=operand.required,
-                conditions=self.conditions.get(place, ()),
-            )
-        return SourceRows(list(self.matched).index(operand))
+        return self.sources.placed((leaf, graph.iri if graph.column is None else RANGING), table, parts, columns)
 
     def interval_part(self, part: IntervalPart) -> Node:
         """The table of a part's solutions at the instants due."""
@@ -555,17 +498,3 @@ _NOTHING = (
 
 def _repeated(triple: TriplePattern) -> tuple[str, ...]:
     return tuple(named(condition.written) for condition in repeated_conditions(triple, "x"))
-
-
-def _name(operand: Operand, variable: Variable) -> str:
-    """Under which joined leaves have a variable in common: by the sub-select that hides it."""
-    return f"{variable.name} {operand.columns[variable][1]}"
-
-
-def _alike(leaf: Leaf, operand: Operand, parts: Sequence[SourcePart]) -> tuple[str, ...]:
-    """The columns that tell matches apart where some variables are unread; none where all are read, or in GRAPH ?g."""
-    if not isinstance(leaf, TriplePattern) or not operand.unread or any(part.ranged for part in parts):
-        return ()
-    instant = ("instant",) if any(part.streamed or part.at_instants for part in parts) else ()
-    places = (("s", leaf.subject), ("p", leaf.predicate), ("o", leaf.object))
-    return (*instant, *(column for column, part in places if part not in operand.unread))

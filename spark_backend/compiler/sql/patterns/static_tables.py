@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
+from spark_backend.compiler.sql.leaf_sources import Sources
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import join, join_across_keys
 from spark_backend.compiler.sql.relation import Relation, columns_of_table
@@ -17,7 +18,7 @@ def compile_static(context: Context, pattern: a.Static, scope: PatternScope) -> 
     """The solutions at each instant: the same ones."""
     if not _is_apart(scope):
         # Its triple patterns are matched in the store, also where one is written as another is that a window is asked.
-        apart = replace(context, dataset=replace(context.dataset, operands={}))
+        apart = replace(context, dataset=replace(context.dataset, sources=Sources()))
         return apart.compile(pattern.pattern, scope)
     return join_across_keys(context.unit(scope), _table(context, pattern, scope), context.names)
 
