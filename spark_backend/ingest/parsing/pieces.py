@@ -37,11 +37,13 @@ _PLACES = {
 }
 
 
-_MEMBER_CLOSED = re.compile(rb"\}\s*,(?=\s*\{)")
-_GRAPH_CLOSED = re.compile(rb"\]\s*\}\s*\Z")
-_CONTEXT = re.compile(r'\s*\{\s*"@context"\s*:\s*')
-_GRAPH_OPENED = re.compile(r'\s*\{\s*"@graph"\s*:\s*\[')
-_GRAPH_FOLLOWS = re.compile(r'\s*,\s*"@graph"\s*:\s*\[')
+_SPACE = r"[ \t\r\n]*"
+"""All that is white space to JSON."""
+_MEMBER_CLOSED = re.compile(rf"\}}{_SPACE},(?={_SPACE}\{{)".encode())
+_GRAPH_CLOSED = re.compile(rf"\]{_SPACE}\}}{_SPACE}\Z".encode())
+_CONTEXT = re.compile(rf'{_SPACE}\{{{_SPACE}"@context"{_SPACE}:{_SPACE}')
+_GRAPH_OPENED = re.compile(rf'{_SPACE}\{{{_SPACE}"@graph"{_SPACE}:{_SPACE}\[')
+_GRAPH_FOLLOWS = re.compile(rf'{_SPACE},{_SPACE}"@graph"{_SPACE}:{_SPACE}\[')
 _OPENING = b"[{"
 _DECODER = json.JSONDecoder()
 
@@ -97,7 +99,7 @@ def _cut_graph(document: bytes, count: int) -> Pieces | None:
         return None
     bounds = _bounds(document, opened, closed.start(), _MEMBER_CLOSED, count)
     parts = [document[one:two] for one, two in pairwise(bounds)]
-    parts[:-1] = [part.rstrip().removesuffix(b",") for part in parts[:-1]]
+    parts[:-1] = [part.removesuffix(b",") for part in parts[:-1]]
     if len(parts) == 1 or not all(map(_is_balanced, parts)):
         return None
     return Pieces([document[:opened] + part + b"]}" for part in parts], None)

@@ -56,7 +56,17 @@ MEMBERS = (
 )
 _WHOLE = 8
 """So many of these are members by themselves."""
-ENDS = ("]}", "] } \n", '], "@id": ":g"}', '], "@context": {"b": "http://last/b"}}', "]", "]}]")
+ENDS = (
+    "]}",
+    "] } \n",
+    "]}\x0b",
+    "]\x0c}",
+    "\x0b]}",
+    '], "@id": ":g"}',
+    '], "@context": {"b": "http://last/b"}}',
+    "]",
+    "]}]",
+)
 BEGINS = (
     '{"@context": %s, "@graph": [',
     '{ "@context" :%s,\n"@graph":[\n',
