@@ -79,6 +79,9 @@ INTEGER_DATATYPES = frozenset(
 
 _MAX_EXACT = 2**53
 _MAX_DECIMAL_DIGITS = 15
+"""Significant digits that survive the way through a float64."""
+_MOST_PLACES, _GREATEST_DECIMAL = 18, 1.7e20
+"""What has more places or is greater is no number to the one-shot engine, which is to say what it is then."""
 _MAX_MICROSECOND_EXACT = 2**43
 """Milliseconds below which neighbouring float64 are less than a microsecond apart."""
 
@@ -116,8 +119,8 @@ def _decimal(lexical: str) -> Facets:
     if not digits:
         return TermKind.DECIMAL, 0.0
     value = float(lexical)
-    # 15 significant digits survive the way through a float64 only inside its normal range.
-    if len(digits) > _MAX_DECIMAL_DIGITS or not 1e-300 < abs(value) < 1e300:
+    fraction = lexical.partition(".")[2].rstrip("0")
+    if len(digits) > _MAX_DECIMAL_DIGITS or len(fraction) > _MOST_PLACES or abs(value) > _GREATEST_DECIMAL:
         return TermKind.DECIMAL, None
     return TermKind.DECIMAL, value
 

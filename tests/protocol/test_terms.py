@@ -126,6 +126,29 @@ def test_decimals_that_no_float_tells_apart_have_no_number() -> None:
     assert facets(typed("-0.0", "decimal")) == (TermKind.DECIMAL, 0.0)
 
 
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize(
+    ("lexical", "number"),
+    [
+        ("170000000000000000000", 1.7e20),
+        ("170000000000000000001", None),
+        ("180000000000000000000", None),
+        ("1" + "0" * 30, None),
+        ("0." + "0" * 17 + "1", 1e-18),
+        ("0." + "0" * 18 + "1", None),
+        ("1." + "0" * 30, 1.0),
+        ("0" * 30 + "1.5", 1.5),
+    ],
+)
+def test_decimals_beyond_those_of_the_one_shot_engine_have_no_number(
+    lexical: str, number: float | None, sign: str
+) -> None:
+    term = typed(sign + lexical, "decimal")
+    assert facets(term) == (TermKind.DECIMAL, None if number is None else float(f"{sign}{number!r}"))
+    if number is not None:
+        assert ox.Store().query(f"ASK {{ FILTER(isNumeric({term})) }}")
+
+
 @given(st.floats(allow_nan=False))
 def test_doubles_have_their_value(value: float) -> None:
     lexical = repr(value).replace("inf", "INF")

@@ -125,6 +125,18 @@ def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple
         check_nesting(document)
     with long_token_refused(document, format):
         parser = pyoxigraph.parse(document, format.oxigraph, base_iri=base)
-        serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)
+        try:
+            serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)
+        except SyntaxError as error:
+            if format is RdfSyntax.JSON_LD:
+                _count_characters(error, document)
+            raise
     assert serialised is not None  # no output was named, so the bytes are returned
     return serialised, Names(parser.prefixes, parser.base_iri)
+
+
+def _count_characters(error: SyntaxError, document: bytes) -> None:
+    """Make the column one in characters: Oxigraph counts bytes in JSON."""
+    if error.lineno is not None and error.offset is not None:
+        line = document.split(b"\n", error.lineno)[error.lineno - 1]
+        error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1

@@ -491,6 +491,17 @@ def test_the_timestamp_of_a_graph_must_be_one_time() -> None:
     assert names(elements(same, TRIG, EVENT)) == [["a", "b"], ["c"]]
 
 
+@pytest.mark.parametrize(
+    ("content_type", "before", "line"),
+    [("application/ld+json", "", 1), ("application/ld+json", '{"é":\n"é",\n', 3), (NDJSON, '{"@id": "é"}\n', 2)],
+)
+def test_columns_in_json_count_characters(content_type: str, before: str, line: int) -> None:
+    wrong = '"@id": "http://ex/ééé", "http://ex/é": "éé" '
+    begin = wrong if before.startswith('{"é"') else "{" + wrong
+    raised = error(before + begin + "x}", content_type)
+    assert (raised.line, raised.column) == (line, len(begin) + 1)
+
+
 def test_json_ld_graphs_are_timestamped_graphs_too() -> None:
     document = {
         "@context": {"prov": "http://www.w3.org/ns/prov#", "ex": "http://ex/", "xsd": XSD},
