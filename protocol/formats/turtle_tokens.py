@@ -19,3 +19,8 @@ TURTLE_TOKEN = re.compile(
 """Strings, IRIs, escapes and comments, each as a whole, and RDF 1.2's ``<<`` and ``>>``. All else is passed over."""
 
 LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+def has_long_quotes(document: bytes) -> bool:
+    """Whether a token of Turtle or TriG may span lines in it."""
+    return b'"""' in document or b"'''" in document

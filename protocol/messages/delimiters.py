@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
+from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN, has_long_quotes
 
 DELIMITER = b"MESSAGE"
 """A delimiter as programs write it."""
@@ -33,11 +33,6 @@ _TOKEN = re.compile(
 _WORD = re.compile(rb"message")
 _BOUNDS = (b"\n", b"")
 _STOP = re.compile(rb"(?:\s|#[^\r\n]*+)*+\.")
-
-
-def has_long_quotes(document: bytes) -> bool:
-    """Whether a token of Turtle or TriG may span lines in it."""
-    return b'"""' in document or b"'''" in document
 
 
 def plain_segments(document: bytes, usual: bytes, word: bytes) -> list[bytes] | None:

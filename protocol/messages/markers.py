@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.turtle_tokens import TURTLE_TOKEN
+from protocol.formats.turtle_tokens import TURTLE_TOKEN, has_long_quotes
 
 MARKER = b"# @message"
 """A marker as programs write it."""
@@ -24,7 +24,7 @@ _MARKER = re.compile(rf"{MARKER_COMMENT}(?=[\r\n]|\Z)".encode())
 
 def find_markers(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]:
     """Where the markers stand: start and end of each, in bytes. ``syntax`` is one with comments."""
-    if not syntax.has_a_statement_a_line and (b'"""' in document or b"'''" in document):
+    if not syntax.has_a_statement_a_line and has_long_quotes(document):
         comments = (match.span() for match in TURTLE_TOKEN.finditer(document) if match[0].startswith(b"#"))
         spans = [span for span in comments if _MARKER.fullmatch(document, *span)]
     else:

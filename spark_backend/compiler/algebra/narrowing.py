@@ -51,8 +51,12 @@ class Operand:
 
     @property
     def place(self) -> Place:
-        name = self.within[-1].name if self.within else None
-        return self.leaf, name if name is None else name.text[1:-1] if isinstance(name, a.Constant) else RANGING
+        match self.within:
+            case ():
+                return self.leaf, None
+            case (*_, a.Graph(a.Constant(name))):
+                return self.leaf, name[1:-1]
+        return self.leaf, RANGING
 
 
 @dataclass(frozen=True)

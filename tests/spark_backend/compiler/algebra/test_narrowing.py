@@ -7,17 +7,22 @@ import pytest
 from protocol.grammar.parser import read_query
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import with_marks
-from spark_backend.compiler.algebra.narrowing import operands
+from spark_backend.compiler.algebra.narrowing import Operand, operands
 
 
-def narrowed(text: str) -> dict[str, str]:
-    """By the local name of its predicate, those of the patterns that narrow a pattern."""
+def named(text: str) -> dict[Operand, str]:
+    """The triple patterns, each with the local name of its predicate."""
     found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
-    names = {
+    return {
         operand: leaf.predicate.text[11:-1]
         for (leaf, _), operand in found.items()
         if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
     }
+
+
+def narrowed(text: str) -> dict[str, str]:
+    """By the local name of its predicate, those of the patterns that narrow a pattern."""
+    names = named(text)
     return {
         name: "".join(sorted(names[one] for one in operand.narrowed_by if one in names))
         for operand, name in names.items()
@@ -89,12 +94,7 @@ def test_what_is_only_asked_for_is_not_told_apart_by_what_nobody_reads(text: str
 
 def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with_it() -> None:
     text = "{ { SELECT ?s { ?s :a ?x . ?x :b ?y } } UNION { SELECT ?s { ?s :a ?x . ?x :b ?y . ?y :c ?x } } }"
-    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
-    columns = {
-        leaf.predicate.text[11:-1]: operand.columns[a.Variable("x")]
-        for (leaf, _), operand in found.items()
-        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
-    }
+    columns = {name: operand.columns[a.Variable("x")] for operand, name in named(text).items()}
     assert columns["a"] == columns["b"] != columns["c"]
 
 
@@ -119,12 +119,7 @@ def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with
     ],
 )
 def test_conditions_of_solutions_are_those_of_what_one_pattern_matches(text: str, expected: dict[str, int]) -> None:
-    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
-    assert {
-        leaf.predicate.text[11:-1]: len(operand.conditions)
-        for (leaf, _), operand in found.items()
-        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
-    } == expected
+    assert {name: len(operand.conditions) for operand, name in named(text).items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -162,12 +157,7 @@ def test_paths_from_or_to_a_node_narrow_and_are_narrowed(path: str, are_narrowed
     ],
 )
 def test_what_one_pattern_keeps_from_being_a_solution(text: str, expected: dict[str, str]) -> None:
-    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
-    names = {
-        operand: leaf.predicate.text[11:-1]
-        for (leaf, _), operand in found.items()
-        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
-    }
+    names = named(text)
     barred = {names[operand]: "".join(names[one] for one in operand.barred_by) for operand in names}
     assert {name: by for name, by in barred.items() if by} == expected
 
@@ -203,12 +193,7 @@ def test_inline_data_narrow_by_what_all_of_their_rows_have(rows: str, narrows: b
     ],
 )
 def test_what_equals_what_another_pattern_matches(text: str, expected: set[str]) -> None:
-    found = operands(with_marks(read_query(f"PREFIX : <http://ex/> SELECT * {text}").pattern))
-    names = {
-        operand: leaf.predicate.text[11:-1]
-        for (leaf, _), operand in found.items()
-        if isinstance(leaf, a.TriplePattern) and isinstance(leaf.predicate, a.Constant)
-    }
+    names = named(text)
     assert {
         f"{name} {own.name} {names[one]} {theirs.name}"
         for operand, name in names.items()
