@@ -69,16 +69,17 @@ def _group_without_numbers(select: exp.Select) -> None:
 
 
 def _membership_as_join(select: exp.Select) -> None:
-    """``row IN (SELECT …) AS flag``, where neither side is ever NULL."""
+    """``(one, other) IN (SELECT …) AS flag``, where neither side is ever NULL."""
     for number, column in enumerate(select.selects):
         member = column.unalias()
         if not (isinstance(member, exp.In) and member.args.get("query") is not None):
             continue
         query = member.args["query"].unnest()
-        (name,) = query.named_selects
         alias = f"{column.alias}_in{number}"
-        found = exp.column(name, table=alias)
-        condition = exp.EQ(this=found, expression=member.this.copy())
-        once = exp.select(exp.column(name)).from_(query.copy().subquery("d")).group_by(exp.column(name))
-        select.join(once.subquery(alias), on=condition, join_type="left", copy=False)
-        member.replace(exp.Paren(this=exp.Not(this=exp.Is(this=found.copy(), expression=exp.Null()))))
+        operands = member.this.expressions if isinstance(member.this, exp.Tuple) else [member.this]
+        found = [exp.column(name, table=alias) for name in query.named_selects]
+        same = [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in zip(found, operands, strict=True)]
+        columns = [exp.column(name) for name in query.named_selects]
+        once = exp.select(*columns).from_(query.copy().subquery("d")).group_by(*(one.copy() for one in columns))
+        select.join(once.subquery(alias), on=exp.and_(*same), join_type="left", copy=False)
+        member.replace(exp.Paren(this=exp.Not(this=exp.Is(this=found[0].copy(), expression=exp.Null()))))

@@ -51,7 +51,7 @@ QUERIES = [
     "SELECT DISTINCT ?a { { ?a :p ?b } UNION { ?a :q ?n } }",
     "SELECT * { ?a :p ?b FILTER EXISTS { ?b :q ?n FILTER(?n > 2) } }",
     "SELECT * { ?a :p ?b FILTER NOT EXISTS { ?b :q ?n FILTER(?n = 1 || ?a = :y) } }",
-    "SELECT ?a (EXISTS { ?a :q ?n FILTER(?n < 0.5) } AS ?small) { ?a :p ?b }",
+    "SELECT * { ?a :p ?b BIND(EXISTS { ?a :q ?n FILTER(?n < 0.5) } AS ?small) BIND(EXISTS { ?b :p ?a } AS ?back) }",
     "SELECT * { ?a :p ?b OPTIONAL { ?b :q ?n FILTER(EXISTS { ?a :r ?n } || ?n = 1) } }",
     # Graphs and windows
     "SELECT * { GRAPH ?g { ?a :p ?b } }",

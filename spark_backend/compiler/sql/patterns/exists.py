@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
@@ -10,7 +11,7 @@ from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import beside, minus, same_key, semi_join
 from spark_backend.compiler.sql.patterns.outer import Outer
-from spark_backend.compiler.sql.relation import Relation, columns_of_table, facet_type
+from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table, facet_type
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column, RowNumber
 from spark_backend.compiler.sql.tree.nodes import Expression
@@ -79,12 +80,17 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Pattern
     if any(isinstance(node, a.Parameter) for node in a.nodes(exists)):
         relation = context.of_members(relation)
     relation = relation.within(names.fresh("q"))
-    row, table = names.fresh("d"), names.fresh("w")
     shared = tuple(variable for variable in relation.variables if variable in a.mentioned_variables(exists))
+    alike = joins_alike(exists, frozenset(relation.variables))
+    if alike and relation.certain.issuperset(shared):
+        one, other = context.alike(relation, context.compile(exists, scope))
+        if other.certain.issuperset(shared):
+            return _look_up(one, other, (*other.keys(scope.keys), *map(names.column, shared)), names)
+    row, table = names.fresh("d"), names.fresh("w")
     columns = (*relation.keys(scope.keys), row)
     outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
     numbered = replace(relation, columns={**relation.columns, row: RowNumber()})
-    if joins_alike(exists, frozenset(relation.variables)):
+    if alike:
         inner = outer.with_solutions(context.compile(exists, scope), names)
     else:
         inner = context.compile(exists, PatternScope(scope.graph, (*scope.keys, row), outer))
@@ -92,10 +98,21 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Pattern
     found = replace(inner, columns={row: inner.columns[row]})
     listed = unnamed(*columns_of_table(table, relation.columns).values())
     flag, alias = names.fresh("f"), names.fresh("q")
-    asked = (*listed, (flag, InStatement(Column(row, table), found.select)))
+    asked = (*listed, (flag, InStatement((Column(row, table),), found.select)))
     statement = common(table, numbered.select, Select(asked, (Table(TableName(table)),)))
     told = columns_of_table(alias, relation.columns)
     return replace(relation, columns=told, tables=(Table(Subselect(statement), alias),)), Column(flag, alias)
+
+
+def _look_up(relation: Relation, asked: Relation, shared: Sequence[str], names: Names) -> tuple[Relation, Expression]:
+    """A relation, and whether another one has what it has in these columns, which are bound in both."""
+    relation, asked = relation.within(names.fresh("q")), asked.within(names.fresh("q"))
+    flag, alias = names.fresh("f"), names.fresh("q")
+    found = replace(asked, columns={column: asked.columns[column] for column in shared}, order=())
+    looked = InStatement(tuple(relation.columns[column] for column in shared), found.select)
+    told = replace(relation, columns={**relation.columns, flag: looked}).select
+    columns = columns_of_table(alias, relation.columns)
+    return replace(relation, columns=columns, tables=(Table(Subselect(told), alias),)), Column(flag, alias)
 
 
 def left_join_asking(context: Context, pattern: a.LeftJoin, scope: PatternScope) -> Relation:

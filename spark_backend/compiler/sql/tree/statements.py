@@ -226,13 +226,13 @@ class With(Statement):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InStatement(Expression):
-    """That it is one of the rows of a statement that has one column."""
+    """That together they are one of the rows of a statement that has as many columns."""
 
-    operand: Expression
+    operands: tuple[Expression, ...]
     statement: Statement
 
     def parts(self) -> Iterable[str | Node]:
-        return self.operand, " IN (", self.statement, ")"
+        return "(", *separated(", ", self.operands), ") IN (", self.statement, ")"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

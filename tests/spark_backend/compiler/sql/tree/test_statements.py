@@ -79,7 +79,8 @@ def test_placeholders_are_pieces_of_what_is_written() -> None:
             With((CommonTable("r", ROWS, ("v",), materialised=False),), ROWS, recursive=True),
             "WITH RECURSIVE r(v) AS ({0}) {0}",
         ),
-        (InStatement(V, ROWS), "t.v IN ({0})"),
+        (InStatement((V,), ROWS), "(t.v) IN ({0})"),
+        (InStatement((V, V), ROWS), "(t.v, t.v) IN ({0})"),
         (Exists(ROWS), "EXISTS ({0})"),
         (
             Joined(R, "SEMI", Q, (equal(V, V),)),
@@ -96,7 +97,7 @@ def test_statements_are_written_in_each_other(statement: Node, text: str) -> Non
 def test_columns_are_counted_through_all_that_is_read() -> None:
     inner = select(Table(Subselect(Compound("UNION", (ROWS, ROWS))), "t"))
     joined = Joined(R, "LEFT", Table(Subselect(inner), "q"), ())
-    asked = Select((("f", InStatement(V, ROWS)), (None, V)), (joined,))
+    asked = Select((("f", InStatement((V,), ROWS)), (None, V)), (joined,))
     assert (ROWS.width, inner.width, asked.width) == (1, 3, 5)
     assert [one is ROWS for one in asked.selects()].count(True) == 3
 
