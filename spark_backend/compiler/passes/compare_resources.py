@@ -2,7 +2,8 @@
 
 A subject, a predicate and the name of a graph are IRIs or blank nodes. One of them equals what is the same term, and
 nothing else (RDFterm-equal, where no literals are compared); it is neither less nor greater than anything. So ``=``
-between variables becomes what joins can be made of, and a condition that never holds is FALSE.
+between variables becomes what joins can be made of, a condition that never holds is FALSE, and IN is to be one of some
+terms.
 """
 
 from __future__ import annotations
@@ -52,4 +53,7 @@ def _value(expression: a.Expression, resources: Variables) -> a.Expression:
     if expression.name in ("=", "!=") and not resources.isdisjoint(arguments):
         same = a.Call("SAMETERM", arguments)
         return same if expression.name == "=" else a.Call("!", (same,))
+    if expression.name in ("IN", "NOT IN") and len(arguments) > 1 and arguments[0] in resources:
+        found = a.balanced("||", [a.Call("SAMETERM", (arguments[0], member)) for member in arguments[1:]])
+        return found if expression.name == "IN" else a.Call("!", (found,))
     return with_parts(expression, arguments=arguments)

@@ -90,6 +90,8 @@ def test_what_means_the_same_is_written_in_one_way(written: str, same_as: str) -
             "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(?x = ?w)}",
             "{?s :p ?v BIND(?s AS ?x) ?r :p ?w FILTER(sameTerm(?x, ?w))}",
         ),
+        ("{?s :p ?v FILTER(?s IN (:a, 7))}", "{?s :p ?v FILTER(sameTerm(?s, :a) || sameTerm(?s, 7))}"),
+        ("{?s :p ?v BIND(?s NOT IN (?v) AS ?b)}", "{?s :p ?v BIND(!sameTerm(?s, ?v) AS ?b)}"),
         ("{?d :p <<( ?s ?l ?v )>> FILTER(?s = ?v)}", "{?d :p <<( ?s ?l ?v )>> FILTER(sameTerm(?s, ?v))}"),
         ("{?s :p+ ?v . ?x :q ?w FILTER(?s = ?w)}", "{?s :p+ ?v . ?x :q ?w FILTER(sameTerm(?s, ?w))}"),
         (
@@ -110,6 +112,8 @@ def test_what_is_no_literal_is_compared_by_its_term(written: str, same_as: str) 
         "{{?s :p ?v} UNION {?v :p ?s} FILTER(?s = ?v)}",
         "{?s :p ?v FILTER(!(?s < ?v))}",
         "{?s :p ?v BIND(?s <= ?v AS ?b)}",
+        "{?s :p ?v FILTER(?v IN (?s, 7))}",
+        "{?s :p ?v FILTER(?s NOT IN ())}",
         "{?x (:p|:q)* ?v FILTER(?x = ?v)}",
         "{?s :p ?v BIND(SUBJECT(?v) AS ?x) FILTER(?x = ?v)}",
         "{?x :p+ ?v . ?s :q ?w FILTER(?v = ?w)}",
