@@ -152,11 +152,13 @@ class Select(Statement):
 
     @property
     def is_in_order(self) -> bool:
-        """Whether its tables may be joined as they are written: sources, whose order is told, or one table behind those
-        that have a name or are joined already.
+        """Whether its tables may be joined as they are written: sources, whose order is told, one table beside small
+        ones, or behind those that have a name or are joined already.
         """
         if any(map(_is_source, self.tables)):
             return self._joins_sources
+        if sum(not _is_small(table) for table in self.tables) <= 1:
+            return True
         return all(isinstance(table, Joined) or isinstance(table.source, TableName) for table in self.tables[:-1])
 
     @property

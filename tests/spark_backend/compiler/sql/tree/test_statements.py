@@ -88,7 +88,7 @@ def test_placeholders_are_pieces_of_what_is_written() -> None:
         ),
         (Joined(R, "CROSS", Table(TableName("s")), ()), "r t CROSS JOIN s"),
     ],
-    ids=["union", "common", "recursive", "in", "exists", "join", "cross"],
+    ids=["union", "common", "recursive", "in", "together in", "exists", "join", "cross"],
 )
 def test_statements_are_written_in_each_other(statement: Node, text: str) -> None:
     assert named(statement.written) == text.format("SELECT t.v AS v FROM r t")
@@ -116,11 +116,12 @@ def test_sources_that_are_joined_with_small_tables_are_one_list() -> None:
     [
         ((source(0),), True),
         ((source(1), Table(Instants(), "i"), source(0)), True),
-        ((Table(Instants(), "i"), Table(Members(), "m")), False),
+        ((Table(Instants(), "i"), Table(Members(), "m")), True),
         ((source(0), Table(WindowRows(0), "w")), False),
         ((R, source(0)), False),
         ((Q,), True),
-        ((Q, Table(Members(), "m")), False),
+        ((Q, Table(Members(), "m")), True),
+        ((Q, Table(WindowRows(0), "w")), False),
         ((R, Q), True),
         ((Joined(Q, "LEFT", R, ()), Table(Members(), "m")), True),
     ],
