@@ -14,25 +14,31 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.estimates import of_pattern, of_triple
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, connected, filter_of, join_operands
-from spark_backend.compiler.algebra.traversal import with_operands
+from spark_backend.compiler.algebra.traversal import with_operands, with_parts
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.statistics import Statistics
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, active_graph
 
 _NOT_PLAIN = a.Group | a.Slice | a.Draw | a.MarkJoin | a.LeftJoin | a.Minus | a.Union | a.Project | a.Aggregation
 
 
 def order_joins(query: a.Query, knowledge: Knowledge) -> a.Query:
-    return replace(query, pattern=_Orderer(knowledge.statistics).pattern(query.pattern, False))
+    return replace(query, pattern=_Orderer(knowledge, DEFAULT_GRAPH).pattern(query.pattern, False))
 
 
 class _Orderer:
-    def __init__(self, statistics: Statistics | None) -> None:
-        self._statistics = statistics
+    def __init__(self, knowledge: Knowledge, graph: ActiveGraph) -> None:
+        self._knowledge = knowledge
+        self._graph = graph
+        self._statistics = knowledge.statistics
 
     def pattern(self, pattern: a.Pattern, inside: bool) -> a.Pattern:
-        if isinstance(pattern, a.Join):
-            operands, conditions = _operands(pattern)
-            return self._join([self.pattern(operand, inside) for operand in operands], conditions)
+        match pattern:
+            case a.Join():
+                operands, conditions = _operands(pattern)
+                return self._join([self.pattern(operand, inside) for operand in operands], conditions)
+            case a.Graph(name, inner):
+                within = _Orderer(self._knowledge, active_graph(name, pattern.windows_only))
+                return with_parts(pattern, pattern=within.pattern(inner, inside))
         pattern = with_operands(pattern, lambda operand, within: self.pattern(operand, inside or within), inside)
         match pattern:
             case a.BGP(triples):
@@ -72,7 +78,7 @@ class _Orderer:
         bound: frozenset[a.Variable] = frozenset()
         left = list(operands)
         while left:
-            connected = [operand for operand in left if bound & a.mentioned_variables(operand)] or left
+            connected = [operand for operand in left if bound & a.mentioned_variables(operand)] or self._first(left)
             # Paths between variables wait for what binds one of them, and for whatever else is joined there: what they
             # begin at is made as a table, in which all is joined that narrows it.
             others = [operand for operand in connected if _path(operand) is None]
@@ -86,6 +92,16 @@ class _Orderer:
             result = filter_of(result, known)
         assert result is not None
         return result
+
+    def _first(self, operands: list[a.Pattern]) -> list[a.Pattern]:
+        """Those that may come first: of what a window matches there is less than of the store, of which how much there
+        is is not known here.
+        """
+        streamed = [one for one in operands if _path(one) is None and not self._is_all_the_store(one)]
+        return streamed or operands
+
+    def _is_all_the_store(self, operand: a.Pattern) -> bool:
+        return not isinstance(operand, a.Values) and self._knowledge.reads_the_store(operand, self._graph)
 
 
 def _operands(pattern: a.Pattern) -> tuple[list[a.Pattern], list[a.Expression]]:

@@ -16,19 +16,19 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import join_of, join_operands
 from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset, active_graph
+from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, active_graph
 
 _OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice
 _BOUNDARIES = a.Group | a.Distinct | a.Slice
 
 
 def split_static(query: a.Query, knowledge: Knowledge) -> a.Query:
-    return replace(query, pattern=_Splitter(knowledge.dataset).below_modifiers(query.pattern))
+    return replace(query, pattern=_Splitter(knowledge).below_modifiers(query.pattern))
 
 
 class _Splitter:
-    def __init__(self, dataset: QueryDataset) -> None:
-        self._dataset = dataset
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
 
     def below_modifiers(self, pattern: a.Pattern) -> a.Pattern:
         """The order of the answer is made at each evaluation."""
@@ -83,31 +83,7 @@ class _Splitter:
 
     def _is_static(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
         # In this order: the first pattern that a window matches tells, and it is asked of each pattern in another.
-        return self._reads_the_store(pattern, graph) and not any(map(_varies, a.nodes(pattern)))
-
-    def _reads_the_store(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
-        """Whether no window is a part of any graph that the pattern is matched in."""
-        match pattern:
-            case a.BGP(triples):
-                return not triples or self._dataset.only_store(graph)
-            case a.Closure():
-                return self._dataset.only_store(graph)
-            case a.Values():
-                return True
-            case a.ServiceSolutions():
-                return False
-            case a.Graph(name, inner):
-                active = active_graph(name, pattern.windows_only)
-                return self._dataset.only_store(active) and self._reads_the_store(inner, active)
-        static = True
-
-        def asked(operand: a.Pattern, _: bool) -> a.Pattern:
-            nonlocal static
-            static = static and self._reads_the_store(operand, graph)
-            return operand
-
-        with_operands(pattern, asked, False)
-        return static
+        return self._knowledge.reads_the_store(pattern, graph) and not any(map(_varies, a.nodes(pattern)))
 
 
 def _varies(node: object) -> bool:

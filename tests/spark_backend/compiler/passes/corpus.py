@@ -211,6 +211,8 @@ IN_APART = (
     "SELECT ?s ?l {GRAPH :w1 {?s :p ?v} ?s :in ?r . ?r :label ?l . ?r :part ?f}",
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s :in/:part+ ?f}",
     "SELECT * {GRAPH :w1 {?s :p ?v} ?s :in ?r . ?r :part+ ?f . ?f :part ?g}",
+    "SELECT * {?r :label ?l . ?x :part+ ?r GRAPH :w1 {?s :p ?v . ?s :t ?a} ?s :in ?x}",
+    "SELECT * {?x :in ?r . ?r :part* ?f . ?s :kind ?f GRAPH :w1 {?s :p ?v}}",
     "SELECT * {GRAPH :w1 {?s :p ?v . ?s :t ?a} ?s :part* ?f GRAPH :w1 {?a :t* ?b . ?s :t? ?c}}",
     "SELECT * {?r :label ?l GRAPH :w1 {?s :p ?v . ?r :t* ?b}}",
     "SELECT * {?s :in ?r GRAPH :w1 {?s :t* ?b . ?s :p ?v . ?b (:v|:w) ?n}}",

@@ -545,6 +545,20 @@ def test_a_path_begins_at_what_is_connected_with_its_start_alone() -> None:
     assert pattern == a.Join(path, matched(triple(a.Variable("z"), "r", V)))
 
 
+def test_a_path_from_the_store_to_a_window_is_followed_from_the_window() -> None:
+    pattern = after("SELECT * {?x :p ?y . ?z :q+ ?y GRAPH :w {?z :r ?v}}", normalise, split_static, order_joins)
+    assert isinstance(pattern, a.Join)
+    assert isinstance(pattern.left, a.PathJoin)
+    assert a.in_scope(pattern.left.pattern) == {a.Variable("z"), V}
+
+
+def test_a_path_to_a_window_is_followed_from_terms_that_are_given() -> None:
+    pattern = after("SELECT * {VALUES ?y {:a :b} ?y :q+ ?z GRAPH :w {?z :r ?v}}", normalise, split_static, order_joins)
+    assert isinstance(pattern, a.Join)
+    assert isinstance(pattern.left, a.PathJoin)
+    assert a.in_scope(pattern.left.pattern) == {Y}
+
+
 def test_a_condition_on_both_sides_of_a_path_waits_for_it() -> None:
     text = "SELECT * {?x :p ?y . ?y :q+ ?z . ?z :r ?v %s FILTER(?v != ?x)}"
     pattern = after(text % "FILTER(?x != ?y)", normalise, push_filters, order_joins)
