@@ -394,7 +394,7 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
         statics,
         tuple(dataset.static_joins),
         dataset.sources.listed,
-        all(one.is_in_order for one in select.selects()),
+        all(one.is_in_order for one in select.all()),
         changed,
         query,
         tuple(dataset.closed),

@@ -21,7 +21,7 @@ from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled, n
 from spark_backend.compiler.sql.tree.placeholders import Instants, Parameter, StaticRows, WindowRows
 from spark_backend.compiler.sql.triple_columns import columns_named, facet_columns
 from spark_backend.compiler.sql.values import has_value_key, value_key
-from spark_backend.evaluation.statement import JoinOrder, constant, differing_parameters
+from spark_backend.evaluation.statement import JoinOrder, United, constant, differing_parameters
 
 WORTH = 2000
 """So many rows of the store in one source are looked for, if there are as many in another, or if they are to be united
@@ -158,9 +158,14 @@ class _Narrowing:
         """Whether nothing is left of a source that each solution has a match of."""
         return self._sources[number].required and not self._rows[number]
 
-    def _in_order(self, some: Sequence[int], links: Collection[tuple[int, int]]) -> list[int]:
+    def _in_order(self, tables: Sequence[United], links: Collection[tuple[int, int]]) -> list[int]:
         # DuckDB joins what a condition joins, whatever follows from several: all else would be multiplied.
-        return _connected({one: self._rows[one] for one in some}, {*links, *((other, one) for one, other in links)})
+        sizes = {place: sum(map(self._joined_size, united)) for place, united in enumerate(tables)}
+        return _connected(sizes, {*links, *((other, one) for one, other in links)})
+
+    def _joined_size(self, joined: Sequence[int]) -> int:
+        """How many rows a join of sources has, very roughly; of none of them, one."""
+        return min((self._rows[number] for number in joined), default=1)
 
     def _by_narrowing(self) -> set[tuple[int, int]]:
         return {

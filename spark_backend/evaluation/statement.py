@@ -12,6 +12,7 @@ from spark_backend.compiler.sql.tree.nodes import Placeholder, filled, named
 from spark_backend.compiler.sql.tree.placeholders import (
     Alone,
     ClosureRows,
+    DerivedRows,
     Instants,
     IntervalRows,
     MatchRows,
@@ -30,8 +31,10 @@ from spark_backend.compiler.sql.values import number_of
 
 ParameterTerms = tuple[str, ...]
 """The terms of one query's parameters."""
-JoinOrder = Callable[[Sequence[int], Collection[tuple[int, int]]], Sequence[int]]
-"""In which order to join sources, given by their numbers, of which some pairs are joined by conditions."""
+United = Sequence[Sequence[int]]
+"""What a table unites, each of it as the numbers of the sources that are joined for it."""
+JoinOrder = Callable[[Sequence[United], Collection[tuple[int, int]]], Sequence[int]]
+"""In which order to join tables, their places; of some pairs of places the tables are joined by conditions."""
 GivenNarrowing = tuple[Narrowing, ParameterTerms]
 """What narrows a part, and the terms of the parameters that it reads."""
 
@@ -70,14 +73,14 @@ def statement(
     table = _ONE_MEMBER if len(members) == 1 else members_table(members_select(members))
 
     def joined(listed: SourceList) -> Sequence[tuple[Placeholder, str]]:
-        """The tables of a FROM: sources in their order, before those of instants and members."""
+        """The tables of a FROM: what sources give in its order, before those of instants and members."""
         if order is None:
             return listed.tables
-        numbers = {alias: table.number for table, alias in listed.tables if isinstance(table, SourceRows)}
-        links = {(numbers[one], numbers[other]) for one, other in listed.links if {one, other} <= numbers.keys()}
-        in_order = order(list(dict.fromkeys(numbers.values())), links)
-        places: dict[Placeholder, int] = {SourceRows(number): place for place, number in enumerate(in_order)}
-        return sorted(listed.tables, key=lambda table: places.get(table[0], len(places)))
+        united = {table: found for table in listed.tables if (found := _united(table[0]))}
+        places = {alias: place for place, (_, alias) in enumerate(united)}
+        links = {(places[one], places[other]) for one, other in listed.links if {one, other} <= places.keys()}
+        first = [list(united)[place] for place in order(list(united.values()), links)]
+        return [*first, *(table for table in listed.tables if table not in united)]
 
     def fill(placeholder: Placeholder) -> str:
         match placeholder:
@@ -101,6 +104,8 @@ def statement(
                 return f"({plan.static_joins[number]})" if static_joins is None else static_joins[number]
             case SourceRows(number):
                 return filled(plan.sources[number].table, fill) if sources is None else sources[number]
+            case DerivedRows(derived):
+                return f"({filled(derived, fill)})"
             case SourceList():
                 return ", ".join(f"{fill(table)} {alias}" for table, alias in joined(placeholder))
             case Alone(clause):
@@ -110,6 +115,16 @@ def statement(
         raise AssertionError(f"of no plan's statement: {placeholder}")
 
     return filled(plan.sql if intervals is None or plan.intervals is None else plan.intervals.sql, fill)
+
+
+def _united(table: Placeholder) -> United:
+    """What a table in a list of sources unites; nothing of one of instants or members."""
+    match table:
+        case SourceRows(number):
+            return ((number,),)
+        case DerivedRows(_, united):
+            return united
+    return ()
 
 
 def shared_narrowing(part: IntervalPart, members: Sequence[ParameterTerms]) -> frozenset[GivenNarrowing]:

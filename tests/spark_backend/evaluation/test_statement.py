@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.evaluation.statement import statement
+from spark_backend.evaluation.statement import United, statement
 from tests.spark_backend.compiler.one_shot import Content, continuous
 
 _CONTENT = Content({None: ""}, {None: "", "http://ex/g": ""})
@@ -25,6 +25,7 @@ def _plan(pattern: str) -> Plan:
         ("?s :p ?v GRAPH :g {?v :q ?w} ?w :r ?x", True),
         ("?s :p ?v GRAPH :g {?v :q ?w . ?w :r ?x . ?y :r ?x} ?w :r ?z", True),
         ("?s :p ?v OPTIONAL {?v :q ?w}", True),
+        ("?s :p ?v {?v :q ?w} UNION {?v :r ?w . ?w :t ?x}", True),
         ("?s :p ?v . ?v :t+ ?w", False),
     ],
 )
@@ -43,7 +44,9 @@ def test_sources_are_joined_in_the_order_that_is_given_wherever_instants_are_amo
             windows=["content"],
             members_table=lambda sql: f"({sql})",
             sources=tables,
-            order=lambda some, links, order=order: [one for one in order if one in some],  # type: ignore[misc]
+            order=lambda tables, _, order=order: sorted(  # type: ignore[misc]
+                range(len(tables)), key=lambda place: order.index(tables[place][0][0])
+            ),
         )
         assert [int(number) for number in re.findall(r"left(\d)", sql)] == order
 
@@ -52,9 +55,10 @@ def test_links_are_what_conditions_join_and_not_what_follows_from_several() -> N
     plan = _plan("?a :p ?v . ?b :q ?v . ?c :r ?v . ?d :s ?w")
     asked = []
 
-    def order(some: Sequence[int], links: Collection[tuple[int, int]]) -> Sequence[int]:
-        asked.append((sorted(some), len(links), {number for link in links for number in link}))
-        return some
+    def order(tables: Sequence[United], links: Collection[tuple[int, int]]) -> Sequence[int]:
+        numbers = [number for ((number,),) in tables]
+        asked.append((sorted(numbers), len(links), {numbers[place] for link in links for place in link}))
+        return range(len(tables))
 
     tables = [f"left{number}" for number in range(len(plan.sources))]
     statement(
@@ -68,3 +72,26 @@ def test_links_are_what_conditions_join_and_not_what_follows_from_several() -> N
     )
     alone = next(number for number, source in enumerate(plan.sources) if not source.narrowed_by)
     assert asked == [([0, 1, 2, 3], 2, {0, 1, 2, 3} - {alone})]
+
+
+def test_what_is_derived_from_sources_is_joined_where_it_is_told() -> None:
+    plan = _plan("?s :p ?v {?v :q ?w} UNION {?v :r ?w . ?w :t ?x}")
+    asked = []
+
+    def order(tables: Sequence[United], links: Collection[tuple[int, int]]) -> Sequence[int]:
+        asked.append((tables, links))
+        return sorted(range(len(tables)), key=lambda place: len(tables[place]), reverse=True)
+
+    sql = statement(
+        plan,
+        [plan.parameters],
+        instants="due",
+        windows=["content"],
+        members_table=lambda sql: f"({sql})",
+        sources=["p", "q", "r", "t"],
+        order=order,
+    )
+    ((tables, links),) = [(tables, links) for tables, links in asked if any(len(united) > 1 for united in tables)]
+    assert sorted(map(len, tables)) == [1, 2]
+    assert len(links) == 1
+    assert re.search(r"UNION ALL .*\) q\d+, p t\d+", sql)

@@ -97,6 +97,18 @@ class SourceRows(Placeholder):
 
 
 @dataclass(frozen=True)
+class DerivedRows(Placeholder):
+    """The rows of a statement that reads sources: what it unites, each the numbers of the sources that it joins."""
+
+    statement: Pieces
+    united: tuple[tuple[int, ...], ...]
+
+    @property
+    def name(self) -> str:
+        return f"({named(self.statement)})"
+
+
+@dataclass(frozen=True)
 class IntervalRows(Placeholder):
     """The solutions, at the instants due, of what is matched once for all instants."""
 
@@ -172,9 +184,10 @@ class Parameter(Expression, Placeholder):
 
 @dataclass(frozen=True)
 class SourceList(Placeholder):
-    """Sources that are joined, and tables of instants and members with them: all of a FROM, with their aliases.
+    """Sources that are joined, what is derived from others, and tables of instants and members with them: all of a
+    FROM, with their aliases.
 
-    In which order sources are joined is told where the statement is evaluated. ``links`` are pairs of aliases: those of
+    In which order they are joined is told where the statement is evaluated. ``links`` are pairs of aliases: those of
     tables that a condition joins.
     """
 
@@ -250,6 +263,8 @@ def _to_json(placeholder: Placeholder) -> list[Any]:
             return ["alone", pieces_to_json(clause)]
         case SameKey(clause, columns, aliases):
             return ["key", pieces_to_json(clause), columns, aliases]
+        case DerivedRows(statement, united):
+            return ["derived", pieces_to_json(statement), united]
         case SourceList(tables, links):
             return ["sources", [(_to_json(table), alias) for table, alias in tables], links]
     return [_NAMES[type(placeholder)], *astuple(placeholder)]  # type: ignore[call-overload]  # all of _KINDS are dataclasses
@@ -261,6 +276,8 @@ def _from_json(kind: str, *values: Any) -> Placeholder:
     if kind == "key":
         clause, columns, (one, other) = values
         return SameKey(pieces_from_json(clause), tuple((number, column) for number, column in columns), (one, other))
+    if kind == "derived":
+        return DerivedRows(pieces_from_json(values[0]), tuple(map(tuple, values[1])))
     if kind == "sources":
         tables, links = values
         listed = tuple((_from_json(*table), alias) for table, alias in tables)

@@ -10,6 +10,7 @@ from spark_backend.compiler.sql.tree.expressions import Column, Infix, SortKey
 from spark_backend.compiler.sql.tree.nodes import Expression, Node, Placeholder, separated
 from spark_backend.compiler.sql.tree.placeholders import (
     Alone,
+    DerivedRows,
     Instants,
     Members,
     SameKey,
@@ -35,12 +36,16 @@ class Statement(Node):
         """The statements that are written in it."""
         raise NotImplementedError
 
-    def selects(self) -> Iterator[Select]:
-        """Itself, if it is a SELECT, and those in it."""
-        if isinstance(self, Select):
-            yield self
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the tables that it reads itself may be joined as they are written."""
+        return True
+
+    def all(self) -> Iterator[Statement]:
+        """Itself, and those in it."""
+        yield self
         for statement in self.inner:
-            yield from statement.selects()
+            yield from statement.all()
 
 
 @dataclass(frozen=True)
@@ -152,9 +157,7 @@ class Select(Statement):
 
     @property
     def is_in_order(self) -> bool:
-        """Whether its tables may be joined as they are written: sources, whose order is told, one table beside small
-        ones, or behind those that have a name or are joined already.
-        """
+        # Sources, whose order is told, one table beside small ones, or behind those that have a name or are joined.
         if any(map(_is_source, self.tables)):
             return self._joins_sources
         if sum(not _is_small(table) for table in self.tables) <= 1:
@@ -163,16 +166,17 @@ class Select(Statement):
 
     @property
     def _joins_sources(self) -> bool:
-        """Whether it reads sources, and else tables of instants and members only."""
-        sources = sum(map(_is_source, self.tables))
-        return sources > 0 and sources + sum(map(_is_small, self.tables)) == len(self.tables)
+        """Whether it reads sources, and else what is derived from some, and tables of instants and members."""
+        return any(map(_is_source, self.tables)) and all(
+            _is_source(table) or _is_small(table) or _united(table) for table in self.tables
+        )
 
     def _tables(self) -> Sequence[Node]:
-        """What it reads: sources, and what is small beside them, are one list."""
+        """What it reads: sources, and what is derived from some or small beside them, are one list."""
         if not self._joins_sources:
             return self.tables
-        placeholders = ((table.source, table.alias) for table in self.tables if isinstance(table, Table))
-        listed = tuple((source, name) for source, name in placeholders if isinstance(source, Placeholder))
+        tables = [table for table in self.tables if isinstance(table, Table)]
+        listed = tuple((_listed(table), table.alias) for table in tables)
         return (SourceList(listed, tuple(filter(None, map(_link, self.conditions)))),)
 
 
@@ -222,6 +226,11 @@ class With(Statement):
         )
 
     @property
+    def is_in_order(self) -> bool:
+        # What has been reached is less than what there is to go to at one time, and more at another.
+        return not self.recursive
+
+    @property
     def inner(self) -> Iterable[Statement]:
         return *(table.statement for table in self.tables), self.body
 
@@ -269,6 +278,33 @@ def _link(condition: Expression) -> tuple[str, str] | None:
 
 def _is_source(table: FromItem) -> bool:
     return isinstance(table, Table) and isinstance(table.source, SourceRows)
+
+
+def _listed(table: Table) -> Placeholder:
+    """A table, as it is in a list of sources."""
+    if isinstance(table.source, Placeholder):
+        return table.source
+    assert isinstance(table.source, Subselect)
+    return DerivedRows(table.source.statement.written, _united(table))
+
+
+def _united(table: FromItem) -> tuple[tuple[int, ...], ...]:
+    """What the statement that a table is unites, each the numbers of the sources that are joined for it; nothing of a
+    table that is no statement, reads no sources, or has common tables, which may be anything.
+    """
+    if not isinstance(table, Table) or not isinstance(table.source, Subselect):
+        return ()
+    statement = table.source.statement
+    parts = statement.statements if isinstance(statement, Compound) else (statement,)
+    found = tuple(tuple(_sources(part)) for part in parts)
+    return found if any(found) and not any(isinstance(one, With) for one in statement.all()) else ()
+
+
+def _sources(statement: Statement) -> Iterator[int]:
+    for one in statement.all():
+        for table in one.tables if isinstance(one, Select) else ():
+            if isinstance(table, Table) and isinstance(table.source, SourceRows):
+                yield table.source.number
 
 
 def _is_small(table: FromItem) -> bool:

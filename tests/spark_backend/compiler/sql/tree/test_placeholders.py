@@ -9,6 +9,7 @@ import pytest
 from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled, named, written
 from spark_backend.compiler.sql.tree.placeholders import (
     Alone,
+    DerivedRows,
     Instants,
     IntervalRows,
     MatchRows,
@@ -35,7 +36,9 @@ ALL: Pieces = (
     SourceRows(4),
     IntervalRows(5),
     MatchRows(6),
-    SourceList(((SourceRows(7), "t1"), (Members(), "m2"))),
+    SourceList(
+        ((SourceRows(7), "t1"), (DerivedRows(("SELECT ", SourceRows(2)), ((2,), (3, 4))), "q3"), (Members(), "m2"))
+    ),
     Alone((" LIMIT ", Parameter("m2", 0))),
     " window_0",
 )
@@ -65,6 +68,7 @@ def test_only_placeholders_are_filled_in() -> None:
         (Parameter("m1", 3, numeric=True), "m1.c3_n"),
         (SourceList(((SourceRows(7), "t1"), (Members(), "m2"))), "source_7 t1, members m2"),
         (Alone((" LIMIT ", Parameter("m2", 0))), "/*  LIMIT m2.c0 */"),
+        (DerivedRows(("FROM ", SourceRows(7)), ((7,),)), "(FROM source_7)"),
     ],
 )
 def test_placeholders_have_names_where_nothing_is_filled_in(piece: Placeholder, name: str) -> None:

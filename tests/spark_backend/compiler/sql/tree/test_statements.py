@@ -8,7 +8,15 @@ import pytest
 
 from spark_backend.compiler.sql.tree.expressions import STAR, Column, SortKey, Text, equal, number
 from spark_backend.compiler.sql.tree.nodes import Node, named
-from spark_backend.compiler.sql.tree.placeholders import Alone, Instants, Members, SourceList, SourceRows, WindowRows
+from spark_backend.compiler.sql.tree.placeholders import (
+    Alone,
+    DerivedRows,
+    Instants,
+    Members,
+    SourceList,
+    SourceRows,
+    WindowRows,
+)
 from spark_backend.compiler.sql.tree.statements import (
     CommonTable,
     Compound,
@@ -99,7 +107,7 @@ def test_columns_are_counted_through_all_that_is_read() -> None:
     joined = Joined(R, "LEFT", Table(Subselect(inner), "q"), ())
     asked = Select((("f", InStatement((V,), ROWS)), (None, V)), (joined,))
     assert (ROWS.width, inner.width, asked.width) == (1, 3, 5)
-    assert [one is ROWS for one in asked.selects()].count(True) == 3
+    assert [one is ROWS for one in asked.all()].count(True) == 3
 
 
 def test_sources_that_are_joined_with_small_tables_are_one_list() -> None:
@@ -109,6 +117,17 @@ def test_sources_that_are_joined_with_small_tables_are_one_list() -> None:
         SourceList(((SourceRows(1), "t1"), (Members(), "m"), (SourceRows(0), "t0"))),
     )
     assert select(source(0), Table(WindowRows(0), "w"), source(1)).written[1] == SourceRows(0)
+
+
+def test_what_is_derived_from_sources_is_listed_with_them() -> None:
+    united = Compound("UNION ALL", (select(source(1), source(2)), select(source(3))))
+    ((_, (source_rows, derived)),) = [
+        (list_.links, list_.tables)
+        for list_ in select(source(0), Table(Subselect(united), "q")).written
+        if isinstance(list_, SourceList)
+    ]
+    assert source_rows == (SourceRows(0), "t0")
+    assert derived == (DerivedRows(united.written, ((1, 2), (3,))), "q")
 
 
 @pytest.mark.parametrize(
@@ -122,6 +141,9 @@ def test_sources_that_are_joined_with_small_tables_are_one_list() -> None:
         ((Q,), True),
         ((Q, Table(Members(), "m")), True),
         ((Q, Table(WindowRows(0), "w")), False),
+        ((source(0), Table(Subselect(select(source(1))), "q")), True),
+        ((source(0), Table(Subselect(common("w", ROWS, select(source(1)))), "q")), False),
+        ((source(0), Q), False),
         ((R, Q), True),
         ((Joined(Q, "LEFT", R, ()), Table(Members(), "m")), True),
     ],
