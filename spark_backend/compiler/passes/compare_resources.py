@@ -2,8 +2,7 @@
 
 A subject, a predicate and the name of a graph are IRIs or blank nodes. One of them equals what is the same term, and
 nothing else (RDFterm-equal, where no literals are compared); it is neither less nor greater than anything. So ``=``
-between variables becomes what joins can be made of, a condition that never holds is FALSE, and IN is to be one of some
-terms.
+between variables becomes what joins can be made of, what never holds is FALSE, and IN is to be one of some terms.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from protocol.language.resources import resources_of
+from protocol.terms import TermKind
 from spark_backend.compiler.algebra.traversal import bottom_up, with_parts
 from spark_backend.compiler.sql.values import FALSE
 
@@ -41,7 +41,7 @@ def _condition(expression: a.Expression, resources: Variables) -> a.Expression:
         case a.Call("<" | ">", arguments) if not resources.isdisjoint(arguments):
             return a.Constant(FALSE)
         case a.Call("<=" | ">=", arguments) if not resources.isdisjoint(arguments):
-            return a.Call("SAMETERM", tuple(_value(one, resources) for one in arguments))
+            return _same(*(_value(one, resources) for one in arguments))
     return _value(expression, resources)
 
 
@@ -51,9 +51,25 @@ def _value(expression: a.Expression, resources: Variables) -> a.Expression:
         return expression
     arguments = tuple(_value(one, resources) for one in expression.arguments)
     if expression.name in ("=", "!=") and not resources.isdisjoint(arguments):
-        same = a.Call("SAMETERM", arguments)
+        same = _same(*arguments)
         return same if expression.name == "=" else a.Call("!", (same,))
     if expression.name in ("IN", "NOT IN") and len(arguments) > 1 and arguments[0] in resources:
-        found = a.balanced("||", [a.Call("SAMETERM", (arguments[0], member)) for member in arguments[1:]])
+        found = a.balanced("||", [_same(arguments[0], member) for member in arguments[1:]])
         return found if expression.name == "IN" else a.Call("!", (found,))
     return with_parts(expression, arguments=arguments)
+
+
+def _same(one: a.Expression, other: a.Expression) -> a.Expression:
+    """That both are the same term, of which one is a resource."""
+    if _is_literal(one) or _is_literal(other):
+        return a.Constant(FALSE)
+    return a.Call("SAMETERM", (one, other))
+
+
+def _is_literal(expression: a.Expression) -> bool:
+    match expression:
+        case a.Constant(text):
+            return text.startswith('"')
+        case a.Parameter(_, kind):
+            return kind < TermKind.IRI
+    return False
