@@ -22,19 +22,15 @@ from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Health, Listener, Notice, Outcome, QueryDescription
 from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
-from protocol.grammar.parser import parse
 from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
-from protocol.sparql.dataset import RequestedGraphs
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
-from spark_backend.compiler.conditions import compile_conditions
-from spark_backend.compiler.plan import Plan, compile_query
-from spark_backend.compiler.sql.static_pattern import StaticPattern
+from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
 from spark_backend.federation.records import ServiceRecords
@@ -50,13 +46,14 @@ from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.facts import FactReaders, with_facts
 from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
+from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
 from spark_backend.queries.static_graphs import StaticGraphs
 from spark_backend.queries.statics import StaticTables
 from spark_backend.queries.trials import Trials
-from spark_backend.registry import PreparedQuery, RegisteredQuery, Registry, family
+from spark_backend.registry import RegisteredQuery, Registry, family
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
 from spark_backend.streams.catalogue import Catalogue, QueryEntry, copy_of
@@ -96,7 +93,6 @@ class SparkBackend:
         schema: Sequence[str] = (),
         make_pipeline: MakePipeline | None = None,
     ) -> None:
-        self._functions = functions
         self._budget = budget
         self._measuring = threading.Lock()
         self._layout = Layout(data_directory.resolve())
@@ -110,6 +106,9 @@ class SparkBackend:
         self._registry = Registry(self._layout.queries)
         self._stream_statistics = StreamStatistics(self._layout.streams)
         self._statics = StaticTables(self._layout.statics, graphs, schema)
+        self._preparation = Preparation(
+            self._registry, self._statics, self._stream_statistics, functions, self._query_base
+        )
         self._timelines = Timelines(self._layout.streams)
         self._running = RunningQueries()
         self._lock, self._telling = self._running.lock, self._running.telling
@@ -217,7 +216,7 @@ class SparkBackend:
         query, reads = with_facts(query, {known: other for known, other in others.items() if known != name})
         query = replace(query, windows=self._streams.with_only_stream(query.windows))
         windows = self._streams.bound(query.windows)
-        plan = self._compile(query, windows)
+        plan = self._preparation.compile(query, windows)
         require_permitted(plan, query.text, self._endpoints)
         if self._sites.forced is Site.SPARK:
             from spark_backend.spark_sql.translation.plans import require_translation
@@ -279,7 +278,7 @@ class SparkBackend:
             self._follow()
             self._pipeline.cancel(running.registered.key)
             self._federated.ended(running.registered.key)
-            for file in self._prepared_files(running):
+            for file in self._preparation.files(running.plan, running.registered.prepared):
                 self._registry.remove_prepared(file)
             if running.output is not None:
                 self._drop_output(running.output)
@@ -367,15 +366,21 @@ class SparkBackend:
             for running in self._running:
                 if not running.plan.statics or not running.evaluable:
                     continue
-                present = self._matching(running.plan)
+                present = self._preparation.matching(running.plan)
                 # Other triples for the same patterns are other files; only what is left out makes another plan.
                 try:
-                    plan = running.plan if present == running.present else self._compile(running.query, running.windows)
+                    plan = (
+                        running.plan
+                        if present == running.present
+                        else self._preparation.compile(running.query, running.windows)
+                    )
                 except ProtocolError as error:  # a schema under which it is not answered
                     running.failed = f"the query has failed: {error.detail}. Put it again to start it again"
                     failed.append(Ended(running.name, running.failed))
                     continue
-                prepared = self._prepare(running.registered.key, plan, running.windows, running.registered.start)
+                prepared = self._preparation.write(
+                    running.registered.key, plan, running.windows, running.registered.start
+                )
                 if prepared != running.registered.prepared:
                     running.plan, running.present = plan, present
                     running.registered = running.registered.with_prepared(prepared)
@@ -470,8 +475,8 @@ class SparkBackend:
         texts = {entry.name: entry.text for entry in self._catalogue.queries.values()}
         for entry in list(self._catalogue.queries.values()):
             try:
-                others = {name: self._parsed(texts[name]) for name in entry.facts if name in texts}
-                query, reads = with_facts(self._parsed(entry.text, entry.graphs), others)
+                others = {name: self._preparation.read(texts[name]) for name in entry.facts if name in texts}
+                query, reads = with_facts(self._preparation.read(entry.text, entry.graphs), others)
                 query = replace(query, entailment=Regime(entry.entailment))
                 # The streams' IRIs as they were found at registration, whatever address it came by.
                 query = replace(
@@ -482,7 +487,7 @@ class SparkBackend:
                     ),
                 )
                 windows = self._streams.bound(query.windows)
-                plan = self._compile(query, windows)
+                plan = self._preparation.compile(query, windows)
             except ProtocolError as error:
                 self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
@@ -507,11 +512,6 @@ class SparkBackend:
         for warning in self._warnings:
             log.warning("%s", warning)
 
-    def _parsed(self, text: str, graphs: tuple[Sequence[str], Sequence[str]] = ((), ())) -> ContinuousQuery:
-        query = parse(text, base=self._query_base, requested=RequestedGraphs(*map(tuple, graphs)))
-        assert isinstance(query, ContinuousQuery)
-        return query
-
     def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""
         published = None if running.output is None else self._outputs.published_upto(running.output)
@@ -533,7 +533,11 @@ class SparkBackend:
 
     def _sweep(self) -> None:
         """Delete prepared queries and static tables that nothing refers to any more."""
-        prepared = {file for running in self._running for file in self._prepared_files(running)}
+        prepared = {
+            file
+            for running in self._running
+            for file in self._preparation.files(running.plan, running.registered.prepared)
+        }
         static = {
             file
             for name in prepared
@@ -542,13 +546,6 @@ class SparkBackend:
         self._registry.sweep(prepared)
         self._records.keep({running.registered.key for running in self._running if running.plan.services})
         self._statics.keep(static)
-
-    def _prepared_files(self, running: RunningQuery) -> list[str]:
-        """The files of what the tasks need for a query: its own, and those of the terms that services are given."""
-        own = running.registered.prepared
-        if not running.plan.services:
-            return [own]
-        return [own, *(file for file in self._registry.read_prepared(own).bindings if file is not None)]
 
     def _running_query(
         self,
@@ -566,45 +563,13 @@ class SparkBackend:
         lane = Lane.OWN if self._sites.forced is Site.SPARK or plan.services else Lane.COMMON
         if plan.services:
             self._records.begin(key)
-        prepared = self._prepare(key, plan, windows, start)
+        prepared = self._preparation.write(key, plan, windows, start)
         registered = RegisteredQuery(key, windows, prepared, start, lane, family=family(plan, windows))
         writer = self._delivery.writer(query, plan, windows)
         budget = self._budget.asked(limits)
-        return RunningQuery(name, query, standing, registered, plan, self._matching(plan), writer, budget, limits)
-
-    def _compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
-        """The query's plan for the store as it is; ``windows`` have the logs of its streams."""
-        compile_conditions(windows, self._functions)  # to be refused where they are
-        logs = [window.stream for window in windows]
-        return compile_query(
-            query,
-            base=self._query_base,
-            present=self._present,
-            statistics=lambda: self._stream_statistics.of(logs),
-            functions=self._functions,
+        return RunningQuery(
+            name, query, standing, registered, plan, self._preparation.matching(plan), writer, budget, limits
         )
-
-    def _present(self, pattern: StaticPattern) -> bool:
-        return self._statics.file(pattern) is not None
-
-    def _matching(self, plan: Plan) -> frozenset[StaticPattern]:
-        """The static patterns of a plan that have matches in the store as it is."""
-        return frozenset(filter(self._present, plan.statics))
-
-    def _prepare(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...], start: Instant | None) -> str:
-        """Write what the tasks need, under a name of its content."""
-        conditions = compile_conditions(windows, self._functions)
-
-        def write(one: Plan, bindings: Sequence[str | None]) -> str:
-            files = {pattern.table: self._statics.file(pattern) for pattern in one.statics}
-            there = {table: file for table, file in files.items() if file is not None}
-            prepared = PreparedQuery(
-                one, windows, there, start, conditions, key if one.services else "", tuple(bindings)
-            )
-            return self._registry.write_prepared(key, prepared)
-
-        given = [service.bindings for service in plan.services]
-        return write(plan, [None if one is None else write(one, ()) for one in given])
 
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
         """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""

@@ -1,0 +1,82 @@
+"""What tasks need of a query: its plan for the store as it is, in a file with what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.functions.python_functions import PythonFunctions
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery
+from protocol.sparql.dataset import RequestedGraphs
+from protocol.time import Instant
+from protocol.windows.spec import StreamWindow
+from spark_backend.compiler.conditions import compile_conditions
+from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.compiler.sql.static_pattern import StaticPattern
+from spark_backend.queries.statics import StaticTables
+from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.streams.statistics import StreamStatistics
+
+
+class Preparation:
+    """Compiles queries and writes them. ``base``: what their relative IRIs are resolved against."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        statics: StaticTables,
+        statistics: StreamStatistics,
+        functions: PythonFunctions,
+        base: str,
+    ) -> None:
+        self._registry = registry
+        self._statics = statics
+        self._statistics = statistics
+        self._functions = functions
+        self._base = base
+
+    def read(self, text: str, graphs: tuple[Sequence[str], Sequence[str]] = ((), ())) -> ContinuousQuery:
+        """A query that was asked of these default and named graphs. Raises ProtocolError."""
+        query = parse(text, base=self._base, requested=RequestedGraphs(*map(tuple, graphs)))
+        assert isinstance(query, ContinuousQuery)
+        return query
+
+    def compile(self, query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
+        """The query's plan for the store as it is; ``windows`` have the logs of its streams. Raises ProtocolError."""
+        compile_conditions(windows, self._functions)  # to be refused where they are
+        logs = [window.stream for window in windows]
+        return compile_query(
+            query,
+            base=self._base,
+            present=self._is_present,
+            statistics=lambda: self._statistics.of(logs),
+            functions=self._functions,
+        )
+
+    def matching(self, plan: Plan) -> frozenset[StaticPattern]:
+        """The static patterns of a plan that have matches in the store as it is."""
+        return frozenset(filter(self._is_present, plan.statics))
+
+    def write(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...], start: Instant | None) -> str:
+        """Write what the tasks need, under a name of its content. Raises OSError."""
+        conditions = compile_conditions(windows, self._functions)
+
+        def write(one: Plan, bindings: Sequence[str | None]) -> str:
+            files = {pattern.table: self._statics.file(pattern) for pattern in one.statics}
+            there = {table: file for table, file in files.items() if file is not None}
+            prepared = PreparedQuery(
+                one, windows, there, start, conditions, key if one.services else "", tuple(bindings)
+            )
+            return self._registry.write_prepared(key, prepared)
+
+        given = [service.bindings for service in plan.services]
+        return write(plan, [None if one is None else write(one, ()) for one in given])
+
+    def files(self, plan: Plan, prepared: str) -> list[str]:
+        """The files of what the tasks need: a query's own, and those of the terms that services are given."""
+        if not plan.services:
+            return [prepared]
+        return [prepared, *(file for file in self._registry.read_prepared(prepared).bindings if file is not None)]
+
+    def _is_present(self, pattern: StaticPattern) -> bool:
+        return self._statics.file(pattern) is not None
