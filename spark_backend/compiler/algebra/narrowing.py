@@ -155,7 +155,9 @@ class _Walk:
                 return _Found(one.required + other.required, one.narrowable + other.narrowable)
             case a.Union(left, right):
                 one, other = self.pattern(left), self.pattern(right)
-                return _Found((), one.narrowable + other.narrowable)
+                places = {operand.place for operand in other.required}
+                both = tuple(operand for operand in one.required if operand.place in places)
+                return _Found(both, one.narrowable + other.narrowable)
             case a.LeftJoin(left, right):
                 required = self.pattern(left)
                 _narrow(self.pattern(right).narrowable, required.required)
@@ -267,7 +269,7 @@ class _Walk:
         return inner
 
 
-_COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">=", "IN", "NOT IN", "&&", "||", "!", "BOUND"))
+_COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">=", "SAMETERM", "IN", "NOT IN", "&&", "||", "!", "BOUND"))
 """Operators that cost little, so that their value may be asked for once more."""
 
 

@@ -56,7 +56,7 @@ def narrowed(text: str) -> dict[str, str]:
         ("{ ?s :a ?x OPTIONAL { ?s :a ?x . ?x :b ?y } }", {"a": "", "b": "a"}),
         (
             "{ { ?s :a ?x . ?x :b ?y . ?y :c ?z } UNION { ?s :a ?x . ?x :b ?y } ?s :d ?v }",
-            {"a": "bd", "b": "a", "c": "b", "d": ""},
+            {"a": "bd", "b": "a", "c": "b", "d": "a"},
         ),
         ("{ { SELECT ?s { ?s :a ?x } } { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
         ("{ GRAPH ?g { ?s :a ?x } GRAPH ?h { ?s :a ?x . ?x :b ?y } }", {"b": ""}),
@@ -103,6 +103,7 @@ def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with
     [
         ("{ ?s :a ?x . ?x :b ?y FILTER(?x > 1 && ?y != ?s) }", {"a": 1, "b": 1}),
         ("{ ?s :a ?x . ?x :b ?y FILTER(?y IN (1, 2) && !(?y = ?x)) }", {"a": 0, "b": 2}),
+        ("{ ?s :a ?x FILTER(!sameTerm(?x, ?s)) }", {"a": 1}),
         ("{ ?s :a ?x FILTER(?x + 1 > 2) }", {"a": 0}),
         ('{ ?s :a ?x FILTER REGEX(?x, "a") }', {"a": 0}),
         ("{ ?s :a ?x FILTER(1 > 2) }", {"a": 0}),
@@ -120,6 +121,22 @@ def test_what_sub_selects_hide_in_several_places_agrees_with_what_they_hide_with
 )
 def test_conditions_of_solutions_are_those_of_what_one_pattern_matches(text: str, expected: dict[str, int]) -> None:
     assert {name: len(operand.conditions) for operand, name in named(text).items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ ?s :a ?x OPTIONAL { ?x :b ?y } ?s :c ?z MINUS { ?z :d ?w } }", "ac"),
+        ("{ { ?s :a ?x } UNION { ?s :b ?x } }", ""),
+        ("{ { ?s :a ?x . ?x :b ?y } UNION { ?s :a ?x OPTIONAL { ?x :c ?y } } }", "a"),
+        ("{ { ?s :a ?x } UNION { ?s :a ?y } }", ""),
+        ("{ { ?s :a ?x } UNION { GRAPH :g { ?s :a ?x } } }", ""),
+        ("{ { ?s :a ?x . ?x :b ?y } UNION { ?s :a ?x } UNION { ?s :c ?z . ?s :a ?x } }", "a"),
+        ("{ ?s :a ?x FILTER EXISTS { { ?s :b ?y } UNION { ?s :b ?y . ?y :c ?z } } }", "a"),
+    ],
+)
+def test_what_each_solution_has_a_match_of(text: str, expected: str) -> None:
+    assert "".join(sorted(name for operand, name in named(text).items() if operand.required)) == expected
 
 
 @pytest.mark.parametrize(
