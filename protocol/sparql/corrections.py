@@ -6,12 +6,14 @@ without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 - it knows ``true`` and ``false`` in lower case only (Query section 19.8, note 1: keywords have no case);
 - GROUP_CONCAT of literals with one language keeps it (section 18.5.1.7: the result is a simple literal);
 - it evaluates ``GRAPH ?g {…}`` once, with ?g as a variable of the patterns in it, and not graph by graph
-  (section 18.6, evaluation of Graph), which differs where the group has a subquery or MINUS, or names ?g.
+  (section 18.6, evaluation of Graph), which differs where the group has a subquery or MINUS, or names ?g;
+- where it goes solution by solution, it knows their variables in MINUS too, and takes them for shared (section 18.5,
+  Minus: shared are those of the two sides, whatever is bound outside of both).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
@@ -37,6 +39,8 @@ def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
         text = simple_group_concat(text)
     if "graph" in folded:
         text = graph_by_graph(text, named_graphs)
+    if "minus" in folded:
+        text = own_variables_in_minus(text)
     return text
 
 
@@ -96,6 +100,50 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
         edits.append((graph.start, close.end, _union(variable.text, group, names)))
         done = close.end
     return spliced(text, edits)
+
+
+def own_variables_in_minus(text: str) -> str:
+    """``A MINUS {B}`` with other names in B for variables that are not in A, where they are anywhere else; and without
+    a solution of B where A has none of its variables.
+
+    Not inside of EXISTS, where a variable stands for the term that is bound outside (section 18.6, substitute).
+    """
+    found = tokenize(text)[:-1]
+    taken = {token.text[1:] for token in found if token.kind is TokenKind.VARIABLE}
+    names: dict[int, tuple[int, int, str]] = {}
+    nothing: list[tuple[int, int, str]] = []
+    groups: list[tuple[int, bool]] = []
+    for index, token in enumerate(found):
+        if token.text == "{":
+            asked = bool(groups and groups[-1][1]) or (index > 0 and found[index - 1].word == "EXISTS")
+            groups.append((index, asked))
+        elif token.text == "}" and groups:
+            groups.pop()
+        elif token.word == "MINUS" and groups and not groups[-1][1] and found[index + 1 : index + 2]:
+            close = closing(found, index + 1) if found[index + 1].text == "{" else None
+            if close is None:
+                continue  # for the parser to refuse
+            inside = [one for one in _variables(found[index:]) if one.end <= close.start]
+            left = {one.text[1:] for one in _variables(found[groups[-1][0] : index])}
+            elsewhere = {one.text[1:] for one in _variables(found) if not token.start < one.start < close.start}
+            for one in inside:
+                name = one.text[1:]
+                if name in elsewhere - left:
+                    names.setdefault(one.start, (one.start, one.end, f"?{_fresh(f'{name}_{index}', taken)}"))
+            if not left.intersection(one.text[1:] for one in inside):
+                opening = found[index + 1].end
+                nothing += [(opening, opening, " {"), (close.start, close.start, "} FILTER(false) ")]
+    return spliced(text, sorted([*names.values(), *nothing]))
+
+
+def _variables(found: Sequence[Token]) -> list[Token]:
+    return [token for token in found if token.kind is TokenKind.VARIABLE]
+
+
+def _fresh(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _differs(variable: Token, group: Sequence[Token]) -> bool:

@@ -19,6 +19,7 @@ import pyoxigraph as ox
 from protocol.grammar.one_shot import exact_text
 from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.sparql.corrections import corrected
 from protocol.streams import StreamSettings, TimeKind
 from protocol.terms import facets
 from protocol.windows.spec import StreamWindow, TimeWindow
@@ -162,6 +163,7 @@ class WorldSite:
 
     def _ask_oxigraph(self, text: str, instants: Sequence[int], answer: Connection) -> None:
         there: set[_Quad] = set()
+        names = [name for name in (*self._world.graphs, *(graph for graph, _ in self._world.streams)) if name]
         for instant in instants:
             due = set(self._world.contents(instant)) - self._static
             for graph, (subject, predicate, object_) in there - due:
@@ -170,7 +172,7 @@ class WorldSite:
             for name in {graph for graph, _ in due - there}:
                 _load(self.store, name, [triple for graph, triple in due - there if graph == name])
             there = due
-            exact = exact_text(text)  # as one-shot queries are asked
+            exact = corrected(exact_text(text), lambda: names)  # as one-shot queries are asked
             for place, _ in enumerate(self.store.query(exact)):  # type: ignore[arg-type]  # of a SELECT
                 if place == MOST_SOLUTIONS:
                     answer.send((0.0, None))

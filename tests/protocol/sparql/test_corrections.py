@@ -11,6 +11,7 @@ from protocol.sparql.corrections import (
     corrected,
     graph_by_graph,
     lower_case_booleans,
+    own_variables_in_minus,
     simple_group_concat,
 )
 
@@ -62,6 +63,41 @@ def test_blank_nodes_keep_apart_and_no_graph_gives_nothing() -> None:
     empty = ox.Store().query(graph_by_graph(text, list))
     assert isinstance(empty, ox.QuerySolutions)
     assert list(empty) == []
+
+
+_OUTSIDE = "?a <p> ?b OPTIONAL { ?c <q> ?b MINUS { ?d <r> ?a } }"
+
+
+@pytest.mark.parametrize(
+    ("group", "solutions"),
+    [
+        (f"{_OUTSIDE} VALUES ?b {{ <b> }}", 1),
+        ("?a <p> ?b OPTIONAL { ?c <q> ?b MINUS { SELECT ?d { ?d <r> ?a } } } VALUES ?b { <b> }", 1),
+        (f"VALUES ?b {{ <b> }} {{ {_OUTSIDE} }} ?c <q> ?b", 1),
+        ("?a <p> ?b { ?c <q> ?b MINUS { ?d <r> ?a } } VALUES ?b { <b> }", 1),
+        ("?a <p> ?b { ?c <q> ?b MINUS { ?d <r> $a . ?c <q> ?x MINUS { ?a <p> ?c } } } VALUES ?b { <b> }", 0),
+        ("?a <p> ?b { ?c <q> ?b MINUS { ?d <r> ?a . ?x <p> ?b } } VALUES ?b { <b> }", 0),
+    ],
+)
+def test_what_is_bound_outside_of_both_sides_is_not_shared_in_minus(group: str, solutions: int) -> None:
+    store = ox.Store()
+    store.update("BASE <http://ex/> INSERT DATA { <a> <p> <b> . <c> <q> <b> . <d> <r> <a> }")
+    found = store.query(corrected(f"BASE <http://ex/> SELECT * {{ {group} }}", list))
+    assert isinstance(found, ox.QuerySolutions)
+    assert [solution["c"] for solution in found] == [ox.NamedNode("http://ex/c")] * solutions
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { ?s ?p ?o MINUS { ?s ?p ?x } }",
+        "SELECT * { ?s ?p ?o FILTER EXISTS { ?s ?q ?x MINUS { ?x ?r ?o } } }",
+        "SELECT * { ?s ?p ?o } # MINUS { ?o }",
+        "SELECT * { ?o ?s MINUS ?o { ?s } MINUS { ?p",
+    ],
+)
+def test_a_minus_whose_variables_are_nowhere_else_or_stand_for_terms_is_left(text: str) -> None:
+    assert own_variables_in_minus(text) == text
 
 
 @pytest.mark.parametrize(
