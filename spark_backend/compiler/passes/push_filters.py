@@ -59,14 +59,15 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
     read = a.expression_variables(condition)
     match pattern:
         case a.Join(left, right):
-            # What both sides decide goes to those that are more than a basic graph pattern, which is joined at once.
+            # What both sides decide goes to those that are more than a basic graph pattern, which is joined at once,
+            # and to a triple pattern that decides it alone, of which it leaves less to be joined.
             sides = [
                 place
                 for place, side, other in (("left", left, right), ("right", right, left))
                 if _decides(side, other, read, inside) and not _joins_apart(side, other, read)
             ]
-            larger = [place for place in sides if not isinstance(getattr(pattern, place), a.BGP)]
-            return tuple(larger or sides[:1])
+            worth = [place for place in sides if _is_worth_it(getattr(pattern, place), read)]
+            return tuple(worth or sides[:1])
         case a.LeftJoin(left, right):
             return ("left",) if _decides(left, right, read, inside) else ()
         case a.Minus():
@@ -88,6 +89,10 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
         case a.OrderBy():
             return ("pattern",)
     return ()
+
+
+def _is_worth_it(side: a.Pattern, read: frozenset[a.Variable]) -> bool:
+    return not isinstance(side, a.BGP) or any(read <= set(triple.variables) for triple in side.triples)
 
 
 def _joins_apart(side: a.Pattern, other: a.Pattern, read: frozenset[a.Variable]) -> bool:

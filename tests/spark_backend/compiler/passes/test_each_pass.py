@@ -331,6 +331,10 @@ def test_what_differs_between_evaluations_is_not_folded(varying: str) -> None:
             "{GRAPH :w {?x :p ?v . ?x :r ?o} FILTER(EXISTS {?x :q ?w} || ?o > 1)}",
             "{GRAPH :w {?x :p ?v} {GRAPH :w {?x :r ?o} FILTER(EXISTS {?x :q ?w} || ?o > 1)}}",
         ),
+        (
+            "{?s :p ?v {?s :q ?w {?w :r ?v} UNION {?v :r ?w}} FILTER(?s != ?v)}",
+            "{{?s :p ?v FILTER(?s != ?v)} {{?s :q ?w {?w :r ?v} UNION {?v :r ?w}} FILTER(?s != ?v)}}",
+        ),
     ],
 )
 def test_filters_go_where_their_variables_are_bound(written: str, same_as: str) -> None:
