@@ -180,6 +180,9 @@ class _Walk:
                 return self.pattern(inner)
             case a.Project(inner, variables):
                 return self._hide(inner, frozenset(variables))
+            case a.Group(inner, keys):
+                found = self._of_all(a.Project(inner, keys or ()))
+                return _Found() if keys is None else found
             case a.Distinct(inner, latest) if not latest:
                 return self.pattern(inner)
             case a.Closure(subject, object_) if isinstance(subject, a.Variable) != isinstance(object_, a.Variable):
@@ -189,10 +192,14 @@ class _Walk:
                 return self._leaves([(pattern, frozenset(bound))])
             case a.Values() | a.Closure() | a.ServiceSolutions():
                 return _Found()
+        return self._of_all(pattern.pattern)
+
+    def _of_all(self, pattern: a.Pattern) -> _Found:
+        """Groups, cuts and draws are of all solutions: none of these may be left out, but of nothing there is none."""
         asking, self._asking = self._asking, False
-        self.pattern(pattern.pattern)  # groups, cuts and draws are of all solutions
+        found = self.pattern(pattern)
         self._asking = asking
-        return _Found()
+        return _Found(found.required)
 
     def _leaves(self, leaves: Iterable[tuple[Leaf, frozenset[a.Variable]]]) -> _Found:
         made = tuple(

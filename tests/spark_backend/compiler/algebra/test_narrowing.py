@@ -50,8 +50,13 @@ def narrowed(text: str) -> dict[str, str]:
         ("{ ?s :a ?x { ?x :b ?y } UNION { ?x :c ?y } ?y :d ?z }", {"a": "", "b": "ad", "c": "ad", "d": ""}),
         ("{ ?s :a ?x { SELECT ?x { ?x :b ?s } } }", {"a": "b", "b": "a"}),
         ("{ ?s :a ?x { SELECT ?y { ?x :b ?y } } }", {"a": "", "b": ""}),
-        ("{ ?s :a ?x { SELECT ?x { ?x :b ?y . ?y :c ?z } LIMIT 1 } }", {"a": "", "b": "c", "c": "b"}),
-        ("{ ?s :a ?x { SELECT ?x (COUNT(*) AS ?n) { ?x :b ?y } GROUP BY ?x } }", {"a": "", "b": ""}),
+        ("{ ?s :a ?x { SELECT ?x { ?x :b ?y . ?y :c ?z } LIMIT 1 } }", {"a": "b", "b": "c", "c": "b"}),
+        ("{ ?s :a ?x { SELECT ?x (COUNT(*) AS ?n) { ?x :b ?y } GROUP BY ?x } }", {"a": "b", "b": ""}),
+        (
+            "{ ?s :a ?x { SELECT ?x (COUNT(*) AS ?n) { ?x :b ?s . ?s :c ?y } GROUP BY ?x } }",
+            {"a": "b", "b": "c", "c": "b"},
+        ),
+        ("{ ?s :a ?x { SELECT (SAMPLE(?y) AS ?x) { ?x :b ?y } } }", {"a": "", "b": ""}),
         # One table stands for both of its places: what narrows it in one of them alone does not.
         ("{ ?s :a ?x OPTIONAL { ?s :a ?x . ?x :b ?y } }", {"a": "", "b": "a"}),
         (
@@ -128,6 +133,9 @@ def test_conditions_of_solutions_are_those_of_what_one_pattern_matches(text: str
     [
         ("{ ?s :a ?x OPTIONAL { ?x :b ?y } ?s :c ?z MINUS { ?z :d ?w } }", "ac"),
         ("{ { ?s :a ?x } UNION { ?s :b ?x } }", ""),
+        ("{ { SELECT ?s (COUNT(*) AS ?n) { ?s :a ?x OPTIONAL { ?x :b ?y } } GROUP BY ?s } ?s :c ?z }", "ac"),
+        ("{ { SELECT (COUNT(*) AS ?n) { ?s :a ?x } } ?s :c ?z }", "c"),
+        ("{ { SELECT * { ?s :a ?x } LIMIT 3 } }", "a"),
         ("{ { ?s :a ?x . ?x :b ?y } UNION { ?s :a ?x OPTIONAL { ?x :c ?y } } }", "a"),
         ("{ { ?s :a ?x } UNION { ?s :a ?y } }", ""),
         ("{ { ?s :a ?x } UNION { GRAPH :g { ?s :a ?x } } }", ""),
