@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Protocol, TypeVar
 
 from protocol.language import algebra as a
@@ -50,6 +50,17 @@ def with_variables(expression: a.Expression, values: Mapping[a.Variable, a.Expre
     if isinstance(expression, a.Call) and values:
         return with_parts(expression, arguments=tuple(with_variables(one, values) for one in expression.arguments))
     return expression
+
+
+def with_name(node: T, old: a.Variable, new: a.Variable) -> T:
+    """A pattern, or a part of one, with another name for a variable wherever that is; the name is nowhere in it yet."""
+    if node == old:
+        return new  # type: ignore[return-value]  # so it is a Variable
+    if isinstance(node, tuple):
+        return tuple(with_name(one, old, new) for one in node)  # type: ignore[return-value]  # of the same members
+    if not is_dataclass(node):
+        return node
+    return with_parts(node, **{part.name: with_name(getattr(node, part.name), old, new) for part in fields(node)})
 
 
 def _same(one: object, other: object) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
-from spark_backend.compiler.algebra.traversal import bottom_up, with_variables
+from spark_backend.compiler.algebra.traversal import bottom_up, with_name, with_variables
 
 _Part = TypeVar("_Part", bound=a.Variable | a.Constant | a.Parameter)
 
@@ -45,6 +45,9 @@ def _one_variable(pattern: a.Pattern, condition: a.Expression) -> a.Pattern | No
     """The pattern where the condition, that two variables of it are the same, is true; None where it is another one."""
     match condition:
         case a.Call("SAMETERM", (a.Variable() as kept, a.Variable() as other)) if kept != other:
+            if isinstance(pattern, a.LeftJoin | a.Minus):
+                left = _one_variable(pattern.left, condition)
+                return None if left is None else replace(pattern, left=left)
             operands = join_operands(pattern)
             bound = [certainly_bound(operand) if _is_plain(operand) else frozenset() for operand in operands]
             if {kept, other} <= frozenset().union(*bound):
@@ -94,4 +97,6 @@ def _renamed(pattern: a.Pattern, old: a.Variable, new: a.Variable) -> a.Pattern:
             if new not in variables and new in a.mentioned_variables(inner):
                 raise _NotRenamed
             return a.Project(_renamed(inner, old, new), tuple(dict.fromkeys(map(variable, variables))))
-    raise _NotRenamed
+    if new in a.mentioned_variables(pattern):
+        raise _NotRenamed
+    return with_name(pattern, old, new)

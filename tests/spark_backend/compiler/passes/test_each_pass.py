@@ -242,6 +242,14 @@ def test_other_paths_are_left(pattern: str) -> None:
             "{?s :p ?v . ?x :q ?w {SELECT ?v {?x :r ?v}} FILTER(sameTerm(?s, ?x))}",
             "{?s :p ?v . ?s :q ?w {SELECT ?v {?x :r ?v}} BIND(?s AS ?x)}",
         ),
+        (
+            "{?s :p ?v . ?x :q ?w OPTIONAL {?x :r ?o} MINUS {?s :r ?x} FILTER(sameTerm(?s, ?x))}",
+            "{{?s :p ?v . ?s :q ?w BIND(?s AS ?x)} OPTIONAL {?x :r ?o} MINUS {?s :r ?x}}",
+        ),
+        (
+            "{?s :p ?v . ?x :q ?w {?x :r ?o OPTIONAL {?o :r ?x}} FILTER(sameTerm(?s, ?x))}",
+            "{?s :p ?v . ?s :q ?w {?s :r ?o OPTIONAL {?o :r ?s}} BIND(?s AS ?x)}",
+        ),
     ],
 )
 def test_variables_of_one_term_are_one(written: str, same_as: str) -> None:
@@ -252,7 +260,8 @@ def test_variables_of_one_term_are_one(written: str, same_as: str) -> None:
     "pattern",
     [
         "{?s :p ?v OPTIONAL {?s :q ?w} FILTER(sameTerm(?v, ?w))}",
-        "{?s :p ?v . ?x :q ?w OPTIONAL {?x :r ?o} FILTER(sameTerm(?s, ?x))}",
+        "{?s :p ?v OPTIONAL {?x :r ?o} FILTER(sameTerm(?s, ?x))}",
+        "{?s :p ?v . ?x :q ?w {?s :r ?o OPTIONAL {?x :r ?o}} FILTER(sameTerm(?s, ?x))}",
         "{?s :p ?v . ?x :q ?w {SELECT ?x {?x :r ?s}} FILTER(sameTerm(?s, ?x))}",
         "{?s :p ?v . ?x :q ?w FILTER(sameTerm(?s, ?x) || ?v > 1)}",
         "{?s :p ?v FILTER(sameTerm(?s, ?s))}",
