@@ -280,11 +280,15 @@ _COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">=", "SAMETERM", "IN", "NO
 """Operators that cost little, so that their value may be asked for once more."""
 
 
+def costs_little(condition: a.Expression) -> bool:
+    return all(node.name in _COMPARISONS for node in a.nodes(condition) if isinstance(node, a.Call))
+
+
 def _keep(operands: Iterable[Operand], true: Iterable[a.Expression]) -> None:
     """Conditions that are true of solutions are true of what operands match, where they are of that alone."""
     for condition in true:
         read = {(variable, 0) for variable in a.expression_variables(condition)}
-        if read and all(node.name in _COMPARISONS for node in a.nodes(condition) if isinstance(node, a.Call)):
+        if read and costs_little(condition):
             for operand in operands:
                 if isinstance(operand.leaf, a.TriplePattern) and read <= set(operand.columns.values()):
                     operand.conditions.append(condition)

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
+from spark_backend.compiler.algebra.narrowing import costs_little
 from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of, marks_of
 from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.normalise import normal_join
@@ -60,13 +61,13 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
     match pattern:
         case a.Join(left, right):
             # What both sides decide goes to those that are more than a basic graph pattern, which is joined at once,
-            # and to a triple pattern that decides it alone, of which it leaves less to be joined.
+            # and what costs little to a triple pattern that decides it alone, of which it leaves less to be joined.
             sides = [
                 place
                 for place, side, other in (("left", left, right), ("right", right, left))
                 if _decides(side, other, read, inside) and not _joins_apart(side, other, read)
             ]
-            worth = [place for place in sides if _is_worth_it(getattr(pattern, place), read)]
+            worth = [place for place in sides if _is_worth_it(getattr(pattern, place), condition)]
             return tuple(worth or sides[:1])
         case a.LeftJoin(left, right):
             return ("left",) if _decides(left, right, read, inside) else ()
@@ -91,8 +92,11 @@ def _places(pattern: a.Pattern, condition: a.Expression, inside: bool) -> tuple[
     return ()
 
 
-def _is_worth_it(side: a.Pattern, read: frozenset[a.Variable]) -> bool:
-    return not isinstance(side, a.BGP) or any(read <= set(triple.variables) for triple in side.triples)
+def _is_worth_it(side: a.Pattern, condition: a.Expression) -> bool:
+    if not isinstance(side, a.BGP):
+        return True
+    read = a.expression_variables(condition)
+    return costs_little(condition) and any(read <= set(triple.variables) for triple in side.triples)
 
 
 def _joins_apart(side: a.Pattern, other: a.Pattern, read: frozenset[a.Variable]) -> bool:

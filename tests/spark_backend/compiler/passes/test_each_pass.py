@@ -344,6 +344,10 @@ def test_what_differs_between_evaluations_is_not_folded(varying: str) -> None:
             "{?s :p ?v {?s :q ?w {?w :r ?v} UNION {?v :r ?w}} FILTER(?s != ?v)}",
             "{{?s :p ?v FILTER(?s != ?v)} {{?s :q ?w {?w :r ?v} UNION {?v :r ?w}} FILTER(?s != ?v)}}",
         ),
+        (
+            "{?s :p ?v {?s :q ?w {?w :r ?v} UNION {?v :r ?w}} FILTER REGEX(?v, 'a')}",
+            "{?s :p ?v {?s :q ?w {{?w :r ?v FILTER REGEX(?v, 'a')} UNION {?v :r ?w FILTER REGEX(?v, 'a')}}}}",
+        ),
     ],
 )
 def test_filters_go_where_their_variables_are_bound(written: str, same_as: str) -> None:
