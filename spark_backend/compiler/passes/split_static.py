@@ -55,8 +55,8 @@ class _Splitter:
     def _join(self, operands: Sequence[a.Pattern], graph: ActiveGraph) -> a.Pattern:
         static = [operand for operand in operands if self._is_static(operand, graph)]
         triples = [triple for operand in static if isinstance(operand, a.BGP) for triple in operand.triples]
-        paths = [operand for operand in static if isinstance(operand, a.Closure)]
-        kept = [one for one in operands if not (one in static and isinstance(one, a.BGP | a.Closure))]
+        paths = [operand for operand in static if isinstance(operand, a.Closure) and _keeps_small(operand)]
+        kept = [one for one in operands if one not in paths and not (one in static and isinstance(one, a.BGP))]
         return join_of([*(self.pattern(operand, graph) for operand in kept), *self._group(triples, paths)])
 
     def _group(self, triples: list[a.TriplePattern], paths: list[a.Closure]) -> list[a.Pattern]:

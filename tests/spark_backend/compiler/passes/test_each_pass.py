@@ -517,6 +517,13 @@ def test_static_patterns_that_are_joined_are_one_part() -> None:
     assert pattern == a.Join(window, a.Static(matched(triple(S, "in", R), triple(R, "label", L))))
 
 
+def test_a_path_to_a_node_that_is_given_is_a_part_of_what_leads_to_it() -> None:
+    pattern = after("SELECT * {GRAPH :w {?s :p ?v} ?s :in ?r . ?r :part+ :c}", normalise, split_static)
+    (static,) = [node.pattern for node in a.nodes(pattern) if isinstance(node, a.Static)]
+    assert isinstance(static, a.Join)
+    assert (static.left, type(static.right)) == (matched(triple(S, "in", R)), a.Closure)
+
+
 @pytest.mark.parametrize(
     "written",
     [
@@ -524,6 +531,7 @@ def test_static_patterns_that_are_joined_are_one_part() -> None:
         "{GRAPH :w {?s :p ?v . ?v :q ?w}}",
         "{GRAPH :w {?s :p ?v} ?s :in ?r . ?x :in ?r}",
         "{GRAPH :w {?s :p ?v} ?s :part+ ?r}",
+        "{GRAPH :w {?s :p ?v} ?s :in ?r . ?r :part+ ?x}",
         "{GRAPH ?g {?s :p ?v . ?v :q ?w}}",
     ],
 )
