@@ -13,7 +13,7 @@ without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
@@ -109,35 +109,41 @@ def own_variables_in_minus(text: str) -> str:
     Not inside of EXISTS, where a variable stands for the term that is bound outside (section 18.6, substitute).
     """
     found = tokenize(text)[:-1]
-    taken = {token.text[1:] for token in found if token.kind is TokenKind.VARIABLE}
+    taken = _names(found)
     names: dict[int, tuple[int, int, str]] = {}
     nothing: list[tuple[int, int, str]] = []
+    for group, index in _minuses(found):
+        opening, close = found[index + 1], closing(found, index + 1)
+        if close is None:
+            continue  # for the parser to refuse
+        end = found.index(close)
+        left, inside = _names(found[group:index]), found[index:end]
+        elsewhere = _names(found[:index]) | _names(found[end:])
+        for one in inside:
+            if one.kind is TokenKind.VARIABLE and one.text[1:] in elsewhere - left:
+                fresh = _fresh(f"{one.text[1:]}_{index}", taken)
+                names.setdefault(one.start, (one.start, one.end, f"?{fresh}"))
+        if left.isdisjoint(_names(inside)):
+            nothing += [(opening.end, opening.end, " {"), (close.start, close.start, "} FILTER(false) ")]
+    return spliced(text, sorted([*names.values(), *nothing]))
+
+
+def _minuses(found: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """The indexes of each MINUS before a group that is not inside of EXISTS, behind that of the group around it."""
     groups: list[tuple[int, bool]] = []
-    for index, token in enumerate(found):
+    for index, (token, following) in enumerate(pairwise(found)):
         if token.text == "{":
             asked = bool(groups and groups[-1][1]) or (index > 0 and found[index - 1].word == "EXISTS")
             groups.append((index, asked))
         elif token.text == "}" and groups:
             groups.pop()
-        elif token.word == "MINUS" and groups and not groups[-1][1] and found[index + 1 : index + 2]:
-            close = closing(found, index + 1) if found[index + 1].text == "{" else None
-            if close is None:
-                continue  # for the parser to refuse
-            inside = [one for one in _variables(found[index:]) if one.end <= close.start]
-            left = {one.text[1:] for one in _variables(found[groups[-1][0] : index])}
-            elsewhere = {one.text[1:] for one in _variables(found) if not token.start < one.start < close.start}
-            for one in inside:
-                name = one.text[1:]
-                if name in elsewhere - left:
-                    names.setdefault(one.start, (one.start, one.end, f"?{_fresh(f'{name}_{index}', taken)}"))
-            if not left.intersection(one.text[1:] for one in inside):
-                opening = found[index + 1].end
-                nothing += [(opening, opening, " {"), (close.start, close.start, "} FILTER(false) ")]
-    return spliced(text, sorted([*names.values(), *nothing]))
+        elif token.word == "MINUS" and following.text == "{" and groups and not groups[-1][1]:
+            yield groups[-1][0], index
 
 
-def _variables(found: Sequence[Token]) -> list[Token]:
-    return [token for token in found if token.kind is TokenKind.VARIABLE]
+def _names(found: Sequence[Token]) -> set[str]:
+    """The names of the variables."""
+    return {token.text[1:] for token in found if token.kind is TokenKind.VARIABLE}
 
 
 def _fresh(name: str, taken: Collection[str]) -> str:

@@ -76,11 +76,11 @@ def statement(
         """The tables of a FROM: what sources give in its order, before those of instants and members."""
         if order is None:
             return listed.tables
-        united = {table: found for table in listed.tables if (found := _united(table[0]))}
-        places = {alias: place for place, (_, alias) in enumerate(united)}
+        first = [(rows, alias) for rows, alias in listed.tables if isinstance(rows, SourceRows | DerivedRows)]
+        places = {alias: place for place, (_, alias) in enumerate(first)}
         links = {(places[one], places[other]) for one, other in listed.links if {one, other} <= places.keys()}
-        first = [list(united)[place] for place in order(list(united.values()), links)]
-        return [*first, *(table for table in listed.tables if table not in united)]
+        in_order = order([rows.united for rows, _ in first], links)
+        return [*(first[place] for place in in_order), *(one for one in listed.tables if one[1] not in places)]
 
     def fill(placeholder: Placeholder) -> str:
         match placeholder:
@@ -115,16 +115,6 @@ def statement(
         raise AssertionError(f"of no plan's statement: {placeholder}")
 
     return filled(plan.sql if intervals is None or plan.intervals is None else plan.intervals.sql, fill)
-
-
-def _united(table: Placeholder) -> United:
-    """What a table in a list of sources unites; nothing of one of instants or members."""
-    match table:
-        case SourceRows(number):
-            return ((number,),)
-        case DerivedRows(_, united):
-            return united
-    return ()
 
 
 def shared_narrowing(part: IntervalPart, members: Sequence[ParameterTerms]) -> frozenset[GivenNarrowing]:

@@ -277,10 +277,11 @@ class _Walk:
 
 
 _COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">=", "SAMETERM", "IN", "NOT IN", "&&", "||", "!", "BOUND"))
-"""Operators that cost little, so that their value may be asked for once more."""
+"""Operators that cost little."""
 
 
 def costs_little(condition: a.Expression) -> bool:
+    """Whether it may be asked more than once."""
     return all(node.name in _COMPARISONS for node in a.nodes(condition) if isinstance(node, a.Call))
 
 

@@ -52,15 +52,15 @@ def with_variables(expression: a.Expression, values: Mapping[a.Variable, a.Expre
     return expression
 
 
-def with_name(node: T, old: a.Variable, new: a.Variable) -> T:
-    """A pattern, or a part of one, with another name for a variable wherever that is; the name is nowhere in it yet."""
-    if node == old:
-        return new  # type: ignore[return-value]  # so it is a Variable
+def with_names(node: T, names: Mapping[a.Variable, a.Variable]) -> T:
+    """A pattern, or a part of one, with other names for variables wherever these are; the names are not in it yet."""
+    if isinstance(node, a.Variable):
+        return names.get(node, node)  # type: ignore[return-value]  # a Variable for a Variable
     if isinstance(node, tuple):
-        return tuple(with_name(one, old, new) for one in node)  # type: ignore[return-value]  # of the same members
+        return tuple(with_names(one, names) for one in node)  # type: ignore[return-value]  # of the same members
     if not is_dataclass(node):
         return node
-    return with_parts(node, **{part.name: with_name(getattr(node, part.name), old, new) for part in fields(node)})
+    return with_parts(node, **{part.name: with_names(getattr(node, part.name), names) for part in fields(node)})
 
 
 def _same(one: object, other: object) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
-from spark_backend.compiler.algebra.traversal import bottom_up, with_name, with_variables
+from spark_backend.compiler.algebra.traversal import bottom_up, with_names, with_variables
 
 _Part = TypeVar("_Part", bound=a.Variable | a.Constant | a.Parameter)
 
@@ -99,4 +99,4 @@ def _renamed(pattern: a.Pattern, old: a.Variable, new: a.Variable) -> a.Pattern:
             return a.Project(_renamed(inner, old, new), tuple(dict.fromkeys(map(variable, variables))))
     if new in a.mentioned_variables(pattern):
         raise _NotRenamed
-    return with_name(pattern, old, new)
+    return with_names(pattern, {old: new})

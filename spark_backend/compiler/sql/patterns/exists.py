@@ -81,17 +81,16 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Pattern
         relation = context.of_members(relation)
     relation = relation.within(names.fresh("q"))
     shared = tuple(variable for variable in relation.variables if variable in a.mentioned_variables(exists))
-    alike = joins_alike(exists, frozenset(relation.variables))
-    if alike and relation.certain.issuperset(shared):
-        one, other = context.alike(relation, context.compile(exists, scope))
-        if other.certain.issuperset(shared):
-            return _look_up(one, other, (*other.keys(scope.keys), *map(names.column, shared)), names)
+    asked_alike = context.compile(exists, scope) if joins_alike(exists, frozenset(relation.variables)) else None
+    if asked_alike is not None and (relation.certain & asked_alike.certain).issuperset(shared):
+        one, other = context.alike(relation, asked_alike)
+        return _look_up(one, other, (*other.keys(scope.keys), *map(names.column, shared)), names)
     row, table = names.fresh("d"), names.fresh("w")
     columns = (*relation.keys(scope.keys), row)
     outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
     numbered = replace(relation, columns={**relation.columns, row: RowNumber()})
-    if alike:
-        inner = outer.with_solutions(context.compile(exists, scope), names)
+    if asked_alike is not None:
+        inner = outer.with_solutions(asked_alike, names)
     else:
         inner = context.compile(exists, PatternScope(scope.graph, (*scope.keys, row), outer))
     inner = inner.within(names.fresh("q"))

@@ -8,11 +8,12 @@ table of its solutions, which the rest of the query reads as it reads a window's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.language import algebra as a
 from spark_backend.compiler.algebra.operands import conjuncts
+from spark_backend.compiler.algebra.traversal import with_names
 from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart, Narrowing
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
@@ -35,15 +36,15 @@ def compile_monotone(context: Context, pattern: a.Monotone, scope: PatternScope)
         context,
         scope.graph,
         list(numbered.values()),
-        sorted((_renamed(condition, numbered) for condition in conditions), key=repr),
-        [_with_variables(triple, numbered) for triple in triples],
+        sorted((with_names(condition, numbered) for condition in conditions), key=repr),
+        [with_names(triple, numbered) for triple in triples],
         # Nothing follows that has the constants in place of which it has variables.
         [
             None if {*pattern.lifted} & {*triple.variables} else context.dataset.entailed_rows(triple, scope.graph)
             for triple in triples
         ],
         names,
-        [_renamed(condition, numbered) for condition in pattern.narrowing],
+        [with_names(condition, numbered) for condition in pattern.narrowing],
     )
     alias = context.names.fresh("i")
     columns = {
@@ -74,21 +75,6 @@ def _taken_apart(
         case a.BGP(triples):
             return tuple(dict.fromkeys(variable for triple in triples for variable in triple.variables)), [], triples
     raise AssertionError(f"not monotone: {pattern!r}")
-
-
-def _with_variables(triple: a.TriplePattern, names: Mapping[a.Variable, a.Variable]) -> a.TriplePattern:
-    places = zip(("subject", "predicate", "object"), _terms(triple), strict=True)
-    return replace(triple, **{name: names[part] for name, part in places if isinstance(part, a.Variable)})
-
-
-def _renamed(expression: a.Expression, names: Mapping[a.Variable, a.Variable]) -> a.Expression:
-    """The expression over other variables; there is no EXISTS in it any more."""
-    match expression:
-        case a.Variable():
-            return names[expression]
-        case a.Call(_, arguments):
-            return replace(expression, arguments=tuple(_renamed(argument, names) for argument in arguments))
-    return expression
 
 
 def _part(

@@ -95,6 +95,11 @@ class SourceRows(Placeholder):
     def name(self) -> str:
         return f"source_{self.number}"
 
+    @property
+    def united(self) -> tuple[tuple[int, ...], ...]:
+        """As of ``DerivedRows``: itself, of which nothing is joined."""
+        return ((self.number,),)
+
 
 @dataclass(frozen=True)
 class DerivedRows(Placeholder):

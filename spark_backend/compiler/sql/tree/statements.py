@@ -159,25 +159,21 @@ class Select(Statement):
     def is_in_order(self) -> bool:
         # Sources, whose order is told, one table beside small ones, or behind those that have a name or are joined.
         if any(map(_is_source, self.tables)):
-            return self._joins_sources
+            return self._sources is not None
         if sum(not _is_small(table) for table in self.tables) <= 1:
             return True
         return all(isinstance(table, Joined) or isinstance(table.source, TableName) for table in self.tables[:-1])
 
-    @property
-    def _joins_sources(self) -> bool:
-        """Whether it reads sources, and else what is derived from some, and tables of instants and members."""
-        return any(map(_is_source, self.tables)) and all(
-            _is_source(table) or _is_small(table) or _united(table) for table in self.tables
-        )
+    @cached_property
+    def _sources(self) -> SourceList | None:
+        """What it reads, if that is sources, and else what is derived from some, and tables of instants and members."""
+        listed = [one for one in map(_listed, self.tables) if one is not None]
+        if len(listed) < len(self.tables) or not any(map(_is_source, self.tables)):
+            return None
+        return SourceList(tuple(listed), tuple(filter(None, map(_link, self.conditions))))
 
     def _tables(self) -> Sequence[Node]:
-        """What it reads: sources, and what is derived from some or small beside them, are one list."""
-        if not self._joins_sources:
-            return self.tables
-        tables = [table for table in self.tables if isinstance(table, Table)]
-        listed = tuple((_listed(table), table.alias) for table in tables)
-        return (SourceList(listed, tuple(filter(None, map(_link, self.conditions)))),)
+        return self.tables if self._sources is None else (self._sources,)
 
 
 @dataclass(frozen=True)
@@ -280,27 +276,28 @@ def _is_source(table: FromItem) -> bool:
     return isinstance(table, Table) and isinstance(table.source, SourceRows)
 
 
-def _listed(table: Table) -> Placeholder:
-    """A table, as it is in a list of sources."""
-    if isinstance(table.source, Placeholder):
-        return table.source
-    assert isinstance(table.source, Subselect)
-    return DerivedRows(table.source.statement.written, _united(table))
+def _listed(table: FromItem) -> tuple[Placeholder, str] | None:
+    """A table, as it is in a list of sources; None of one that cannot be there."""
+    match table:
+        case Table(SourceRows() | Instants() | Members() as rows, alias):
+            return rows, alias
+        case Table(Subselect(statement), alias):
+            derived = _derived(statement)
+            return None if derived is None else (derived, alias)
+    return None
 
 
-def _united(table: FromItem) -> tuple[tuple[int, ...], ...]:
-    """What the statement that a table is unites, each the numbers of the sources that are joined for it; nothing of a
-    table that is no statement, reads no sources, or has common tables, which may be anything.
-    """
-    if not isinstance(table, Table) or not isinstance(table.source, Subselect):
-        return ()
-    statement = table.source.statement
+def _derived(statement: Statement) -> DerivedRows | None:
+    """A statement over sources; None of one that reads none, or has common tables, which may be anything."""
+    if any(isinstance(one, With) for one in statement.all()):
+        return None
     parts = statement.statements if isinstance(statement, Compound) else (statement,)
-    found = tuple(tuple(_sources(part)) for part in parts)
-    return found if any(found) and not any(isinstance(one, With) for one in statement.all()) else ()
+    united = tuple(tuple(_sources_of(part)) for part in parts)
+    return DerivedRows(statement.written, united) if any(united) else None
 
 
-def _sources(statement: Statement) -> Iterator[int]:
+def _sources_of(statement: Statement) -> Iterator[int]:
+    """The numbers of the sources that it reads."""
     for one in statement.all():
         for table in one.tables if isinstance(one, Select) else ():
             if isinstance(table, Table) and isinstance(table.source, SourceRows):
