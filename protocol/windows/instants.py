@@ -8,7 +8,8 @@ forget nothing by time (count and LANDMARK windows). Watermarks that were said (
 windows before the end already; those closes stay in ET, so that a replay gives what was given.
 
 What windows report by what elements hold, the timelines do not know: of these (``decided_by_content``) the instants
-here are all that there may be, and an evaluation says whether its own is one; ``reported_by_time`` is of the others.
+here are all that there may be, and an evaluation says whether its own is one; ``reported_by_time`` is of the others,
+and where there are others ET ends with one of theirs.
 
 Every function takes the windows of one query and the timelines by stream IRI (a missing one is a KeyError)
 and is deterministic: as elements arrive, the part of ET at or below the least watermark does not change any more.
@@ -43,6 +44,7 @@ from protocol.windows.timeline import END, Timeline
 
 AnyDecision: TypeAlias = Decision | CountDecision | SessionDecision
 _NON_EMPTY = Report(frozenset({Strategy.NON_EMPTY_CONTENT}))
+_HAPPENING = frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.ON_CONTENT_CHANGE})
 
 
 def evaluation_instants(
@@ -131,8 +133,9 @@ def _decision(window: WindowSpec, timeline: Timeline) -> AnyDecision:
     return Decision.of(window, report, timeline.shifted(offset_of(window)))
 
 
-def _is_periodic(window: WindowSpec) -> bool:
-    return window.report is not None and Strategy.PERIODIC in window.report.strategies
+def _may_last(window: WindowSpec) -> bool:
+    """Whether the report may hold for ever once nothing enters any more: it asks for nothing that has to happen."""
+    return (window.report or DEFAULT_REPORT).strategies.isdisjoint(_HAPPENING)
 
 
 def _next(decisions: Sequence[AnyDecision], after: Instant, upto: Instant) -> Instant | None:
@@ -182,9 +185,11 @@ def _end(
         holding = non_empty.previous(BEFORE_ALL, END)
         if holding is not None:
             empty_from = max(empty_from, holding + 1)
-    # Of what content decides, only PERIODIC goes on for ever.
-    lasting = [d for d in decisions if not decided_by_content(d.window) or _is_periodic(d.window)]
-    final = _next(lasting, empty_from - 1, END)
+    by_time = [d for d in decisions if not decided_by_content(d.window)]
+    by_content = [d for d in decisions if decided_by_content(d.window) and _may_last(d.window)]
+    final = _next(by_time, empty_from - 1, END)
+    if final is None:
+        final = _next(by_content, empty_from - 1, END)
     if final is None:
         # Only content makes instants here, so they end by themselves.
         return END

@@ -14,7 +14,7 @@ from functools import cache
 import pyoxigraph as ox
 
 from conformance.rsp.oracle.elements import OracleStream, Triple
-from conformance.rsp.oracle.windows import CHANGE, YEAR_1, Window
+from conformance.rsp.oracle.windows import CHANGE, PERIODIC, YEAR_1, Window
 
 Bindings = frozenset[tuple[str, str]]
 """A solution: variables (``?x``) and what they are bound to."""
@@ -126,6 +126,10 @@ class FactsWindow(Window):
     @property
     def default(self) -> frozenset[str]:
         return frozenset({CHANGE})
+
+    @property
+    def by_content(self) -> bool:
+        return PERIODIC not in self.reporting
 
     def is_told(self, stream: OracleStream, t: int) -> bool:
         # Periodically, up to the first time after the last element.

@@ -14,8 +14,7 @@ _CHEAPEST_FIRST = (PERIODIC, CLOSE, CHANGE, NON_EMPTY)
 
 def reports(window: Window, stream: OracleStream, t: int) -> bool:
     """Whether all of the window's strategies hold at t."""
-    strategies = window.default if window.strategies is None else window.strategies
-    return all(_holds(one, window, stream, t) for one in _CHEAPEST_FIRST if one in strategies)
+    return all(_holds(one, window, stream, t) for one in _CHEAPEST_FIRST if one in window.reporting)
 
 
 def _holds(strategy: str, window: Window, stream: OracleStream, t: int) -> bool:
@@ -34,21 +33,22 @@ def evaluation_instants(
     """ET of a query that started after ``start``, as far as its streams' watermarks have come.
 
     Every instant of the horizon is looked at. Of streams that have all ended, ET is up to the first of its
-    instants, no element being awaited any more, at which all windows are empty and stay so; what a watermark that
-    was said had closed before stays closed.
+    instants, no element being awaited any more, at which all windows are empty and stay so, of those that time decides
+    on if there are any; what a watermark that was said had closed before stays closed.
     """
     read = {window.stream: streams[window.stream] for window in windows}
     # If any window of the query carries REPORT, only windows that carry it decide.
     deciding = [window for window in windows if window.strategies is not None] or list(windows)
     elements = [element for stream in read.values() for element in stream.elements]
-    instants = [
-        t
+    reported = {
+        t: [window for window in deciding if reports(window, streams[window.stream], t)]
         for t in range(horizon[0], horizon[1] + 1)
-        if any(reports(window, streams[window.stream], t) for window in deciding)
-        and any(element.takes_part(t) for element in elements)
-    ]
+        if any(element.takes_part(t) for element in elements)
+    }
+    instants = [t for t, by in reported.items() if by]
     if all(stream.ended for stream in read.values()):
-        upto = _last(windows, read, instants, horizon)
+        by_time = [t for t, by in reported.items() if not all(window.by_content for window in by)]
+        upto = _last(windows, read, [*by_time, *instants], horizon)
     else:
         reached = [stream.watermark for stream in read.values() if not stream.ended]
         upto = horizon[0] - 1 if None in reached else min(w for w in reached if w is not None)

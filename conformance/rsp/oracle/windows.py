@@ -64,6 +64,16 @@ class Window(ABC):
         """When it reports if no REPORT is written in the query."""
         return frozenset({CLOSE, NON_EMPTY})
 
+    @property
+    def reporting(self) -> frozenset[str]:
+        """The strategies of its report."""
+        return self.default if self.strategies is None else self.strategies
+
+    @property
+    def by_content(self) -> bool:
+        """Whether what its elements hold decides on when it reports, not only when they come."""
+        return False
+
     def started(self, start: int | None) -> Window:
         """The window in a query that starts there."""
         return self
@@ -254,6 +264,10 @@ class CountWindow(Window):
     def default(self) -> frozenset[str]:
         return super().default if self.where is None or self.steps else frozenset({CHANGE})
 
+    @property
+    def by_content(self) -> bool:
+        return self.where is not None and not self.reporting.isdisjoint({NON_EMPTY, CHANGE})
+
     def timed(self, stream: OracleStream, t: int) -> dict[Triple, int]:
         return _latest([(item.time, triple) for item in self._held(stream, t) for triple in item.triples])
 
@@ -343,6 +357,10 @@ class SessionWindow(Window):
     def written(self) -> str:
         words = [f"SESSION {self.gap}", *(["PARTITION BY", *self.partition] if self.partition else [])]
         return " ".join([*words, *([] if self.origin is None else [f"T0 {self.origin}"])])
+
+    @property
+    def by_content(self) -> bool:
+        return bool(self.partition) and self.reporting != {PERIODIC}
 
     def content(self, stream: OracleStream, t: int) -> frozenset[Triple]:
         return frozenset(self.timed(stream, t))

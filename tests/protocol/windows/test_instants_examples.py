@@ -9,7 +9,7 @@ import pytest
 from protocol.time import parse_instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.instants import deciding, evaluation_instants, next_instant, previous_instant
-from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
+from protocol.windows.spec import CountWindow, Report, Strategy, StreamWindow, TimeWindow, Unit
 from protocol.windows.timeline import END, Timeline
 
 CLOSE = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))
@@ -36,6 +36,11 @@ COUPONS = [8, 15]
 
 def on(stream: str, width: int, slide: int, origin: int, report: Report | None = None) -> StreamWindow:
     return StreamWindow(stream, TimeWindow(width, slide, origin, report), None, False)
+
+
+def on_count(report: Report) -> StreamWindow:
+    """The last element that matches a pattern."""
+    return StreamWindow("s", CountWindow(1, Unit.ELEMENTS, report=report, where="ASK { ?s ?p ?o }"), None, False)
 
 
 def instants(windows: list[StreamWindow], upto: int, **streams: Timeline) -> list[int]:
@@ -175,6 +180,17 @@ def test_after_the_end_the_last_instant_is_the_first_with_all_windows_empty() ->
 def test_after_the_end_a_policy_that_asks_for_content_stops_with_the_content() -> None:
     assert instants([on("s", 10, 5, -10)], END, s=in_order(5)) == [5, 10]
     assert instants([on("s", 10, 5, -10, CHANGE)], END, s=in_order(5)) == [5]
+
+
+def test_after_the_end_a_report_that_content_decides_on_and_that_may_hold_for_ever_ends_at_once() -> None:
+    # The window keeps its element, and holds something at every instant from 5 on if WHERE lets it in.
+    data = Timeline(counting=True)
+    data.extend([5], [4], [1])
+    kept = on_count(Report(frozenset({Strategy.NON_EMPTY_CONTENT})))
+    assert instants([kept], END, s=data) == [5]
+    assert instants([on_count(periodic(10, Strategy.NON_EMPTY_CONTENT))], END, s=data) == [10]
+    # It is not known to hold anything: the end is with an instant that time decides on.
+    assert instants([kept, on("s", 10, 10, -10, periodic(4))], END, s=data) == [5, 6, 7, 8, 9, 10, 11, 12]
 
 
 def test_what_a_said_watermark_closed_stays_closed_after_the_end() -> None:
