@@ -79,11 +79,19 @@ class _Splitter:
         return pattern, a.balanced("&&", asked)
 
 
+def _given_by(pattern: a.Pattern) -> frozenset[a.Variable]:
+    """What EXISTS may read of the solutions that it is asked of: their terms, and the times of their triples, which are
+    in no scope.
+    """
+    times = {variable for variable in a.mentioned_variables(pattern) if variable.name.startswith("_:")}
+    return a.in_scope(pattern) | times
+
+
 def _asked_once(pattern: a.Filter) -> a.Filter:
     """What is to exist, and is the same for all solutions that it is asked of, as a pattern of one solution."""
     marks, inner = marks_of(pattern.pattern)
     for mark in reversed(marks):
-        alike = not a.mentioned_variables(mark.exists) & a.in_scope(inner) and not isinstance(mark.exists, a.Distinct)
+        alike = not a.mentioned_variables(mark.exists) & _given_by(inner) and not isinstance(mark.exists, a.Distinct)
         inner = replace(mark, pattern=inner, exists=a.Distinct(a.Project(mark.exists, ())) if alike else mark.exists)
     return replace(pattern, pattern=inner)
 
@@ -97,7 +105,7 @@ def _beside(pattern: a.Pattern) -> a.Pattern:
     kept: list[a.MarkJoin] = []
     for mark in marks:
         of = [condition for condition in conditions if mark.variable in a.mentioned_variables(condition)]
-        alike = not a.in_scope(mark.pattern) & a.mentioned_variables(mark.exists)
+        alike = not _given_by(mark.pattern) & a.mentioned_variables(mark.exists)
         if alike and of in ([mark.variable], [a.Call("!", (mark.variable,))]):
             asked.append(a.Filter(replace(mark, pattern=a.BGP(())), of[0]))
             conditions = [condition for condition in conditions if condition not in of]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from protocol.grammar.parser import parse
@@ -136,6 +136,9 @@ def _larger(smaller: st.SearchStrategy[w.Pattern]) -> st.SearchStrategy[w.Patter
 
 
 patterns = st.recursive(matches, _larger, max_leaves=4)
+Y_WHERE_X_IS_OLDER = w.WhereThere(
+    w.Match(("?y", ":p", "?z")), w.Only(w.Match(("?x", ":p", "?x")), w.Condition(("?x",), "<", ("?y",))), True
+)
 
 
 def agree(site: Site, pattern: w.Pattern, also: w.Asked, passes: Sequence[Pass] = PASSES) -> None:
@@ -153,6 +156,8 @@ def agree(site: Site, pattern: w.Pattern, also: w.Asked, passes: Sequence[Pass] 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pattern=patterns, also=triples)
+# Nothing but a time joins what is asked for with what it is asked of.
+@example(pattern=Y_WHERE_X_IS_OLDER, also=("?x",))
 def test_any_pattern_tells_the_times_of_the_triples_its_solutions_are_made_of(
     site: Site, pattern: w.Pattern, also: w.Asked
 ) -> None:
