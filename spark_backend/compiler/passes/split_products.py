@@ -81,10 +81,10 @@ class _Splitter:
 
 def _given_by(pattern: a.Pattern) -> frozenset[a.Variable]:
     """What EXISTS may read of the solutions that it is asked of: their terms, and the times of their triples, which are
-    in no scope.
+    hidden variables, in no scope (other hidden ones it does not share).
     """
-    times = {variable for variable in a.mentioned_variables(pattern) if variable.name.startswith("_:")}
-    return a.in_scope(pattern) | times
+    hidden = {variable for variable in a.mentioned_variables(pattern) if variable.name.startswith("_:")}
+    return a.in_scope(pattern) | hidden
 
 
 def _asked_once(pattern: a.Filter) -> a.Filter:
