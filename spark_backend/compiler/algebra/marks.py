@@ -168,6 +168,29 @@ def certainly_bound(pattern: a.Pattern) -> frozenset[a.Variable]:
     return certainly_bound(pattern.pattern)
 
 
+def exposed_variables(pattern: a.Pattern) -> dict[a.Variable, None]:
+    """The variables of a pattern's solutions, hidden ones too."""
+    match pattern:
+        case a.BGP(triples):
+            times = [triple.time for triple in triples if triple.time is not None]
+            return dict.fromkeys([variable for triple in triples for variable in triple.variables] + times)
+        case a.Closure() | a.Values() | a.Project() | a.ServiceSolutions():
+            return dict.fromkeys(pattern.variables)
+        case a.Group(_, keys, aggregates):
+            return dict.fromkeys([*(keys or ()), *(one.result for one in aggregates)])
+        case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.PathJoin(left, right):
+            return exposed_variables(left) | exposed_variables(right)
+        case a.Minus(left):
+            return exposed_variables(left)
+        case a.Extend(inner, variable) | a.MarkJoin(inner, variable) | a.Draw(inner, variable):
+            return exposed_variables(inner) | {variable: None}
+        case a.Aggregation(inner, _, aggregate):
+            return exposed_variables(inner) | {aggregate.result: None}
+        case a.Graph(name, inner):
+            return exposed_variables(inner) | ({name: None} if isinstance(name, a.Variable) else {})
+    return exposed_variables(pattern.pattern)
+
+
 def joins_alike(pattern: a.Pattern, outer: frozenset[a.Variable]) -> bool:
     """Whether a pattern with terms substituted for ``outer`` variables (18.6) has the solutions compatible with them.
 

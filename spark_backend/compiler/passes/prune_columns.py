@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from spark_backend.compiler.algebra.marks import exposed_variables
 
 _Needed = frozenset[a.Variable] | None
 """None: all variables."""
@@ -81,29 +82,6 @@ def _project(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
     pattern = _prune(pattern, needed)
     if needed is None:
         return pattern
-    exposed = _exposed_variables(pattern)
+    exposed = exposed_variables(pattern)
     kept = tuple(variable for variable in exposed if variable in needed)
     return pattern if len(kept) == len(exposed) else a.Project(pattern, kept)
-
-
-def _exposed_variables(pattern: a.Pattern) -> dict[a.Variable, None]:
-    """The variables of a pattern's solutions, hidden ones too."""
-    match pattern:
-        case a.BGP(triples):
-            times = [triple.time for triple in triples if triple.time is not None]
-            return dict.fromkeys([variable for triple in triples for variable in triple.variables] + times)
-        case a.Closure() | a.Values() | a.Project() | a.ServiceSolutions():
-            return dict.fromkeys(pattern.variables)
-        case a.Group(_, keys, aggregates):
-            return dict.fromkeys([*(keys or ()), *(one.result for one in aggregates)])
-        case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right) | a.PathJoin(left, right):
-            return _exposed_variables(left) | _exposed_variables(right)
-        case a.Minus(left):
-            return _exposed_variables(left)
-        case a.Extend(inner, variable) | a.MarkJoin(inner, variable) | a.Draw(inner, variable):
-            return _exposed_variables(inner) | {variable: None}
-        case a.Aggregation(inner, _, aggregate):
-            return _exposed_variables(inner) | {aggregate.result: None}
-        case a.Graph(name, inner):
-            return _exposed_variables(inner) | ({name: None} if isinstance(name, a.Variable) else {})
-    return _exposed_variables(pattern.pattern)
