@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
+from spark_backend.compiler.algebra.marks import certainly_bound, exposed_variables, joins_alike
 from spark_backend.compiler.algebra.narrowing import costs_little
 from spark_backend.compiler.algebra.operands import conjunction, conjuncts, filter_of, marks_of
 from spark_backend.compiler.algebra.traversal import with_operands
@@ -137,7 +137,7 @@ def _asked_before(pattern: a.Pattern) -> a.Pattern:
     kept: list[a.MarkJoin] = []
     for mark in reversed(marks):
         of = [one for one in conditions if mark.variable in a.expression_variables(one)]
-        place = _decided_by(operands, mark, of, a.in_scope(inner))
+        place = _decided_by(operands, mark, of, frozenset(exposed_variables(inner)))
         if place is None:
             kept.append(mark)
         else:
@@ -152,16 +152,17 @@ def _asked_before(pattern: a.Pattern) -> a.Pattern:
 
 
 def _decided_by(
-    operands: Sequence[a.Pattern], mark: a.MarkJoin, of: Sequence[a.Expression], scope: frozenset[a.Variable]
+    operands: Sequence[a.Pattern], mark: a.MarkJoin, of: Sequence[a.Expression], given: frozenset[a.Variable]
 ) -> int | None:
     """The place of the triple pattern whose match decides what is asked, if it is asked solution by solution."""
     alone = of in ([mark.variable], [a.Call("!", (mark.variable,))])
-    outer = a.mentioned_variables(mark.exists) & scope
+    outer = a.mentioned_variables(mark.exists) & given
     read = outer.union(*map(a.expression_variables, of)) - {mark.variable}
-    if not (of and read) or (alone and joins_alike(mark.exists, scope)):
+    if not (of and read) or (alone and joins_alike(mark.exists, given)):
         return None
-    deciding = (place for place, one in enumerate(operands) if _is_triples(one) and read <= certainly_bound(one))
-    return next(deciding, None)
+    # What triple patterns expose is bound in each match, but for the times of triples, which nobody else binds.
+    decide = (_is_triples(one) and read.issubset(exposed_variables(one)) for one in operands)
+    return next((place for place, decides in enumerate(decide) if decides), None)
 
 
 def _is_triples(pattern: a.Pattern) -> bool:

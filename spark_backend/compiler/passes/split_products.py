@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.marks import certainly_bound, joins_alike
+from spark_backend.compiler.algebra.marks import certainly_bound, exposed_variables, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
 from spark_backend.compiler.algebra.traversal import bottom_up, with_parts, with_variables
 from spark_backend.compiler.passes.normalise import normal_join
@@ -79,19 +79,16 @@ class _Splitter:
         return pattern, a.balanced("&&", asked)
 
 
-def _given_by(pattern: a.Pattern) -> frozenset[a.Variable]:
-    """What EXISTS may read of the solutions that it is asked of: their terms, and the times of their triples, which are
-    hidden variables, in no scope (other hidden ones it does not share).
-    """
-    hidden = {variable for variable in a.mentioned_variables(pattern) if variable.name.startswith("_:")}
-    return a.in_scope(pattern) | hidden
+def _reads_nothing(exists: a.Pattern, pattern: a.Pattern) -> bool:
+    """Whether what EXISTS asks reads nothing of the solutions that it is asked of, be it the time of a triple."""
+    return a.mentioned_variables(exists).isdisjoint(exposed_variables(pattern))
 
 
 def _asked_once(pattern: a.Filter) -> a.Filter:
     """What is to exist, and is the same for all solutions that it is asked of, as a pattern of one solution."""
     marks, inner = marks_of(pattern.pattern)
     for mark in reversed(marks):
-        alike = not a.mentioned_variables(mark.exists) & _given_by(inner) and not isinstance(mark.exists, a.Distinct)
+        alike = _reads_nothing(mark.exists, inner) and not isinstance(mark.exists, a.Distinct)
         inner = replace(mark, pattern=inner, exists=a.Distinct(a.Project(mark.exists, ())) if alike else mark.exists)
     return replace(pattern, pattern=inner)
 
@@ -105,8 +102,7 @@ def _beside(pattern: a.Pattern) -> a.Pattern:
     kept: list[a.MarkJoin] = []
     for mark in marks:
         of = [condition for condition in conditions if mark.variable in a.mentioned_variables(condition)]
-        alike = not _given_by(mark.pattern) & a.mentioned_variables(mark.exists)
-        if alike and of in ([mark.variable], [a.Call("!", (mark.variable,))]):
+        if _reads_nothing(mark.exists, mark.pattern) and of in ([mark.variable], [a.Call("!", (mark.variable,))]):
             asked.append(a.Filter(replace(mark, pattern=a.BGP(())), of[0]))
             conditions = [condition for condition in conditions if condition not in of]
         else:

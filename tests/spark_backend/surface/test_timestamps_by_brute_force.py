@@ -105,16 +105,33 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 VARIABLES = ["?x", "?y", "?z"]
-parts = st.sampled_from([*VARIABLES, *VARIABLES, ":a", ":b"])
-triples = st.tuples(parts, st.sampled_from([":p", ":q", ":p", "?z"]), parts)
-asked = st.one_of(st.sampled_from(VARIABLES).map(lambda name: (name,)), triples)
-conditions = st.builds(w.Condition, asked, st.sampled_from(["<", ">", "=", "<="]), asked)
+UNSEEN = "?w"
+"""A variable of what is asked by EXISTS alone."""
+
+
+def _triples(variables: Sequence[str]) -> st.SearchStrategy[w.Triple]:
+    parts = st.sampled_from([*variables, *variables, ":a", ":b"])
+    return st.tuples(parts, st.sampled_from([":p", ":q", ":p", "?z"]), parts)
+
+
+def _conditions(variables: Sequence[str]) -> st.SearchStrategy[w.Truth]:
+    named = st.sampled_from(variables)
+    asked = st.one_of(named.map(lambda name: (name,)), _triples(variables))
+    times = st.builds(w.Condition, asked, st.sampled_from(["<", ">", "=", "<="]), asked)
+    terms = st.builds(w.Terms, named, st.sampled_from(["=", "!="]), named)
+    return st.one_of(times, times, st.builds(w.Together, times, st.sampled_from(["&&", "||"]), terms))
+
+
+triples = _triples(VARIABLES)
+conditions = _conditions(VARIABLES)
 matches = st.builds(w.Match, triples)
+matches_inside = st.builds(w.Match, _triples([*VARIABLES, UNSEEN]))
+conditions_inside = _conditions([*VARIABLES, UNSEEN])
 inside = st.one_of(
-    matches,
-    st.builds(w.Only, matches, conditions),
-    st.builds(w.Only, st.builds(w.Both, matches, matches), conditions),
-    st.builds(w.Either, matches, st.builds(w.Only, matches, conditions)),
+    matches_inside,
+    st.builds(w.Only, matches_inside, conditions_inside),
+    st.builds(w.Only, st.builds(w.Both, matches_inside, matches_inside), conditions_inside),
+    st.builds(w.Either, matches_inside, st.builds(w.Only, matches_inside, conditions_inside)),
 )
 
 
@@ -125,7 +142,7 @@ def _larger(smaller: st.SearchStrategy[w.Pattern]) -> st.SearchStrategy[w.Patter
         st.builds(w.Without, smaller, smaller),
         st.builds(w.Perhaps, smaller, smaller, st.none() | conditions),
         st.builds(w.Only, smaller, conditions),
-        st.builds(w.WhereThere, smaller, inside, st.booleans()),
+        st.builds(w.WhereThere, smaller, inside, st.booleans(), st.none() | conditions),
         st.builds(
             w.Inner,
             smaller,
@@ -138,6 +155,15 @@ def _larger(smaller: st.SearchStrategy[w.Pattern]) -> st.SearchStrategy[w.Patter
 patterns = st.recursive(matches, _larger, max_leaves=4)
 Y_WHERE_X_IS_OLDER = w.WhereThere(
     w.Match(("?y", ":p", "?z")), w.Only(w.Match(("?x", ":p", "?x")), w.Condition(("?x",), "<", ("?y",))), True
+)
+# Of the triples outside of EXISTS one has the term that is asked for there, another the time.
+X_WHERE_Z_IS_NEWER = w.WhereThere(
+    w.Both(w.Match(("?x", ":p", "?y")), w.Match(("?y", ":q", "?z"))),
+    w.Only(
+        w.Match((UNSEEN, ":p", ":b")),
+        w.Together(w.Condition((UNSEEN,), "<", ("?z",)), "&&", w.Terms(UNSEEN, "!=", "?x")),
+    ),
+    True,
 )
 
 
@@ -158,6 +184,7 @@ def agree(site: Site, pattern: w.Pattern, also: w.Asked, passes: Sequence[Pass] 
 @given(pattern=patterns, also=triples)
 # Nothing but a time joins what is asked for with what it is asked of.
 @example(pattern=Y_WHERE_X_IS_OLDER, also=("?x",))
+@example(pattern=X_WHERE_Z_IS_NEWER, also=("?x",))
 def test_any_pattern_tells_the_times_of_the_triples_its_solutions_are_made_of(
     site: Site, pattern: w.Pattern, also: w.Asked
 ) -> None:

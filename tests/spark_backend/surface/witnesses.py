@@ -61,7 +61,7 @@ class Without(Both):
 class Perhaps(Both):
     """OPTIONAL."""
 
-    condition: Condition | None
+    condition: Truth | None
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,17 @@ class Only:
     """FILTER."""
 
     pattern: Pattern
-    condition: Condition
+    condition: Truth
 
 
 @dataclass(frozen=True)
 class WhereThere:
-    """FILTER EXISTS, or NOT EXISTS."""
+    """FILTER EXISTS, or NOT EXISTS; where ``otherwise`` is true, too."""
 
     pattern: Pattern
     inner: Pattern
     exists: bool
+    otherwise: Truth | None = None
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,32 @@ Asked = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Condition:
+    """Times compared."""
+
     left: Asked
     operator: str
     right: Asked
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Two variables whose terms are the same (``=``) or not (``!=``)."""
+
+    left: str
+    operator: str
+    right: str
+
+
+@dataclass(frozen=True)
+class Together:
+    """Conditions of which all are true (``&&``), or one is (``||``)."""
+
+    left: Truth
+    operator: str
+    right: Truth
+
+
+Truth = Condition | Terms | Together
 
 
 def call(asked: Asked) -> str:
@@ -121,18 +145,27 @@ def text(pattern: Pattern) -> str:
             return f"{{ {text(left)} }} {{ {text(right)} }}"
         case Only(inner, condition):
             return f"{{ {text(inner)} }} {_filter(condition)}"
-        case WhereThere(outer, inner, exists):
-            return f"{{ {text(outer)} }} FILTER {'' if exists else 'NOT '}EXISTS {{ {text(inner)} }}"
+        case WhereThere(outer, inner, exists, otherwise):
+            asked = f"{'' if exists else 'NOT '}EXISTS {{ {text(inner)} }}"
+            return f"{{ {text(outer)} }} FILTER({asked}{'' if otherwise is None else f' || {_written(otherwise)}'})"
         case Inner(inner, variables, kind):
             group = f"GROUP BY {' '.join(variables)}" if kind == "GROUP BY" else ""
             distinct = "DISTINCT" if kind == "DISTINCT" else ""
             return f"{{ SELECT {distinct} {' '.join(variables)} {{ {text(inner)} }} {group} }}"
 
 
-def _filter(condition: Condition | None) -> str:
-    if condition is None:
-        return ""
-    return f"FILTER({call(condition.left)} {condition.operator} {call(condition.right)})"
+def _filter(condition: Truth | None) -> str:
+    return "" if condition is None else f"FILTER({_written(condition)})"
+
+
+def _written(condition: Truth) -> str:
+    match condition:
+        case Condition(one, operator, other):
+            return f"{call(one)} {operator} {call(other)}"
+        case Terms(left, operator, right):
+            return f"{left} {operator} {right}"
+        case Together(left, operator, right):
+            return f"({_written(left)} {operator} {_written(right)})"
 
 
 def solutions(pattern: Pattern, content: Content, outer: Solution = EMPTY) -> list[Solution]:
@@ -161,9 +194,12 @@ def solutions(pattern: Pattern, content: Content, outer: Solution = EMPTY) -> li
             return [both for one, two in pairs if (both := _merged(one, two)) is not None]
         case Only(inner, condition):
             return [one for one in solutions(inner, content, outer) if _passes(one, condition)]
-        case WhereThere(outside, inner, exists):
-            found = solutions(outside, content, outer)
-            return [one for one in found if bool(solutions(inner, content, one)) is exists]
+        case WhereThere(outside, inner, exists, otherwise):
+            return [
+                one
+                for one in solutions(outside, content, outer)
+                if bool(solutions(inner, content, one)) is exists or (otherwise is not None and _passes(one, otherwise))
+            ]
         case Inner(inner, variables, kind):
             projected = [_projected(one, variables) for one in solutions(inner, content)]
             return projected if kind == "" else _as_one(projected, variables)
@@ -180,13 +216,25 @@ def timestamp(solution: Solution, asked: Asked) -> int | None:
     return max((time for time in times if time is not None), default=None)
 
 
-def _passes(solution: Solution, condition: Condition | None) -> bool:
-    if condition is None:
-        return True
-    left, right = timestamp(solution, condition.left), timestamp(solution, condition.right)
-    if left is None or right is None:
-        return False
-    return {"<": left < right, ">": left > right, "=": left == right, "<=": left <= right}[condition.operator]
+def _passes(solution: Solution, condition: Truth | None) -> bool:
+    return condition is None or _truth(solution, condition) is True
+
+
+def _truth(solution: Solution, condition: Truth) -> bool | None:
+    """None is an error (SPARQL 1.1 Query section 17.2)."""
+    match condition:
+        case Condition():
+            left, right = timestamp(solution, condition.left), timestamp(solution, condition.right)
+            if left is None or right is None:
+                return None
+            return {"<": left < right, ">": left > right, "=": left == right, "<=": left <= right}[condition.operator]
+        case Terms():
+            one, other = map(solution.terms.get, (condition.left, condition.right))
+            return None if one is None or other is None else (one == other) is (condition.operator == "=")
+        case Together():
+            truths = [_truth(solution, part) for part in (condition.left, condition.right)]
+            decides = condition.operator == "||"
+            return decides if decides in truths else None if None in truths else not decides
 
 
 def _matched(pattern: Triple, triple: Triple, time: int | None, outer: Solution) -> Solution | None:
