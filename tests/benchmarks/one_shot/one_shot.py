@@ -222,7 +222,7 @@ def _rdflib_endpoint(file: Path, rounds: int) -> dict[str, list[float]]:
 @contextmanager
 def _rdflib_server(file: Path) -> Iterator[str]:
     port = free_port()
-    program = Path(__file__).with_name("rdflib_endpoint.py")
+    program = Path(__file__).with_name("rdflib_server.py")
     process = subprocess.Popen([sys.executable, str(program), str(port), str(file)])
     try:
         url = f"http://127.0.0.1:{port}"

@@ -1,6 +1,6 @@
 """rdflib-endpoint as its users run it: FastAPI under uvicorn over an rdflib Dataset, in a process of its own.
 
-Run as a program: ``one_shot_rdflib.py PORT FILE``; the file is N-Triples, for the default graph.
+Run as a program: ``rdflib_server.py PORT FILE``; the file is N-Triples, for the default graph.
 """
 
 from __future__ import annotations
