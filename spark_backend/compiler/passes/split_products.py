@@ -120,8 +120,11 @@ def _sub_selects(pattern: a.Pattern) -> list[a.Pattern]:
         case a.Distinct(a.Project(inner, variables), ()) | a.Project(inner, variables):
             parts = unjoined_parts(inner, frozenset())
             if len(parts) > 1:
-                shown = [tuple(one for one in variables if one in a.in_scope(part)) for part in parts]
-                selects: list[a.Pattern] = [a.Project(part, seen) for part, seen in zip(parts, shown, strict=True)]
+                exposed = [exposed_variables(part) for part in parts]
+                selects: list[a.Pattern] = [
+                    a.Project(part, tuple(one for one in variables if one in seen))
+                    for part, seen in zip(parts, exposed, strict=True)
+                ]
                 return [a.Distinct(one) for one in selects] if isinstance(pattern, a.Distinct) else selects
     return [pattern]
 

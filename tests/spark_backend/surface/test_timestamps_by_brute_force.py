@@ -145,7 +145,7 @@ def _larger(smaller: st.SearchStrategy[w.Pattern]) -> st.SearchStrategy[w.Patter
         st.builds(w.WhereThere, smaller, inside, st.booleans(), st.none() | conditions),
         st.builds(
             w.Inner,
-            smaller,
+            smaller | st.builds(w.Both, matches, matches),
             st.lists(st.sampled_from(VARIABLES), min_size=1, max_size=2, unique=True).map(tuple),
             st.sampled_from(["", "DISTINCT", "GROUP BY"]),
         ),
@@ -164,6 +164,14 @@ X_WHERE_Z_IS_NEWER = w.WhereThere(
         w.Together(w.Condition((UNSEEN,), "<", ("?z",)), "&&", w.Terms(UNSEEN, "!=", "?x")),
     ),
     True,
+)
+# Nothing joins what the sub-select is of.
+X_OF_A_PRODUCT_IS_OLDER = w.Only(
+    w.Both(
+        w.Match(("?y", ":q", "?z")),
+        w.Inner(w.Both(w.Match(("?x", ":p", ":a")), w.Match(("?z", ":p", "?y"))), ("?x", "?y"), ""),
+    ),
+    w.Condition(("?x",), "<", ("?y",)),
 )
 
 
@@ -185,6 +193,7 @@ def agree(site: Site, pattern: w.Pattern, also: w.Asked, passes: Sequence[Pass] 
 # Nothing but a time joins what is asked for with what it is asked of.
 @example(pattern=Y_WHERE_X_IS_OLDER, also=("?x",))
 @example(pattern=X_WHERE_Z_IS_NEWER, also=("?x",))
+@example(pattern=X_OF_A_PRODUCT_IS_OLDER, also=("?x",))
 def test_any_pattern_tells_the_times_of_the_triples_its_solutions_are_made_of(
     site: Site, pattern: w.Pattern, also: w.Asked
 ) -> None:
