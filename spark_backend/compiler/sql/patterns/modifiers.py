@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
@@ -11,7 +11,7 @@ from spark_backend.compiler.sql.expressions.expressions import ExpressionCompile
 from spark_backend.compiler.sql.expressions.order import sort_keys
 from spark_backend.compiler.sql.relation import RANK, Names, Relation, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
-from spark_backend.compiler.sql.tree.expressions import Column, SortKey
+from spark_backend.compiler.sql.tree.expressions import Column, Constant, SortKey, Text
 from spark_backend.compiler.sql.tree.nodes import Expression, separated
 from spark_backend.compiler.sql.tree.placeholders import Alone
 from spark_backend.compiler.sql.values import integer_term
@@ -20,7 +20,9 @@ from spark_backend.compiler.sql.values import integer_term
 def order_by(
     relation: Relation, conditions: Sequence[a.OrderCondition], keys: tuple[str, ...], names: Names, prelude: Prelude
 ) -> Relation:
-    """The solutions in order. What the conditions leave open is decided by the terms."""
+    """The solutions in order, whatever order a sub-select had them in. What the conditions leave open is decided by the
+    terms.
+    """
 
     def keys_of(compiler: ExpressionCompiler) -> list[Expression]:
         return [key for condition in conditions for key in sort_keys(compiler.value(condition.expression))]
@@ -34,7 +36,13 @@ def order_by(
     ]
     ordered_by = {one.key for one in order if one.direction == "ASC NULLS FIRST"}
     rest = [one for one in _by_terms(relation, names) if one.key not in ordered_by]
-    return replace(relation, order=tuple(dict.fromkeys((*order, *rest))))
+    columns = {name: column for name, column in relation.columns.items() if name != RANK}
+    return replace(relation, columns=columns, ranked=False, order=_telling(dict.fromkeys((*order, *rest))))
+
+
+def _telling(keys: Iterable[SortKey]) -> tuple[SortKey, ...]:
+    """The sort keys without literals: these tell no rows apart, and in ORDER BY a number is a column's place."""
+    return tuple(one for one in keys if not isinstance(one.key, Text | Constant))
 
 
 def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Sequence[a.Variable] = ()) -> Relation:
@@ -85,7 +93,7 @@ def cut(
     if not relation.order:
         relation = names.open(relation)
     by_rank = [SortKey(relation.columns[RANK])] if relation.ranked else None
-    order: Sequence[SortKey] = relation.order or by_rank or _by_terms(relation, names)
+    order: Sequence[SortKey] = relation.order or by_rank or _telling(_by_terms(relation, names))
     if limit is not None and keys == ("instant",):
         relation, order = _first(relation, order, offset + limit, keys, names, alone)
     ranked = _rank(relation, order, keys, names).within(names.fresh("q"))

@@ -110,6 +110,17 @@ def test_window_with_a_variable_ranges_over_the_declared_windows_only(inner: str
     assert answers[INSTANT] == wanted[INSTANT] != []
 
 
+@pytest.mark.parametrize(
+    "modifiers",
+    ["ORDER BY ?v", "ORDER BY ?g ?v", "ORDER BY DESC(?g) DESC(?v)", "ORDER BY ?v LIMIT 2", "ORDER BY ?g ?v OFFSET 1"],
+)
+@pytest.mark.parametrize("selected", ["*", "?v", "DISTINCT ?g ?v"])
+def test_what_can_be_one_graph_only_is_ordered_by_the_rest(selected: str, modifiers: str) -> None:
+    text = f"SELECT {selected} {{GRAPH ?g {{?s :p ?v}}}} {modifiers}"
+    content = Content({"http://ex/w1": ":a :p 1, 4 . :b :p 3, 2 ."})
+    assert_same_solutions(text, content, ordered=True, oracle=graph_by_graph(text, content))
+
+
 def test_several_windows_in_the_default_graph_are_merged_as_a_set() -> None:
     """Two windows over the same triples, one of them seen twice: C-SPARQL's FROM STREAM."""
     content = Content({None: ":a :p 1, 2 ."}, {None: ":a :p 2, 3 ."})

@@ -140,6 +140,11 @@ ORDERED = {
     "unbound first": "SELECT DISTINCT ?s ?o {?s :q ?v OPTIONAL {?s :r ?o}} ORDER BY ?o ?s",
     "kinds": "SELECT ?v {VALUES ?v {:b 'x' UNDEF 1 :a} } ORDER BY ?v",
     "kinds descending": "SELECT ?v {VALUES ?v {:b 'x' UNDEF 1.5 :a} } ORDER BY DESC(?v)",
+    "otherwise than a sub-select": "SELECT ?v {{SELECT ?v {?s :v ?v} ORDER BY DESC(?v) LIMIT 2}} ORDER BY ?v",
+    "otherwise than one, minus something": "SELECT ?v {{SELECT ?v {?s :v ?v} ORDER BY DESC(?v) LIMIT 2} "
+    "MINUS {?v :r ?o}} ORDER BY ?v",
+    "otherwise than one, distinct": "SELECT DISTINCT ?v {{SELECT ?v {?s :v ?v} ORDER BY DESC(?v) LIMIT 2}} ORDER BY ?v",
+    "by what is the same for all": "SELECT ?k ?v {?s :v ?v BIND(7 AS ?k)} ORDER BY DESC(?k) DESC(?v)",
     "distinct, limit and offset": "SELECT DISTINCT ?p {?s ?p ?v} ORDER BY DESC(?p) LIMIT 2 OFFSET 1",
     "numbers of different kinds": "SELECT ?v {VALUES ?v {2 1.5 10 1e0 -3.25}} ORDER BY ?v",
     "big integers": "SELECT ?v {VALUES ?v {9007199254740993 9007199254740992 "
