@@ -214,14 +214,27 @@ def _in_order(modifier: str, group: str, listed: list[str], among: str, descendi
     return f"SELECT {modifier} {names} {{ {{ {group} }} FILTER({only}) }} ORDER BY {keys} {cut}"
 
 
-ordered_queries = st.builds(
-    _in_order,
-    st.sampled_from(("", "DISTINCT")),
-    groups,
-    st.lists(variables, unique=True, min_size=1, max_size=2),
+# What matches little has no order.
+_much = st.sampled_from(("?a ?b ?c", "GRAPH ?g { ?b ?d ?a }"))
+_matched = st.one_of(_much, _much, groups)
+_ordering = (
+    _matched,
+    st.lists(st.one_of(variables, variables, st.just("?g")), unique=True, min_size=1, max_size=2),
     st.sampled_from(_CLASSES),
     st.booleans(),
     st.one_of(st.just(""), _slices),
+)
+
+
+def _in_order_again(group: str, listed: list[str], among: str, descending: bool, cut: str, again: str) -> str:
+    """A sequence of what is left of another one, the other way round."""
+    first = _in_order("", group, listed, among, descending, cut)
+    return _in_order(again, f"{{ {first} }}", listed, among, not descending, "")
+
+
+ordered_queries = _of_dataset(
+    st.builds(_in_order, st.sampled_from(("", "DISTINCT")), *_ordering)
+    | st.builds(_in_order_again, *_ordering, st.sampled_from(("", "", "DISTINCT")))
 )
 """SELECT queries whose solutions come in one order only."""
 
