@@ -224,6 +224,12 @@ def facets(term: str) -> Facets:
     return literal_facets(term[1:end], term[end + 1 :])
 
 
+def comparable_facets(term: str) -> Facets:
+    """The facets by which SQL compares a canonical term: n is None for NaN, too, which would equal itself there."""
+    kind, number = facets(term)
+    return kind, None if number != number else number
+
+
 def literal_facets(lexical: str, suffix: str) -> Facets:
     """The facets of a literal, given its (still escaped) lexical form and what follows the closing quote."""
     if not suffix:

@@ -7,12 +7,11 @@ numbers, what a function is called with); what is lifted is only ever compared.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from protocol.language import algebra as a
-from protocol.terms import TermKind, facets
+from protocol.terms import TermKind, comparable_facets, facets
 from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
@@ -96,8 +95,8 @@ class Lifting:
     def _operand(self, operand: a.Expression, operator: str) -> a.Expression:
         if not isinstance(operand, a.Constant):
             return operand
-        kind, number = facets(operand.text)
-        numeric = kind <= TermKind.DOUBLE and number is not None and not math.isnan(number)
+        kind, number = comparable_facets(operand.text)
+        numeric = kind <= TermKind.DOUBLE and number is not None
         if numeric or (operator in _EQUALITIES and kind in (TermKind.IRI, TermKind.STRING)):
             return self._lift(operand)
         return operand

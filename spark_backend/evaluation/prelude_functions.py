@@ -18,7 +18,18 @@ from protocol.functions.aggregates import aggregate_term
 from protocol.functions.python_functions import callables
 from protocol.numbers import order_number, order_rest
 from protocol.order import order_triple
-from protocol.terms import XSD, TermKind, blank_nodes, escape, facets, is_triple, parse_term, term_text, unescape
+from protocol.terms import (
+    XSD,
+    TermKind,
+    blank_nodes,
+    comparable_facets,
+    escape,
+    facets,
+    is_triple,
+    parse_term,
+    term_text,
+    unescape,
+)
 from protocol.time import format_duration, format_instant
 from spark_backend.answers.numbers import number_term, sum_term
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
@@ -57,8 +68,7 @@ def _kind(term: str) -> int:
 
 
 def _number(term: str) -> float | None:
-    number = facets(term)[1]
-    return None if number != number else number  # a NaN compares with nothing
+    return comparable_facets(term)[1]
 
 
 def _lexical(term: str) -> str | None:

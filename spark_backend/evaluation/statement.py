@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from protocol.terms import facets
+from protocol.terms import comparable_facets
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.interval_part import IntervalPart, Narrowing
 from spark_backend.compiler.sql.tree.expressions import quote
@@ -185,4 +185,4 @@ def members_select(members: Sequence[ParameterTerms]) -> str:
 
 def _number(term: str) -> str:
     """The number of a term, in SQL."""
-    return named(number_of(facets(term)[1]).written)
+    return named(number_of(comparable_facets(term)[1]).written)

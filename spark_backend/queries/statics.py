@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from protocol.entailment.consequences import PLACES
 from protocol.entailment.regimes import Regime
-from protocol.terms import facets
+from protocol.terms import comparable_facets
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.entailed_matches import EntailedMatches
 from spark_backend.queries.static_graphs import Quad, StaticGraphs
@@ -102,7 +102,7 @@ class StaticTables:
 
 
 def _table(rows: list[Quad]) -> pa.Table:
-    objects = [(None, None) if not o or o in PLACES else facets(o) for _, _, _, o in rows]
+    objects = [(None, None) if not o or o in PLACES else comparable_facets(o) for _, _, _, o in rows]
     return pa.table(
         [
             [g for g, _, _, _ in rows],

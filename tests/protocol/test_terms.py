@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.terms import INTEGER_DATATYPES, XSD, TermKind, escape, facets, parse_term, term_to_json, unescape
+from protocol.terms import (
+    INTEGER_DATATYPES,
+    XSD,
+    TermKind,
+    comparable_facets,
+    escape,
+    facets,
+    parse_term,
+    term_to_json,
+    unescape,
+)
 
 
 def typed(lexical: str, name: str) -> str:
@@ -177,6 +187,8 @@ def test_special_floating_point_values() -> None:
         assert found == kind
         assert number is not None
         assert math.isnan(number)
+        assert comparable_facets(typed("NaN", name)) == (kind, None)
+        assert comparable_facets(typed("INF", name)) == (kind, math.inf)
 
 
 def test_booleans_are_zero_or_one() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from protocol.terms import XSD, TermKind, facets
+from protocol.terms import XSD, TermKind, comparable_facets, facets
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.nodes import Expression
 
@@ -53,16 +52,14 @@ UNBOUND = Value(sql.null("VARCHAR"), sql.null("UTINYINT"), NO_NUMBER)
 
 def constant(term: str) -> Value:
     """The value of an IRI or literal of the query."""
-    kind, number = facets(term)
+    kind, number = comparable_facets(term)
     truth = {TRUE: sql.TRUE, FALSE: sql.FALSE}.get(term)
     return Value(sql.Text(term), sql.number(kind), number_of(number), truth, constant=term)
 
 
 def number_of(number: float | None) -> Expression:
     """The number of a constant; NULL for one that has none."""
-    if number is None or math.isnan(number):
-        return NO_NUMBER
-    return sql.Cast(sql.Text(repr(number)), "DOUBLE")
+    return NO_NUMBER if number is None else sql.Cast(sql.Text(repr(number)), "DOUBLE")
 
 
 def of_truth(truth: Expression) -> Value:

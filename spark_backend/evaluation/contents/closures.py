@@ -14,7 +14,7 @@ import pyarrow as pa
 from protocol.entailment.closure import Closure
 from protocol.entailment.lists import Triple
 from protocol.entailment.regimes import Regime
-from protocol.terms import Term, facets, parse_term, term_text
+from protocol.terms import Term, comparable_facets, parse_term, term_text
 from protocol.time import Instant
 from spark_backend.evaluation.database import rows_as
 
@@ -99,7 +99,7 @@ class ClosureTables:
                 if text is None:
                     text = texts[term] = term_text(term)
                 column.append(text)
-        known = {text: facets(text) for text in dict.fromkeys(columns[2])}
+        known = {text: comparable_facets(text) for text in dict.fromkeys(columns[2])}
         kinds, numbers = zip(*map(known.__getitem__, columns[2]), strict=True) if columns[2] else ((), ())
         return pa.table([[instant] * len(columns[0]), *columns, list(map(int, kinds)), list(numbers)], schema=_SCHEMA)
 

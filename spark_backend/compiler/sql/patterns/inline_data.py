@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from protocol.terms import facets
+from protocol.terms import comparable_facets
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.relation import Relation, columns_of_table, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -45,6 +45,6 @@ def _cells(context: Context, variables: Sequence[a.Variable], row: Sequence[str 
     for variable, term in zip(variables, row, strict=True):
         yield sql.null("VARCHAR") if term is None else sql.Text(term)
         if variable in context.names.faceted:
-            kind, number = (None, None) if term is None else facets(term)
+            kind, number = (None, None) if term is None else comparable_facets(term)
             yield sql.Cast(sql.NULL if kind is None else sql.number(kind), "UTINYINT")
             yield number_of(number)

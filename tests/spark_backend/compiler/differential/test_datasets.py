@@ -127,6 +127,13 @@ def test_several_windows_in_the_default_graph_are_merged_as_a_set() -> None:
     assert_same_solutions("SELECT (COUNT(*) AS ?n) (SUM(?v) AS ?z) {?s :p ?v}", content)
 
 
+@pytest.mark.parametrize("datatype", ["double", "float"])
+@pytest.mark.parametrize("text", ["SELECT * {?s ?p ?v}", "SELECT ?v (?v = ?v AS ?x) (?v > 1 AS ?y) {?s :q ?v}"])
+def test_nan_is_one_term_and_equals_nothing_in_the_store_as_in_a_window(text: str, datatype: str) -> None:
+    nan = f"'NaN'^^xsd:{datatype}"
+    assert_same_solutions(text, Content({None: f":a :p {nan}, 1 ."}, {None: f":a :p {nan} ; :q {nan} ."}))
+
+
 def test_ask_is_whether_there_is_a_solution() -> None:
     assert asked("ASK {GRAPH :w1 {?s :p 1}}", WINDOWS)
     assert not asked("ASK {GRAPH :w1 {?s :p 17}}", WINDOWS)
