@@ -28,6 +28,28 @@ def test_a_gzip_body_is_decoded(coding: str) -> None:
     assert read(gzip.compress(b"<a:a> <a:b> <a:c> ."), coding) == b"<a:a> <a:b> <a:c> ."
 
 
+def test_a_gzip_body_may_have_several_members() -> None:
+    assert read(TEXT + gzip.compress(b" and more") + TEXT, "gzip") == b"text and moretext"
+
+
+def test_the_last_of_several_members_is_whole() -> None:
+    with pytest.raises(InvalidCoding):
+        read(TEXT + TEXT[:-4], "gzip")
+
+
+def test_the_limit_is_that_of_all_members() -> None:
+    member = gzip.compress(b"0" * 100)
+    assert read(member * 3, "gzip", 300) == b"0" * 300
+    with pytest.raises(BodyTooLarge):
+        read(member * 3, "gzip", 299)
+
+
+@pytest.mark.parametrize("body", [zlib.compress(b"text")[:-2], zlib.compress(b"text") + b"more", b"text"])
+def test_a_deflate_body_that_is_none_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidCoding):
+        read(body, "deflate")
+
+
 def test_a_deflate_body_is_decoded() -> None:
     assert read(zlib.compress(b"text"), "deflate") == b"text"
 
