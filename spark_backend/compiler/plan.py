@@ -37,7 +37,7 @@ from spark_backend.compiler.facts import compile_facts
 from spark_backend.compiler.parameters import Lifting
 from spark_backend.compiler.passes import FOR_INTERVALS, PASSES, Pass, apply_passes
 from spark_backend.compiler.passes.knowledge import Knowledge
-from spark_backend.compiler.passes.split_monotone import slides
+from spark_backend.compiler.passes.split_monotone import slides, split_monotone
 from spark_backend.compiler.refusals import TooDeep, refuse_what_is_not_compiled, with_place
 from spark_backend.compiler.services import ServiceCall, split_services
 from spark_backend.compiler.sql.closed_content import ClosedContent
@@ -381,8 +381,8 @@ def _statement(query: a.Query, knowledge: Knowledge, passes: Sequence[Pass]) -> 
     intervals = None
     # What is static is narrowed by windows' contents (``evaluation.narrowing``), which are not there then.
     if slides(dataset.query) and not any(there and pattern.way is None for pattern, there in statics):
-        split, _ = apply_passes(query, knowledge, FOR_INTERVALS)
-        if split != query:
+        split, changing = apply_passes(query, knowledge, FOR_INTERVALS)
+        if split_monotone.__name__ in changing:
             over, _, _ = _select(split, replace(dataset, sources=Sources()), prelude)
             intervals = IntervalStatement(_written(over), tuple(dataset.intervals))
     return _Statement(

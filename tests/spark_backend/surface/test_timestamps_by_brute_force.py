@@ -188,6 +188,14 @@ def agree(site: Site, pattern: w.Pattern, also: w.Asked, passes: Sequence[Pass] 
         assert found == expected, f"{text}\nat {instant}: missing {expected - found}, surplus {found - expected}"
 
 
+def test_a_query_that_asks_for_times_is_over_windows_contents_whatever_may_be_pruned() -> None:
+    query = parse(
+        f"PREFIX : <{EX}> SELECT ?x {WINDOWS} {{ {{ ?x :p ?y }} UNION {{ ?x :q ?z }} FILTER(timestamp(?x) = ?x) }}"
+    )
+    assert isinstance(query, ContinuousQuery)
+    assert compile_query(query, present=lambda pattern: False, passes=()).intervals is None
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pattern=patterns, also=triples)
 # Nothing but a time joins what is asked for with what it is asked of.
