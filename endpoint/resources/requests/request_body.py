@@ -6,7 +6,7 @@ import gzip
 import zlib
 from io import BytesIO
 
-from starlette.concurrency import run_in_threadpool
+import anyio.to_thread
 from starlette.requests import Request
 
 from protocol.errors import ProtocolError
@@ -36,7 +36,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding in ("gzip", "x-gzip", "deflate"):
         # Beside the loop: a body of a million empty members takes seconds.
-        return await run_in_threadpool(_decoded, await _read(request, limit), limit, coding)
+        return await anyio.to_thread.run_sync(_decoded, await _read(request, limit), limit, coding)
     if coding not in ("", "identity"):
         raise UnsupportedCoding(f"the content coding {coding!r} is not decoded here: send gzip, deflate or none")
     return await _read(request, limit)
