@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
@@ -37,12 +37,9 @@ def order_by(
     ordered_by = {one.key for one in order if one.direction == "ASC NULLS FIRST"}
     rest = [one for one in _by_terms(relation, names) if one.key not in ordered_by]
     columns = {name: column for name, column in relation.columns.items() if name != RANK}
-    return replace(relation, columns=columns, ranked=False, order=_telling(dict.fromkeys((*order, *rest))))
-
-
-def _telling(keys: Iterable[SortKey]) -> tuple[SortKey, ...]:
-    """The sort keys without literals: these tell no rows apart, and in ORDER BY a number is a column's place."""
-    return tuple(one for one in keys if not isinstance(one.key, Text | Constant))
+    # A literal tells no rows apart, and DuckDB takes none in ORDER BY; a number would be a column's place.
+    telling = tuple(one for one in dict.fromkeys((*order, *rest)) if not isinstance(one.key, Text | Constant))
+    return replace(relation, columns=columns, ranked=False, order=telling)
 
 
 def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Sequence[a.Variable] = ()) -> Relation:
@@ -93,7 +90,7 @@ def cut(
     if not relation.order:
         relation = names.open(relation)
     by_rank = [SortKey(relation.columns[RANK])] if relation.ranked else None
-    order: Sequence[SortKey] = relation.order or by_rank or _telling(_by_terms(relation, names))
+    order: Sequence[SortKey] = relation.order or by_rank or _by_terms(relation, names)
     if limit is not None and keys == ("instant",):
         relation, order = _first(relation, order, offset + limit, keys, names, alone)
     ranked = _rank(relation, order, keys, names).within(names.fresh("q"))
