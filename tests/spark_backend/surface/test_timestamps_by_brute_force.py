@@ -153,6 +153,7 @@ def _larger(smaller: st.SearchStrategy[w.Pattern]) -> st.SearchStrategy[w.Patter
 
 
 patterns = st.recursive(matches, _larger, max_leaves=4)
+# Nothing but a time joins what is asked for with what it is asked of.
 Y_WHERE_X_IS_OLDER = w.WhereThere(
     w.Match(("?y", ":p", "?z")), w.Only(w.Match(("?x", ":p", "?x")), w.Condition(("?x",), "<", ("?y",))), True
 )
@@ -198,7 +199,6 @@ def test_a_query_that_asks_for_times_is_over_windows_contents_whatever_may_be_pr
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pattern=patterns, also=triples)
-# Nothing but a time joins what is asked for with what it is asked of.
 @example(pattern=Y_WHERE_X_IS_OLDER, also=("?x",))
 @example(pattern=X_WHERE_Z_IS_NEWER, also=("?x",))
 @example(pattern=X_OF_A_PRODUCT_IS_OLDER, also=("?x",))
