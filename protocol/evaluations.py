@@ -18,11 +18,13 @@ class Evaluation:
 
     ``data`` is a complete SPARQL 1.1 Query Results JSON document with the member ``evaluation``
     (SELECT, ASK), on one line, or N-Triples, one line a triple (CONSTRUCT, DESCRIBE). UTF-8.
+    ``incarnation``: see QueryDescription.
     """
 
     query: str
     instant: Instant
     data: bytes
+    incarnation: int = 0
 
     @property
     def size(self) -> int:
@@ -81,6 +83,7 @@ class QueryDescription:
     seconds the oldest one has been.
     ``last_seconds``: what the last evaluation took. ``limits``: what was asked for one when it was registered;
     ``lowered``: those of them that are less than the settings allow.
+    ``incarnation`` tells its streams from those that were there before under the same names: 0 until one is deleted.
     """
 
     name: str
@@ -99,6 +102,7 @@ class QueryDescription:
     last_seconds: float | None = None
     limits: EvaluationLimits = NO_LIMITS
     lowered: EvaluationLimits = NO_LIMITS
+    incarnation: int = 0
 
 
 @dataclass(frozen=True)

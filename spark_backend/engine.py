@@ -568,8 +568,9 @@ class SparkBackend:
         writer = self._delivery.writer(query, plan, windows)
         budget = self._budget.asked(limits)
         return RunningQuery(
-            name, query, standing, registered, plan, self._preparation.matching(plan), writer, budget, limits
-        )
+            name, query, standing, registered, plan, self._preparation.matching(plan), writer, budget, limits,
+            incarnation=self._streams.incarnation(window.stream for window in windows),
+        )  # fmt: skip
 
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
         """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
@@ -654,6 +655,7 @@ class SparkBackend:
             last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
             limits=running.limits,
             lowered=self._budget.lowered(running.limits),
+            incarnation=running.incarnation,
         )
 
     # --- the clock -------------------------------------------------------------------------

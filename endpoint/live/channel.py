@@ -53,7 +53,8 @@ def encode(notice: Outcome | Progress, watermark: Instant) -> bytes:
     """A notice as an event; ``watermark`` is that of the query's streams when it was given out."""
     match notice:
         case Evaluation():
-            return sse.evaluation_event(notice.instant, notice.data, watermark)
+            token = sse.ResumeToken(notice.instant, notice.incarnation)
+            return sse.evaluation_event(token, notice.data, watermark)
         case Progress():
             return sse.progress_event(notice.time, notice.watermark)
         case Failed():

@@ -12,6 +12,7 @@ from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress, Query
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import History, Replay
 from protocol.errors import NotFound
+from protocol.formats.sse import ResumeToken
 from protocol.time import BEFORE_ALL, Instant, format_instant
 
 _BATCH_BYTES = 128 * 1024
@@ -20,9 +21,13 @@ _BATCH_BYTES = 128 * 1024
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """Where a listener begins: with the evaluations after ``after``; None: with the next."""
+    """Where a listener begins: with the evaluations after ``after``; None: with the next.
+
+    ``incarnation``: of which streams it had the answer of ``after``; None where it had none.
+    """
 
     after: Instant | None = None
+    incarnation: int | None = None
 
 
 NOW = StartingPoint()
@@ -35,14 +40,18 @@ class RequestedSpan:
     ``until``: the last instant that is wanted, None for no end.
     """
 
-    token: Instant | None = None
+    token: ResumeToken | None = None
     since: Instant | None = None
     until: Instant | None = None
 
     @property
     def point(self) -> StartingPoint:
         """The event the client had last decides: a reconnecting EventSource sends its first URL again."""
-        return StartingPoint(self.token if self.token is not None else self.since)
+        return StartingPoint(self.since) if self.token is None else StartingPoint(*self.token)
+
+    def is_of_others(self, query: QueryDescription) -> bool:
+        """Whether the event that the client had last is an answer of streams that are gone."""
+        return self.token is not None and self.token.incarnation != query.incarnation
 
 
 @dataclass(frozen=True)
@@ -61,9 +70,10 @@ class ResumePoint:
 
 @dataclass(frozen=True)
 class CutOff:
-    """The listener was too slow; it has had everything up to ``position``."""
+    """The listener was too slow; it has had everything up to ``position``, of streams of that ``incarnation``."""
 
     position: Instant
+    incarnation: int = 0
 
 
 SubscriptionItem = Entry | Reset | ResumePoint | CutOff | Ended
@@ -87,6 +97,11 @@ class Subscription:
         self._exact = start.after != BEFORE_ALL
         self._last_words: str | None = None
         self.until: Instant | None = None
+        self._incarnation = description.incarnation
+        # What it had is of streams that are gone. All that there is now is new to it.
+        self._foreign = start.incarnation not in (None, self._incarnation)
+        if self._foreign:
+            start, self._exact = BEGINNING, False
         if start.after is None:
             live = channel.live
             self.position = live if live is not None else description.evaluated
@@ -124,6 +139,9 @@ class Subscription:
         """
         self.channel.listeners += 1
         try:
+            if self._foreign:
+                retained = await self._history.retained_from()
+                yield [Reset(BEFORE_ALL if retained is None else retained)]
             while not self.channel.closed:
                 if self.position is None:
                     self.position = self.channel.origin
@@ -163,7 +181,7 @@ class Subscription:
                 yield batch
                 # Behind after sending, not after waiting: the listener itself was too slow to take the next.
                 if self._behind() and self.position is not None and self.position >= self._live_from:
-                    yield [CutOff(self.position)]
+                    yield [CutOff(self.position, self._incarnation)]
                     return
         finally:
             self.channel.listeners -= 1

@@ -89,7 +89,11 @@ class UnregisteredQueries:
         held.users += 1
         held.idle_since = None
         try:
-            started = await self._ensure_running(name, query, _wanted_start(query, asked), limits, held)
+            async with self._hub.lock(name):
+                started = await self._ensure_running(name, query, _wanted_start(query, asked), limits, held)
+                running = await self._described(name, query)
+                if running is not None and asked.is_of_others(running):
+                    await self._ensure_running(name, query, FIRST_INSTANT, limits, held)
             # The first answer of a query may be out before its first listener is there.
             start = started if started is not None and asked.point == NOW else asked.point
             subscription = await self._hub.subscribe(name, start)
@@ -132,20 +136,22 @@ class UnregisteredQueries:
     async def _ensure_running(
         self, name: str, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits, held: _Held
     ) -> StartingPoint | None:
-        """Register the query where it does not run, or not from ``since`` on; its start if it did not run."""
-        async with self._hub.lock(name):
-            running = await self._described(name, query)
-            if running is not None and running.state not in ("ended", "failed"):
-                if since is not None and running.start is not None and since < _asked_start(held, running.start):
-                    await self._hub.register(
-                        name, query, standing=False, since=since, previous=running, same=True, limits=limits
-                    )
-                    held.since = since
-                return None
-            await self._hub.register(name, query, standing=False, since=since, previous=running, limits=limits)
-            held.since = since
-            now = await self._described(name, query)
-            return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
+        """Register the query where it does not run, or not from ``since`` on; its start if it did not run.
+
+        The lock of the name is held.
+        """
+        running = await self._described(name, query)
+        if running is not None and running.state not in ("ended", "failed"):
+            if since is not None and running.start is not None and since < _asked_start(held, running.start):
+                await self._hub.register(
+                    name, query, standing=False, since=since, previous=running, same=True, limits=limits
+                )
+                held.since = since
+            return None
+        await self._hub.register(name, query, standing=False, since=since, previous=running, limits=limits)
+        held.since = since
+        now = await self._described(name, query)
+        return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
 
     async def _described(self, name: str, query: ContinuousQuery) -> QueryDescription | None:
         if query.one_shot is not None:
@@ -198,5 +204,5 @@ def _wanted_start(query: ContinuousQuery, asked: RequestedSpan) -> Instant | Non
     Before the event the client had last, not after it: ISTREAM and DSTREAM compare the next answer with that one.
     """
     if asked.token is not None:
-        return asked.token - 1 if query.one_shot is None else None
+        return asked.token.instant - 1 if query.one_shot is None else None
     return None if asked.since is None else max(asked.since, FIRST_INSTANT)

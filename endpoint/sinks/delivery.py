@@ -298,7 +298,8 @@ class Delivery:
             ) from error
         if body is None:
             return None
-        return Answer(self.sink.query, evaluation.instant, resume_token(evaluation.instant), body)
+        identifier = resume_token(evaluation.instant, evaluation.incarnation)
+        return Answer(self.sink.query, evaluation.instant, identifier, body)
 
     def _failed(self, error: Exception) -> None:
         now = int(self._now() * 1000)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from protocol.errors import ProtocolError
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant, format_instant
@@ -20,7 +20,8 @@ RESUME = "resume"
 
 _TOKEN_SHIFT = 2**52
 _DIGITS = 16
-_TOKEN = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
+_NUMBER = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
+_TOKEN = re.compile(rf"(?P<shifted>[0-9]{{{_DIGITS}}})(?P<incarnation>[1-9][0-9]{{0,15}})?\Z", re.ASCII)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -30,23 +31,32 @@ class InvalidResumePoint(ProtocolError):
     title = "Invalid resume point"
 
 
-def resume_token(instant: Instant) -> str:
+class ResumeToken(NamedTuple):
+    """What an id says: the instant of an evaluation, and the ``incarnation`` of the streams that it was made of."""
+
+    instant: Instant
+    incarnation: int = 0
+
+
+def resume_token(instant: Instant, incarnation: int = 0) -> str:
     """The id of the evaluation at ``instant``: the same after a restart, growing with it as text and as a number.
 
     The shift makes it positive for every year an ``xsd:dateTime`` can name here, and below 2**53, so that
-    JavaScript compares it exactly.
+    JavaScript compares it exactly. The digits of the ``incarnation`` follow where it is not 0, and in JavaScript too an
+    id is then more than the one of the millisecond before.
     """
     if not FIRST_INSTANT <= instant <= LAST_INSTANT:
         raise ValueError(f"{instant} ms is outside the years 1 to 9999")
-    return f"{instant + _TOKEN_SHIFT:0{_DIGITS}d}"
+    return f"{instant + _TOKEN_SHIFT:0{_DIGITS}d}{incarnation or ''}"
 
 
-def parse_resume_token(token: str) -> Instant:
-    """The instant of the event with this id. Raises InvalidResumePoint for anything ``resume_token`` never wrote."""
-    if _TOKEN.match(token):
-        instant = int(token) - _TOKEN_SHIFT
+def parse_resume_token(token: str) -> ResumeToken:
+    """What the id of an event says. Raises InvalidResumePoint for anything ``resume_token`` never wrote."""
+    found = _TOKEN.match(token)
+    if found is not None:
+        instant = int(found["shifted"]) - _TOKEN_SHIFT
         if FIRST_INSTANT <= instant <= LAST_INSTANT:
-            return instant
+            return ResumeToken(instant, int(found["incarnation"] or 0))
     raise InvalidResumePoint(
         f"{token!r} is not the id of an event of this endpoint: send the id of the last event received, "
         "or leave it out to start with the next evaluation"
@@ -60,7 +70,7 @@ def element_id(number: int) -> str:
 
 def parse_element_id(token: str) -> int:
     """The number of the element with this id. Raises InvalidResumePoint for anything ``element_id`` never wrote."""
-    if not _TOKEN.match(token):
+    if not _NUMBER.match(token):
         raise InvalidResumePoint(
             f"{token!r} is not the id of an element of this stream: send the id of the last event received, "
             "or leave it out to start with the next element"
@@ -88,12 +98,12 @@ def is_graph(data: bytes) -> bool:
     return not data.startswith(b"{")
 
 
-def evaluation_event(instant: Instant, data: bytes, watermark: Instant) -> bytes:
+def evaluation_event(token: ResumeToken, data: bytes, watermark: Instant) -> bytes:
     """The default event of one evaluation; one of triples is followed by the ``progress`` that carries its time.
 
     ``data`` is as in a backend's Evaluation: a JSON document on one line, or N-Triples.
     """
-    identifier = resume_token(instant)
+    instant, identifier = token.instant, resume_token(*token)
     if not is_graph(data):
         return event(data, identifier=identifier)
     return event(data.rstrip(b"\r\n"), identifier=identifier) + progress_event(instant, max(instant, watermark))

@@ -130,7 +130,7 @@ class Delivery:
                     yield Failed(name, answer.instant, answer.error)
                 elif self._reported(running, answer):
                     data, _ = writer.write(answer)
-                    yield Evaluation(name, answer.instant, data)
+                    yield Evaluation(name, answer.instant, data, running.incarnation)
             after = instants[-1]
 
     def latest(self, name: str) -> Evaluation | None:
@@ -145,7 +145,7 @@ class Delivery:
         if writer.needs_previous:
             writer.previous = next(answers, None)
         data, _ = writer.write(answer)
-        return Evaluation(name, answer.instant, data)
+        return Evaluation(name, answer.instant, data, running.incarnation)
 
     def saved_progress(self) -> dict[str, Instant] | None:
         """By key of registration, the latest instant that was out; None if that is not known."""
@@ -180,7 +180,7 @@ class Delivery:
         running.evaluations += 1
         running.solutions += solutions
         running.measurements = running.measurements.with_answer(answer, solutions)
-        return [Evaluation(running.name, answer.instant, data)]
+        return [Evaluation(running.name, answer.instant, data, running.incarnation)]
 
     def _reported(self, running: RunningQuery, answer: Answer) -> bool:
         """Whether its instant is one of ET."""

@@ -32,7 +32,7 @@ class RunningQuery:
     ``budget``, which is what its ``limits`` leave. ``cheap``: so many evaluations in its own lane, in a row, would do
     for the common one; ``pace``: how many instants a turn there has. ``reached``: when (seconds that never step back)
     its streams' watermark was where, since the first evaluation that is due and not out. ``recorded``: what services
-    gave is kept from there on, None from the beginning.
+    gave is kept from there on, None from the beginning. ``incarnation``: see QueryDescription.
     """
 
     name: str
@@ -58,6 +58,7 @@ class RunningQuery:
     output: str | None = None
     reads: tuple[str, ...] = ()
     recorded: Instant | None = None
+    incarnation: int = 0
     measurements: Measurements = field(default_factory=Measurements)
 
     @property

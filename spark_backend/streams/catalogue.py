@@ -24,13 +24,15 @@ from spark_backend.files import Content, DamagedDocument, document, read_documen
 class StreamEntry:
     """``log``: the directory of its log; a stream made anew under an old name has another.
 
-    ``query``: the name of the standing query whose output it is.
+    ``query``: the name of the standing query whose output it is. ``incarnation`` is more than that of a stream that had
+    the name before.
     """
 
     name: str
     log: str
     settings: StreamSettings
     query: str | None = None
+    incarnation: int = 0
 
     @cached_property
     def document(self) -> str:
@@ -68,7 +70,8 @@ class QueryEntry:
 
 @dataclass
 class Catalogue:
-    """What is in the file. ``serial`` numbers logs and registrations; a number is never used again.
+    """What is in the file. ``serial`` numbers logs and registrations; a number is never used again. ``deleted`` counts
+    the streams that are no longer there.
 
     The file has a copy beside it, which is read where the file itself is missing or damaged. ``warnings``: what is
     to be known of that, a sentence each.
@@ -78,6 +81,7 @@ class Catalogue:
     streams: dict[str, StreamEntry] = field(default_factory=dict)
     queries: dict[str, QueryEntry] = field(default_factory=dict)
     serial: int = 0
+    deleted: int = 0
     warnings: list[str] = field(default_factory=list)
     _saving: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
@@ -120,7 +124,8 @@ class Catalogue:
                 ",\n".join(entry.document for entry in entries)
                 for entries in (list(self.streams.values()), list(self.queries.values()))
             )
-            text = f'{{"serial": {self.serial},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
+            numbers = f'"serial": {self.serial}, "deleted": {self.deleted}'
+            text = f'{{{numbers},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
             write_atomically(document(self.path, text, durable=True), document(copy_of(self.path), text), *others)
 
 
@@ -136,7 +141,7 @@ def read_catalogue(path: Path) -> Catalogue:
     try:
         streams = {entry["name"]: _stream(entry) for entry in content["streams"]}
         queries = {entry["name"]: QueryEntry(**entry) for entry in content["queries"]}
-        return Catalogue(path, streams, queries, content["serial"])
+        return Catalogue(path, streams, queries, content["serial"], content.get("deleted", 0))
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDocument(f"it is not a catalogue of streams and queries: {error!r}") from error
 
@@ -167,6 +172,7 @@ def _stream(document: dict[str, Any]) -> StreamEntry:
             }
         ),
         document.get("query"),
+        document.get("incarnation", 0),
     )
 
 

@@ -58,7 +58,7 @@ class KnownLogs:
         log_name = f"{plain}.{self._catalogue.next_serial()}"
         while (self.root / log_name).exists():  # of a stream that the catalogue has lost
             log_name = f"{plain}.{self._catalogue.next_serial()}"
-        entry = StreamEntry(name, log_name, settings, query)
+        entry = StreamEntry(name, log_name, settings, query, self._catalogue.deleted)
         log = StreamLog.open(self.root / entry.log, settings, self._clock)
         self._catalogue.streams[name] = entry
         try:
@@ -76,6 +76,7 @@ class KnownLogs:
         before = dict(self._catalogue.streams)
         for name in names:
             del self._catalogue.streams[name]
+        self._catalogue.deleted += len(names)
         try:
             self._catalogue.save()
         except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -320,6 +320,12 @@ class Streams:
         """The directory of a stream's log."""
         with self._lock:
             return self._logs.entry(name).log
+
+    def incarnation(self, logs: Iterable[str]) -> int:
+        """What tells these streams, given by their logs, from others that had their names before."""
+        read = set(logs)
+        with self._lock:
+            return sum(entry.incarnation for entry in self._catalogue.streams.values() if entry.log in read)
 
     def read(self, name: str) -> str:
         """The directory of a stream's log, to be read: made if it is that of a stream beside another one."""

@@ -82,6 +82,8 @@ class FakeBackend:
 
     state: str = "running"
     detail: str = ""
+    incarnation: int = 0
+    """Of the streams of queries that are registered from now on."""
     appended: list[Appended] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     history: dict[str, list[Outcome]] = field(default_factory=dict)
@@ -113,7 +115,7 @@ class FakeBackend:
 
     def evaluate(self, query: str, instant: Instant, data: bytes, *, progress: bool = True) -> None:
         """Push one evaluation and, unless told otherwise, the progress that follows it."""
-        notices: list[Notice] = [Evaluation(query, instant, data)]
+        notices: list[Notice] = [Evaluation(query, instant, data, self.incarnation)]
         if progress:
             notices.append(Progress(query, instant, instant))
         self.push(*notices)
@@ -292,7 +294,8 @@ class FakeBackend:
             self.limits[name] = limits
             self.history[name] = []
             self._queries[name] = QueryDescription(
-                name, query, standing, "waiting", since, None, None, 0, 0, None, limits=limits, lowered=limits
+                name, query, standing, "waiting", since, None, None, 0, 0, None, limits=limits, lowered=limits,
+                incarnation=self.incarnation,
             )  # fmt: skip
             return new
 

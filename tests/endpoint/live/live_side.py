@@ -163,7 +163,7 @@ class Exchange:
 
     @property
     def instants(self) -> list[int]:
-        return [parse_resume_token(event["id"]) for event in self.events if "id" in event]
+        return [parse_resume_token(event["id"]).instant for event in self.events if "id" in event]
 
     async def leave(self) -> None:
         self._left.set()

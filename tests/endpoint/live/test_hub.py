@@ -158,6 +158,34 @@ def test_a_resuming_listener_gets_exactly_what_it_has_not_had() -> None:
     run(check())
 
 
+@pytest.mark.parametrize("after", [1500, 99_000])
+def test_who_had_an_answer_of_streams_that_are_gone_is_told_and_gets_all_there_is(after: int) -> None:
+    async def check() -> None:
+        backend = FakeBackend(incarnation=2)
+        backend.create_stream("s", StreamSettings(STREAM))
+        backend.register("q", continuous(), standing=True)
+        hub = hub_for(backend)
+        early = await listen(hub, StartingPoint(after, 1))
+        for n in range(1, 4):
+            backend.evaluate("q", n * 1000, answer(n))
+        late, same = await listen(hub, StartingPoint(after, 1)), await listen(hub, StartingPoint(1500, 2))
+        backend.evaluate("q", 4000, answer(4))
+        for listener in (early, late):
+            await until(lambda listener=listener: listener.instants == [1000, 2000, 3000, 4000])  # type: ignore[misc]
+            assert listener.got[0] == Reset(BEFORE_ALL)
+            assert sum(isinstance(one, Reset) for one in listener.got) == 1
+        await until(lambda: same.instants == [2000, 3000, 4000])
+        assert not any(isinstance(one, Reset) for one in same.got)
+        backend.forget_before("q", 2000)
+        again = await listen(hub_for(backend), StartingPoint(after, 1))
+        await until(lambda: again.instants == [3000, 4000])
+        assert [one for one in again.got if isinstance(one, Reset)] == [Reset(2000)]
+        for listener in (early, late, same, again):
+            await listener.leave()
+
+    run(check())
+
+
 def test_after_a_restart_the_past_comes_from_the_log_once_for_all_and_then_live() -> None:
     async def check() -> None:
         backend = backend_with_query()

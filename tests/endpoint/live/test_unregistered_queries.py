@@ -12,7 +12,9 @@ from endpoint.live.subscription import RequestedSpan
 from endpoint.live.unregistered_queries import TooManyUnregistered, UnregisteredQueries, unregistered_name
 from protocol.errors import QuerySemanticError, Unavailable
 from protocol.evaluation_limits import EvaluationLimits
+from protocol.formats.sse import ResumeToken
 from protocol.streams import StreamSettings
+from protocol.time import FIRST_INSTANT
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Clock, answer, continuous, run, settle, until
 from tests.endpoint.store_queries.store_side import no_store_queries
@@ -109,6 +111,19 @@ def test_a_query_that_has_ended_is_registered_anew_for_who_asks_again() -> None:
             backend.push(Ended(names(backend)[0], "over"))
         async with live.listening(continuous(), RequestedSpan()):
             assert backend.queries()[0].state == "waiting"
+
+    run(check())
+
+
+def test_who_had_an_answer_of_streams_that_are_gone_has_it_started_at_the_beginning() -> None:
+    async def check() -> None:
+        backend, _, _, live = parts()
+        backend.incarnation = 3
+        name = unregistered_name(continuous(), None)
+        async with live.listening(continuous(), RequestedSpan(ResumeToken(5000, 3))):
+            assert backend.since[name] == 4999
+            async with live.listening(continuous(), RequestedSpan(ResumeToken(9000, 2))):
+                assert backend.since[name] == FIRST_INSTANT
 
     run(check())
 

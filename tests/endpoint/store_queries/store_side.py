@@ -124,7 +124,9 @@ class Listener:
         self.items: list[SubscriptionItem] = []
         self.token = token
         self.there = False
-        self._task = asyncio.ensure_future(self._listen(side, query, RequestedSpan(token)))
+        self._task = asyncio.ensure_future(
+            self._listen(side, query, RequestedSpan(None if token is None else sse.ResumeToken(token)))
+        )
 
     async def _listen(self, side: LiveSide, query: ContinuousQuery | str, asked: RequestedSpan) -> None:
         async with AsyncExitStack() as stack:
@@ -156,7 +158,7 @@ class Listener:
                 data = "\n".join(value for name, value in lines if name == "data")
                 fields = dict(lines)
                 if "id" in fields:
-                    self.token = sse.parse_resume_token(fields["id"])
+                    self.token = sse.parse_resume_token(fields["id"]).instant
                 if fields:
                     found.append((fields.get("event", "message"), json.loads(data) if data[:1] == "{" else data))
         return found

@@ -33,22 +33,33 @@ def dispatched(stream: bytes) -> list[tuple[str, str, str]]:
     return found
 
 
-@given(INSTANTS)
-def test_a_token_gives_its_instant_back(instant: int) -> None:
-    assert sse.parse_resume_token(sse.resume_token(instant)) == instant
+INCARNATIONS = st.integers(0, 10**6)
 
 
-@given(INSTANTS, INSTANTS)
-def test_tokens_grow_with_the_instant_as_text_and_as_number(one: int, other: int) -> None:
-    first, second = sse.resume_token(one), sse.resume_token(other)
+@given(INSTANTS, INCARNATIONS)
+def test_a_token_gives_its_instant_and_incarnation_back(instant: int, incarnation: int) -> None:
+    assert sse.parse_resume_token(sse.resume_token(instant, incarnation)) == (instant, incarnation)
+
+
+@given(INSTANTS, st.integers(-2, 2) | INSTANTS, INCARNATIONS)
+def test_tokens_grow_with_the_instant_as_text_and_as_number(one: int, gap: int, incarnation: int) -> None:
+    other = min(max(one + gap, FIRST_INSTANT), LAST_INSTANT)
+    first, second = sse.resume_token(one, incarnation), sse.resume_token(other, incarnation)
     assert (first < second) == (int(first) < int(second)) == (one < other)
+    # JavaScript has no other numbers.
+    assert (float(first) < float(second)) == (one < other)
     assert len(first) == len(second)
-    assert int(first) < 2**53
+
+
+@given(INSTANTS)
+def test_without_an_incarnation_a_token_is_a_number_that_javascript_has(instant: int) -> None:
+    assert int(sse.resume_token(instant)) < 2**53
 
 
 @pytest.mark.parametrize(
     "token", ["", "0", "abc", "12345678901234567", "-000000000000001", "0000000000000000", "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠",
-              "9999999999999999", "4503599627370496\n", " 4503599627370496"],
+              "9999999999999999", "45035996273704960", "4503599627370496-1", "45035996273704961" + "0" * 16,
+              "4503599627370496\n", " 4503599627370496"],
 )  # fmt: skip
 def test_what_was_never_an_id_is_refused(token: str) -> None:
     with pytest.raises(sse.InvalidResumePoint) as caught:
@@ -64,7 +75,7 @@ def test_an_instant_that_cannot_be_written_has_no_token(instant: int) -> None:
 
 def test_an_answer_is_one_default_event_with_its_token() -> None:
     data = '{"head":{"vars":["é"]},"results":{"bindings":[]}}'
-    event = sse.evaluation_event(8000, data.encode(), 8000)
+    event = sse.evaluation_event(sse.ResumeToken(8000), data.encode(), 8000)
     assert event == f"id: {sse.resume_token(8000)}\ndata: {data}\n\n".encode()
 
 
@@ -82,7 +93,7 @@ def test_a_carriage_return_cannot_forge_a_field() -> None:
 
 def test_triples_are_a_data_line_each_and_followed_by_their_time() -> None:
     triples = b'<http://e/a> <http://e/p> <http://e/b> .\n<http://e/a> <http://e/p> "x\\ny" .\n'
-    event = sse.evaluation_event(8000, triples, 9000)
+    event = sse.evaluation_event(sse.ResumeToken(8000), triples, 9000)
     assert event.count(b"data: <http://e/a>") == 2
     message, progress = dispatched(event)
     assert message == ("message", triples.decode().strip(), sse.resume_token(8000))
@@ -91,7 +102,7 @@ def test_triples_are_a_data_line_each_and_followed_by_their_time() -> None:
 
 
 def test_no_triples_are_still_an_event() -> None:
-    message, progress = dispatched(sse.evaluation_event(8000, b"", 0))
+    message, progress = dispatched(sse.evaluation_event(sse.ResumeToken(8000), b"", 0))
     assert message == ("message", "", sse.resume_token(8000))
     assert json.loads(progress[1])["watermark"] == "1970-01-01T00:00:08Z"
 

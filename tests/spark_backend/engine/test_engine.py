@@ -371,6 +371,43 @@ def test_a_replay_gives_what_was_told_after_and_up_to_the_instants_asked_for(ste
         assert list(stepped.backend.replay("q", after, upto)) == wanted
 
 
+def test_answers_tell_their_streams_from_those_that_had_their_names_before(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+
+    def incarnations() -> set[int]:
+        """Of the query and all of its answers: those told, those replayed, and the latest."""
+        stepped.run()
+        told = [one for one in stepped.notices if isinstance(one, Evaluation)]
+        latest = stepped.backend.latest("q")
+        assert latest is not None
+        assert told
+        answers = [*told, *stepped.backend.replay("q", None, END), latest]
+        of_answers = {one.incarnation for one in answers if isinstance(one, Evaluation)}
+        return {stepped.backend.query("q").incarnation} | of_answers
+
+    stepped.event_stream("s", EX + "s")
+    stepped.register("q", EVERY_2)
+    post(stepped, 1, 2, 3)
+    assert incarnations() == {0}
+    stepped.backend.remove("q")
+    stepped.register("q", EVERY_2, since=0)
+    assert incarnations() == {0}
+    stepped.backend.remove("q")
+    stepped.backend.delete_stream("s")
+    stepped.event_stream("s", EX + "s")
+    stepped.notices.clear()
+    stepped.register("q", EVERY_2)
+    post(stepped, 1, 2, 3)
+    anew = incarnations()
+    assert len(anew) == 1
+    assert min(anew) > 0
+    stepped = opened()
+    post(stepped, 7)
+    assert incarnations() == anew
+
+
 def test_a_replay_stops_at_the_watermark(stepped: SteppedBackend) -> None:
     stepped.register("q", EVERY_2)
     assert list(stepped.backend.replay("q", None, END)) == []
