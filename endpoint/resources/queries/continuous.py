@@ -27,7 +27,7 @@ from endpoint.resources.requests.parameters import mounted_at, read_requested_sp
 from endpoint.services import Services
 from endpoint.store_queries.question import refuse_past, require_evaluable
 from protocol.access import operation_scope
-from protocol.errors import Conflict, ProtocolError
+from protocol.errors import Conflict, ProtocolError, Unavailable
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.language.model import ContinuousQuery
@@ -97,7 +97,7 @@ async def _next_answer(
 ) -> Evaluation | None:
     """The next evaluation; None if the client left first. The query is let go of in any case.
 
-    Raises NoAnswerInTime after ``timeout`` seconds.
+    Raises NoAnswerInTime after ``timeout`` seconds, or Unavailable where answers are not computed yet, or no more.
     """
     async with services.unregistered.listening(query, asked, limits) as subscription:
         answered = asyncio.ensure_future(_first(subscription))
@@ -113,6 +113,9 @@ async def _next_answer(
             for one in waiting:
                 one.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+    health = services.hub.backend.health()
+    if health.state != "running":
+        raise Unavailable(f"no evaluation came within {timeout:g} s: {health.detail}. Ask again")
     raise NoAnswerInTime(
         f"no evaluation was due within {timeout:g} s: time in the streams has not reached the next one. "
         f"Append to them, or advance their watermarks; Accept: {EVENT_STREAM} waits as long as it takes"

@@ -275,6 +275,18 @@ def test_who_waits_too_long_is_told_why(backend: FakeBackend) -> None:
     run(check())
 
 
+def test_who_waits_while_spark_is_starting_is_not_told_of_watermarks(backend: FakeBackend) -> None:
+    async def check(app: Starlette) -> None:
+        asked = Exchange(app, ASKED + "&timeout=0.01", accept="text/csv")
+        await asked.task
+        assert asked.status == 503
+        assert "Spark is starting" in asked.json["detail"]
+        assert "watermark" not in asked.json["detail"]
+
+    backend.state, backend.detail = "starting", "Spark is starting"
+    served(backend, check)
+
+
 def test_who_waits_says_how_long(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
         asked = Exchange(app, ASKED + "&timeout=0.01", accept="text/csv")
