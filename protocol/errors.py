@@ -86,6 +86,12 @@ class QuerySemanticError(ProtocolError):
     title = "The query cannot be answered"
 
 
+class UpdateFailed(ProtocolError):
+    """The text is an update, but cannot be done: CREATE of a graph that is there, for one. Nothing of it was."""
+
+    title = "The update cannot be done"
+
+
 class UnsupportedFeature(ProtocolError):
     """Part of the language or protocol that this version does not implement; said, never pretended."""
 

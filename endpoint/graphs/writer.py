@@ -35,7 +35,7 @@ from endpoint.graphs.opening import opened
 from endpoint.graphs.pattern import QuadPattern, graph_names
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import problem_frame
-from protocol.errors import NotFound, ProtocolError, QuerySemanticError, StorageDamaged, StorageFull
+from protocol.errors import NotFound, ProtocolError, StorageDamaged, StorageFull, UpdateFailed
 from protocol.functions.aggregates import CUSTOM_AGGREGATES
 from protocol.functions.python_functions import callables
 from protocol.preconditions import Precondition
@@ -130,7 +130,7 @@ class Writer:
         except SyntaxError:
             raise update_error(change.text, change.base) from None
         except RuntimeError as error:
-            raise StorageDamaged.of(error) or QuerySemanticError(str(error)) from error
+            raise StorageDamaged.of(error) or UpdateFailed(str(error)) from error
         self._sync()
         return Frame(Kind.LAST, b"true" if there else b"false")
 

@@ -1,10 +1,17 @@
-"""What is looked at in an RDF document before Oxigraph's parsers may have it."""
+"""What is looked at in an RDF document before Oxigraph's parsers may have it, and what they say of one that is none."""
 
 from __future__ import annotations
+
+import re
 
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.xml.documents import check_xml
+
+_POSITION = re.compile(
+    r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
+    r"(?: and line \d+ column \d+)?: "
+)
 
 
 def check_document(document: bytes, syntax: RdfSyntax) -> None:
@@ -13,3 +20,11 @@ def check_document(document: bytes, syntax: RdfSyntax) -> None:
         check_xml(document)
     elif syntax is RdfSyntax.JSON_LD:
         check_json_depth(document)
+
+
+def syntax_problem(error: SyntaxError) -> str:
+    """What is wrong, without the position, which the error carries beside it."""
+    problem = _POSITION.sub("", error.msg)
+    if "LoadDocumentCallback" in problem:
+        return "remote contexts are not fetched: write the context itself into the document"
+    return problem

@@ -11,7 +11,7 @@ from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.foreign import foreign
 from protocol.sparql.source import Source
 from protocol.sparql.syntax import ONE_IRI, escape_fault, iris_like_operators
-from protocol.sparql.tokens import Token, TokenKind, tokens
+from protocol.sparql.tokens import Token, TokenKind, iri_fault, tokens
 
 DEEPEST = 100
 """Brackets and groups within each other: productions call each other, and Python's stack is bounded."""
@@ -63,7 +63,7 @@ class Cursor:
             detail = f"more than {MOST_TOKENS} words and signs: load data into a graph, and match it there"
             raise self.error(detail, self.tokens[-1], UnsupportedFeature)
         if source.escapes and (fault := escape_fault(source, self.tokens)) is not None:
-            raise self.error(*fault)
+            raise self.error(fault.detail, fault.offset)
 
     @property
     def token(self) -> Token:
@@ -169,6 +169,8 @@ class Cursor:
             return self.error(other)
         if token.kind is TokenKind.ILLEGAL:
             return self.error(_illegal(token.text))
+        if token.text == "<" and (fault := iri_fault(self.source.text, token.start)):
+            return self.error(fault)
         if token.word in _SLIPS:
             return self.error(f"{token.text} is two words: write {_SLIPS[token.word]}")
         if token.text == "?" and self.following.kind is TokenKind.WORD:

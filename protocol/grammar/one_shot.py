@@ -31,13 +31,12 @@ _PERHAPS_EXCLUDED = re.compile(
 def as_standard(text: str, base: str | None = None) -> str:
     """The query in standard SPARQL 1.1: of one that takes liberties, or has AGGREGATE.
 
-    For what is no query either way the error is raised whose place is further on, of the standard or of ours.
+    For what is no query either way the error is raised that says more, of the standard or of ours (``query_error``).
     """
     try:
         return standard_text(text, base)
     except (QuerySyntaxError, UnsupportedFeature) as ours:
-        standard = query_error(text, base)
-        raise max(ours, standard, key=_place) from None
+        raise query_error(text, base, ours=ours) from None
 
 
 def standard_text(text: str, base: str | None = None) -> str:
@@ -108,7 +107,3 @@ def _refuse(written: WrittenQuery, cursor: Cursor) -> None:
     nameless = any(isinstance(node, Variable) for node in nodes(written.query))
     if written.form is Form.SELECT and not written.query.variables and nameless:
         raise cursor.error("SELECT * selects no variable here: name one", 0, QuerySemanticError)
-
-
-def _place(error: ProtocolError) -> tuple[int, int]:
-    return error.line or 0, error.column or 0

@@ -19,7 +19,7 @@ from protocol.sparql.guard import refuse_excess
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.source import Source, spliced
-from protocol.sparql.tokens import Token, TokenKind, tokenize
+from protocol.sparql.tokens import Token, TokenKind, iri_fault, tokenize
 
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 # Words in the parser's list of what it expected that tell what is wrong, not which token it wanted.
@@ -32,6 +32,12 @@ _SAID = {
     "?": "a variable", "<": "an IRI", '"': "a string", "(": "(", "[": "[", "{": "{", "}": "}", ")": ")", "]": "]",
     ".": ".", ";": ";", ",": ",", "*": "*", "=": "=",
 }  # fmt: skip
+_RULES = {
+    "Variables are not allowed in INSERT DATA": (
+        "INSERT DATA has triples without variables, whose subjects are IRIs or blank nodes"
+    ),
+}
+"""What Oxigraph says in fewer words than there are faults of which it says it."""
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)+)"')
 
 _DECLARATION = re.compile(r"(?:prefix|base|version)\b", re.IGNORECASE)
@@ -46,10 +52,11 @@ ONE_IRI = "from here to the next > is one IRI (the longest match, Query section 
 
 
 class Fault(NamedTuple):
-    """What is wrong, and the offset where."""
+    """What is wrong, and the offset where. ``late``: that is where the parser has seen it, behind what is wrong."""
 
     detail: str
     offset: int
+    late: bool = False
 
 
 _NO_RULE = Fault("the text breaks a rule of SPARQL 1.1", 0)
@@ -75,11 +82,22 @@ def query_fault(text: str, base: str | None = None) -> Fault | None:
     return _misreading(text, base) or _fault(text, _query_parser(base), "query", base)
 
 
-def query_error(text: str, base: str | None = None) -> ProtocolError:
-    """The error, with its place, to answer with for a text that Oxigraph does not take for a query."""
+def query_error(text: str, base: str | None = None, *, ours: ProtocolError | None = None) -> ProtocolError:
+    """The error, with its place, to answer with for a text that Oxigraph does not take for a query.
+
+    ``ours`` is what our own parser raises for it, and the answer where its place is further on, or where Oxigraph has
+    only read on from there before it saw that a rule is broken.
+    """
     source = Source(text)
     fault = query_fault(source.text, base) or escape_fault(source, tokenize(source.text)) or _NO_RULE
-    return source.error(*fault, QuerySyntaxError)
+    error = source.error(fault.detail, fault.offset, QuerySyntaxError)
+    if ours is None or (fault.late and isinstance(ours, QuerySyntaxError)):
+        return ours or error
+    return max(ours, error, key=_line_and_column)
+
+
+def _line_and_column(error: ProtocolError) -> tuple[int, int]:
+    return error.line or 0, error.column or 0
 
 
 def update_error(text: str, base: str | None = None) -> ProtocolError:
@@ -87,7 +105,7 @@ def update_error(text: str, base: str | None = None) -> ProtocolError:
     source = Source(text)
     fault = _fault(source.text, _update_parser(base), "update", base)
     fault = fault or escape_fault(source, tokenize(source.text)) or _NO_RULE
-    return source.error(*fault, UpdateSyntaxError)
+    return source.error(fault.detail, fault.offset, UpdateSyntaxError)
 
 
 def require_update(text: str, base: str | None = None) -> None:
@@ -106,7 +124,7 @@ def refuse_misreading(text: str, base: str | None = None) -> None:
         source = Source(text)
         fault = _misreading(lower_case_booleans(source.text), base)
         if fault is not None:
-            raise source.error(*fault, QuerySyntaxError)
+            raise source.error(fault.detail, fault.offset, QuerySyntaxError)
 
 
 def iris_like_operators(tokens: Sequence[Token]) -> list[Token]:
@@ -177,6 +195,9 @@ def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | Non
         named = [token.start for token in tokens if token.kind is TokenKind.BLANK_NODE and token.text in stop.message]
         return Fault(stop.message, named[-1] if named else 0)
     token, located = _locate(text, tokens, stop, parse)
+    for opening in tokens:
+        if opening.text == "<" and opening.start <= token.start and (detail := iri_fault(text, opening.start)):
+            return Fault(detail, opening.start)
     shown = token.shown if token.kind is not TokenKind.END else f"the end of the {what}"
     reason = _REASON.search(located)
     if token.kind is TokenKind.IRI and base is None and not is_absolute(token.text[1:-1]):
@@ -187,10 +208,12 @@ def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | Non
         detail = f"the prefix {prefix}: is not declared: write PREFIX {prefix}: <…>"
     elif reason:
         detail = reason[0].rstrip(".")
+        return Fault(_RULES.get(detail, detail), token.start, late=True)
     else:
         wanted = _wanted(text[: token.start], parse)
         detail = f"unexpected {shown}" + (f": expected {wanted}" if wanted else "")
-    return Fault(detail, token.start)
+    # Without a sign among what it expected, it has read a part and then found that this may not be there.
+    return Fault(detail, token.start, late=not _LITERAL.search(located))
 
 
 def _prefixes(tokens: Sequence[Token]) -> set[str]:

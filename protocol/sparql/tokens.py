@@ -67,6 +67,8 @@ _LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:\.*(?:[{_CHARS}:]|{_PLX}))*"
 
 _IRI_REST = r"""[^<>"{}|^`\\\x00-\x20]+"""
 
+_MALFORMED_IRI = re.compile(r"""<[A-Za-z][A-Za-z0-9+.-]*:[^<>\r\n"{}|^`\\ ]*(?P<wrong>["{}|^`\\ ])[^<>\r\n]*>""")
+
 _SKIPPED = re.compile(r"(?:[ \t\r\n\u00a0]+|#[^\r\n]*)+")
 
 _TOKEN = re.compile(
@@ -100,6 +102,16 @@ def closing(found: Sequence[Token], opening: int) -> Token | None:
     """The bracket that closes the curly one at this index of a text's tokens, if one does."""
     depth = found[opening].depth
     return next((token for token in found[opening + 1 :] if token.text == "}" and token.depth == depth), None)
+
+
+def iri_fault(text: str, offset: int) -> str | None:
+    """What keeps ``<http://example.org/a b>``, which begins there, from being an IRI (IRIREF, Query section 19.8)."""
+    found = _MALFORMED_IRI.match(text, offset)
+    if found is None:
+        return None
+    wrong = found["wrong"]
+    shown = "a space" if wrong == " " else wrong
+    return f"{found[0]} is not an IRI: {shown} is written %{ord(wrong):02X} in one"
 
 
 def tokenize(text: str) -> list[Token]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from protocol.errors import InvalidMessage
+from protocol.formats.document_checks import syntax_problem
 from protocol.formats.turtle_tokens import LINE_END
 from spark_backend.ingest.terms.quads import Quads
-
-_POSITION = re.compile(
-    r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
-    r"(?: and line \d+ column \d+)?: "
-)
 
 
 @dataclass(frozen=True)
@@ -35,14 +30,6 @@ class Statements:
         number = message + 1
         place = "" if line is None else f" (line {line})"
         return kind(f"message {number}{place}: {problem}", line=line, extra={"message": number})
-
-
-def syntax_problem(error: SyntaxError) -> str:
-    """What is wrong, without the position, which the error carries beside it."""
-    problem = _POSITION.sub("", error.msg)
-    if "LoadDocumentCallback" in problem:
-        return "remote contexts are not fetched: write the context itself into the document"
-    return problem
 
 
 def position_of(text: bytes, line: int, column: int | None) -> int:

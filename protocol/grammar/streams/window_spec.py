@@ -233,4 +233,11 @@ class SpecificationReader(QuantityReader):
                         wanted = ["PARTITION BY", *wanted]
                     case WrittenLandmark(step=None):
                         wanted = ["STEP", *wanted]
-        return self._unexpected(f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification")
+        said = f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification"
+        self._skip()
+        word = self._peek_word()
+        if isinstance(written, WrittenTime) and written.slide is None and word in STEPS:
+            return self._unexpected(f"{said}, where the order is STEP, OFFSET, T0, REPORT")
+        if isinstance(written, WrittenCount) and word.lower() in UNITS:
+            return self._unexpected(f"{said}, which counts and has no durations")
+        return self._unexpected(said)

@@ -165,6 +165,22 @@ def test_other_bodies_are_not_read(client: TestClient) -> None:
     assert_problem(client.post("/graphs", params=ONE, files={"a": ("a.png", TRIPLE, "image/png")}), 415)
 
 
+@pytest.mark.parametrize(
+    ("syntax", "body", "said"),
+    [
+        ("text/turtle", "<a:a> <a:b>\n .", ". is not a valid RDF object (line 2, column 2)"),
+        ("application/ld+json", '{"@context": "http://ex/c", "@id": "a:a"}', "remote contexts are not fetched"),
+        ("application/rdf+xml", "<a/>", "XML namespaces are required in RDF/XML"),
+    ],
+)
+def test_of_a_body_that_is_no_graph_it_is_said_what_is_wrong(
+    client: TestClient, syntax: str, body: str, said: str
+) -> None:
+    response = client.put("/graphs", params=ONE, content=body, headers={"Content-Type": syntax})
+    assert_problem(response, 400)
+    assert response.json()["detail"].startswith(said)
+
+
 @pytest.mark.parametrize("query", ["", "?graph=relative", "?graph=", "?default&graph=http://ex/", "?default&default"])
 def test_a_request_names_one_graph(client: TestClient, query: str) -> None:
     expected = 200 if query == "?default&default" else 400

@@ -110,6 +110,14 @@ def test_a_column_is_there_for_each_variable_of_the_text_alone(store: ox.Store) 
         ("SELECT ?s { ?s ?p '¦\\q' }", "is no escape"),
         ("SELECT ?s { ?s ?p <<( ?s ?p 1 )>> ¦] }", "or }, found ]"),
         ("SELECT ?n { ?s ?p ?o BIND(¦RAND() AS ?r) } AGGREGATE { (?n, COUNT, ?r) }", "RAND() in the WHERE"),
+        ("SELECT * { ?s ?p ?o BIND(1 AS ¦?s) }", "?s is bound already: BIND needs a new variable"),
+        ("SELECT ?s ¦?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s", "?p is no key of the group: add it to GROUP BY"),
+        ("SELECT (1 AS ¦?s) { ?s ?p ?o }", "?s is bound already: AS needs a new variable"),
+        ("SELECT * { ?s ?p ?o FILTER(¦COUNT(?s) > 1) }", "COUNT is an aggregate"),
+        ("SELECT * { ?s ?p _:a OPTIONAL { ¦_:a ?p ?q } }", "_:a is a blank node of another graph pattern"),
+        ("SELECT * { VALUES (?a ?b) { (1¦) } }", "expected a value for ?b"),
+        # What our parser does not read is the standard's to judge, where that has read on.
+        ("SELECT * { ?s ?p ?o LATERAL { ?a ?b ?c } FILTER(?o > ¦) }", "unexpected )"),
         ("¦FROM <u:g> SELECT * { [] <u:p> [] }", "SELECT * selects no variable"),
     ],
 )
