@@ -29,6 +29,12 @@ class InvalidTime(ProtocolError):
     title = "Not a time"
 
 
+class RepeatedParameter(ProtocolError):
+    """A parameter of which there can be only one."""
+
+    title = "A parameter is given more than once"
+
+
 class InvalidFlag(ProtocolError):
     """A parameter that should be true or false, and is neither."""
 
@@ -65,10 +71,9 @@ def mounted_at(request: Request) -> str:
 def requested_span(request: Request) -> RequestedSpan:
     """``Last-Event-ID`` (header, else ``?lastEventId=``), ``?since=`` and ``?until=``; an empty one is as good as none.
 
-    Raises InvalidResumePoint or InvalidTime.
+    Raises InvalidResumePoint, InvalidTime or RepeatedParameter.
     """
-    parameters = request.query_params
-    last_event_id, since, until = (parameters.get(name, "") for name in ("lastEventId", "since", "until"))
+    last_event_id, since, until = (_only(request, name) for name in ("lastEventId", "since", "until"))
     return read_requested_span(request, last_event_id=last_event_id, since=since, until=until)
 
 
@@ -82,12 +87,13 @@ def read_requested_span(request: Request, *, last_event_id: str, since: str, unt
 def requested_elements(request: Request) -> tuple[int | None, Instant | None]:
     """The same for a stream's own elements: the number of the one after which to start, and the time.
 
-    -1 is with the first that is held, None with the next that comes. Raises InvalidResumePoint or InvalidTime.
+    -1 is with the first that is held, None with the next that comes. Raises InvalidResumePoint, InvalidTime or
+    RepeatedParameter.
     """
-    token = _last_event_id(request, request.query_params.get("lastEventId", ""))
+    token = _last_event_id(request, _only(request, "lastEventId"))
     if token:
         return sse.parse_element_id(token), None
-    if request.query_params.get("since", "").strip().lower() == _BEGINNING:
+    if _only(request, "since").strip().lower() == _BEGINNING:
         return -1, None
     since = instant_parameter(request, "since", also=_BEGINNING)
     return None if since is None else -1, since
@@ -100,7 +106,7 @@ def _last_event_id(request: Request, parameter: str) -> str:
 
 def since_parameter(request: Request) -> Instant | None:
     """``?since=`` of the URL, as ``read_since`` reads it."""
-    return read_since(request.query_params.get("since", ""))
+    return read_since(_only(request, "since"))
 
 
 def read_since(text: str) -> Instant | None:
@@ -132,11 +138,8 @@ def refuse_graphs(request: Request) -> None:
 
 
 def instant_parameter(request: Request, name: str, *, also: str = "") -> Instant | None:
-    """A time in the query string; None if the parameter is not there or empty. InvalidTime if it is there twice."""
-    given = request.query_params.getlist(name)
-    if len(given) > 1:
-        raise InvalidTime(f"{name} is given {len(given)} times: give one")
-    return _instant_or_none("".join(given), name, also=also)
+    """A time in the query string; None if it is not there or empty. Raises InvalidTime or RepeatedParameter."""
+    return _instant_or_none(_only(request, name), name, also=also)
 
 
 def partition_parameter(request: Request) -> int | None:
@@ -155,6 +158,14 @@ def flag_parameter(request: Request, name: str) -> bool:
     if len(given) > 1 or given[0] not in ("true", "false"):
         raise InvalidFlag(f"{name}: give true or false")
     return given == ["true"]
+
+
+def _only(request: Request, name: str) -> str:
+    """A parameter of the query string; "" without it. Raises RepeatedParameter."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1:
+        raise RepeatedParameter(f"{name} is given {len(given)} times: give one")
+    return "".join(given)
 
 
 def _instant_or_none(text: str, name: str, *, also: str) -> Instant | None:

@@ -336,6 +336,14 @@ def test_results_are_listened_to_up_to_a_time(backend: FakeBackend) -> None:
     served(backend, check)
 
 
+@pytest.mark.parametrize("name", ["since", "until", "lastEventId"])
+def test_where_results_begin_and_end_is_said_once(client: TestClient, name: str) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    asked = client.get(f"/queries/q/results?{name}=1&{name}=2", headers=EVENTS)
+    assert asked.status_code == 400
+    assert asked.json()["detail"] == f"{name} is given 2 times: give one"
+
+
 def test_listeners_of_a_replaced_query_are_ended(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
         await Exchange(app, "/queries/q", method="PUT", body=QUERY.encode()).task
