@@ -107,6 +107,10 @@ class LogReader:
             self._state = state
             if before is not None and before.first_segment != state.first_segment:
                 self._forget(state.first_segment)
+            if before is not None and before.last_segment != state.last_segment:
+                for number, segment in self._segments.items():
+                    if number < state.last_segment:
+                        segment.seal()
             return True
 
     @property
@@ -454,9 +458,11 @@ class LogReader:
         """A segment; None if there is no such file: retention has taken it since the last refresh, or it is missing."""
         if number not in self._segments:
             try:
-                self._segments[number] = MappedSegment(self._directory, number)
+                self._segments[number] = segment = MappedSegment(self._directory, number)
             except FileNotFoundError:
                 return None
+            if number < self._current.last_segment:
+                segment.seal()
         return self._segments[number]
 
     def _lay_out(self) -> None:

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -226,6 +227,25 @@ def test_tables_outlive_the_reader_and_the_log(tmp_path: Path) -> None:
     reader.close()
     log.drop()
     assert table["s"].to_pylist() == ["<http://ex/a>"]
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_log_of_many_segments_is_read_with_few_open_files(tmp_path: Path, follows: bool) -> None:
+    process, held = psutil.Process(), []
+    with closing(StreamLog.open(tmp_path / "log", event_stream(), lambda: 0, segment_bytes=1)) as log:
+        readers = [LogReader(tmp_path / "log")] if follows else []
+        before = process.num_fds()
+        for number in range(60):
+            log.append(request((number, [triple("a")])))
+            for reader in readers:
+                reader.refresh()
+                held.append(reader.scan(-1, number))
+        readers = readers or [LogReader(tmp_path / "log")]
+        held.append(readers[0].scan(-1, 60))
+        assert [len(rows(table)) for table in held[-1:]] == [60]
+        assert len(list((tmp_path / "log").glob("*.segment"))) >= 60
+        assert process.num_fds() - before < 10
+        readers[0].close()
 
 
 def test_an_unreadable_manifest_is_said(tmp_path: Path) -> None:
