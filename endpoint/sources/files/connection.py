@@ -97,8 +97,9 @@ class FileConnection:
                 break
             if file is None:
                 continue
-            if file.was_cut():
-                self._say(f"{file.path} was cut: it is read from its beginning")
+            if file.was_cut:
+                file.begin_again()
+                self._say(f"{file.path} was cut or written anew: it is read from its beginning")
             rotated = self._is_rotated(number)
             quiet_since = self._quiet.get(number, math.inf) if rotated else math.inf
             over = self._clock() - quiet_since >= _QUIET_SECONDS
@@ -145,8 +146,9 @@ class FileConnection:
             return True  # it is rotated, and the next one is not there
         if not stat.S_ISREG(status.st_mode):
             raise SourceFailed(f"{self._place} is not a regular file")
-        known = self._known.get(status.st_ino)
-        return status.st_ino != self._now or (known is not None and status.st_size < known.offset)
+        known, file = self._known.get(status.st_ino), self._open.get(status.st_ino)
+        cut = (known is not None and status.st_size < known.offset) or (file is not None and file.was_cut)
+        return cut or status.st_ino != self._now
 
     def _note_missing(self, found: Set[int]) -> None:
         """Forget files that are not found for a while; one that is renamed may be missed once."""

@@ -63,18 +63,20 @@ class GrowingFile:
         self._pending = b""
         self._exhausted: tuple[int, int] | None = None
         """Its size and when it was changed last, when all of it was read."""
+        self._read = self._sample(0)
+        """The sample before the offset as it was read."""
 
     def go_on(self, position: FilePosition) -> bool:
         """Go on at a position; False (and at the beginning) if this is another file than the one it is of."""
         if os.fstat(self._descriptor).st_size < position.offset or self._sample(position.offset) != position.sample:
             return False
-        self._offset, self._framing = position.offset, position.framing
+        self._offset, self._framing, self._read = position.offset, position.framing, position.sample
         return True
 
     @property
     def position(self) -> FilePosition:
         """Behind the last message that was read."""
-        return FilePosition(self._offset, self._sample(self._offset), self._framing)
+        return FilePosition(self._offset, self._read, self._framing)
 
     @property
     def at_end(self) -> FilePosition:
@@ -83,12 +85,17 @@ class GrowingFile:
         size, changed = self._exhausted or (status.st_size, status.st_mtime_ns)
         return FilePosition(size, self._sample(size), self._framing, changed)
 
+    @property
     def was_cut(self) -> bool:
-        """Whether it is shorter than the messages that were read of it; then it is read from its beginning."""
-        if os.fstat(self._descriptor).st_size >= self._offset:
+        """Whether it is shorter than what was read of it, or has something else there: it was written anew."""
+        status = os.fstat(self._descriptor)
+        if (status.st_size, status.st_mtime_ns) == self._exhausted:
             return False
-        self._offset, self._exhausted, self._framing = 0, None, self._begin
-        return True
+        return status.st_size < self._offset or self._sample(self._offset) != self._read
+
+    def begin_again(self) -> None:
+        """Read it from its beginning."""
+        self._offset, self._exhausted, self._framing, self._read = 0, None, self._begin, self._sample(0)
 
     def take(self, messages: int, size: int, *, whole: bool = False) -> list[SourceMessage]:
         """What has ended since, in its order: at most so many messages, and none after so many bytes.
@@ -139,6 +146,7 @@ class GrowingFile:
                     break
         # What was not taken is read again.
         self._offset, self._pending = base + done, self._pending[done:]
+        self._read = self._sample(self._offset)
         return taken
 
     def _message(self, start: int, framed: Framed) -> SourceMessage:

@@ -307,6 +307,26 @@ def test_a_cut_file_is_read_from_its_beginning_and_that_is_said(tmp_path: Path, 
     assert "not the file that it was" in read.notice
 
 
+@pytest.mark.parametrize(
+    "anew", [["3", "4"], ["3"], ["33", "4444"], [str(number) for number in range(1000, 1400)]], ids=len
+)
+def test_a_file_written_anew_in_its_place_is_read_from_its_beginning_however_long_it_is(
+    tmp_path: Path, reader: Callable[..., Reader], anew: list[str]
+) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n2\n")
+    read = reader(path)
+    assert read.take() == ["1", "2"]
+    path.write_text("".join(f"{one}\n" for one in anew))
+    assert read.take(2) == anew
+    assert read.notice is not None
+    assert "written anew" in read.notice
+    append(path, "5\n")
+    assert read.take() == ["5"]
+    read.restart()
+    assert read.take() == []
+
+
 def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path: Path, reader: Callable[..., Reader]) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
