@@ -26,7 +26,7 @@ from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
-from protocol.time import BEFORE_ALL, Instant
+from protocol.time import BEFORE_ALL, Instant, format_instant
 from protocol.windows.spec import StreamWindow, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
@@ -338,6 +338,14 @@ class SparkBackend:
         return self._delivery.replay(name, after, upto)
 
     def latest(self, name: str) -> Evaluation | None:
+        retained = self.retained_from(name)
+        with self._lock:
+            evaluated = self._running.named(name).evaluated
+        if evaluated is not None and retained is not None and evaluated <= retained:
+            raise NotFound(
+                f"the latest answer of {name}, that of {format_instant(evaluated)}, is held no more: retention has "
+                "taken what it was made of"
+            )
         return self._delivery.latest(name)
 
     def retained_from(self, name: str) -> Instant | None:

@@ -91,8 +91,8 @@ class QueryProgress:
         for running in self._running:
             if running.failed is not None:
                 continue
-            place = _place(running)
             for member in running.windows:
+                place = _read_from(running, member)
                 reach, behind = needed.get(member.stream, (0, None))
                 needed[member.stream] = (
                     max(reach, self._reach(member, place)),
@@ -137,7 +137,20 @@ def _remember(running: RunningQuery, now: float, watermark: Instant, due: Instan
         reached.popleft()
 
 
-def _place(running: RunningQuery) -> Instant:
-    """Everything up to here is out."""
-    places = [place for place in (running.position, running.progressed) if place is not None]
-    return max(places, default=BEFORE_ALL)
+def _read_from(running: RunningQuery, member: StreamWindow) -> Instant:
+    """Everything up to here is out, and the last answer before it is read no more.
+
+    That one is made again after a restart: for who asks for it, and to compare the next one with. It may be a step
+    behind the watermark; where others decide when to evaluate it may be far behind, and nothing waits for it.
+    """
+    place, reached = running.position, running.progressed
+    if place is None or reached is None or reached <= place:
+        return BEFORE_ALL if place is None else max(place, BEFORE_ALL if reached is None else reached)
+    match member.window:
+        case TimeWindow(slide=slide, report=report):
+            step = max(slide, 0 if report is None or report.period is None else report.period)
+            return max(place, reached - step)
+        case CountWindow(partition=None):
+            return place
+        case _:
+            return reached

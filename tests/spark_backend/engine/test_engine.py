@@ -514,6 +514,52 @@ def test_a_restart_drops_nothing_that_a_query_has_still_to_read(opened: Callable
     assert answers(again) == {t: sorted(f"e{s}" for s in range(t - 39, t + 1)) for t in (100, 120)}
 
 
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("window", ["RANGE 50 STEP 20", "RANGE 20 STEP 20 OFFSET 60", "ELEMENTS 50 STEP 30"])
+@pytest.mark.parametrize("operator", ["RSTREAM", "ISTREAM"])
+def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
+    opened: Callable[..., SteppedBackend], window: str, operator: str
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"SELECT {operator} ?s FROM STREAM <{EX}s> [{window}] WHERE {{ ?s ?p ?o }}")
+    for number in range(1, 300):
+        post(stepped, number)
+        stepped.run()
+        progress(stepped)
+    assert stepped.backend._streams.retained_from("s.1") is not None
+    last = max(answers(stepped))
+    again = opened()
+    progress(again)
+    post(again, 300)
+    progress(again)
+    latest = again.backend.latest("q")
+    assert latest is not None
+    assert (latest.instant, latest.data) == (last, stepped.answers("q")[last])
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.event_stream("t", EX + "t")
+    windows = {"w": f"<{EX}s> [RANGE 50 STEP 10]", "v": f"<{EX}t> [RANGE 5 REPORT ON_CONTENT_CHANGE]"}
+    clauses = " ".join(f"FROM NAMED WINDOW <{EX}{name}> ON {window}" for name, window in windows.items())
+    text = f"SELECT ?s {clauses} WHERE {{ WINDOW <{EX}w> {{ ?s ?p ?o }} }}"
+    stepped.register("q", text)
+    post(stepped, 3, stream="t")
+    for number in range(1, 300):
+        post(stepped, number)
+        stepped.backend.advance("t", number)
+        stepped.run()
+        progress(stepped)
+    assert list(answers(stepped)) == [3]
+    with pytest.raises(NotFound, match="the latest answer of q, that of .*003Z, is held no more"):
+        stepped.backend.latest("q")
+
+
 # --- the store -------------------------------------------------------------------------------
 
 LABELLED = f"SELECT ?s FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s a <{EX}T> . ?s <{EX}label> ?l }}"

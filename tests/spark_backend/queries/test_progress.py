@@ -225,7 +225,11 @@ def test_a_log_keeps_what_the_widest_window_reads_from_where_the_slowest_query_i
     slow = watched.run("slow", ("s", TUMBLING), ("t", TUMBLING))
     fast.evaluated, slow.evaluated, slow.progressed = 90, 20, 25
     watched.progress.retain()
-    assert watched.streams.needed == {"s": (100, 25), "t": (10, 25)}
+    assert watched.streams.needed == {"s": (100, 20), "t": (10, 20)}
+    # What is out already is read again for the latest answer, if that is not long past.
+    slow.progressed = 500
+    watched.progress.retain()
+    assert watched.streams.needed == {"s": (100, 90), "t": (10, 490)}
 
 
 def test_a_query_that_starts_now_needs_nothing_from_before(watched: Watched) -> None:
