@@ -50,6 +50,10 @@ class StreamFollower(Protocol):
     ended: bool
     """Whether nothing comes after what was taken."""
 
+    @property
+    def retained_from(self) -> Instant | None:
+        """All elements after this are held, as of the last ``take``; None: all there ever were."""
+
     def take(self) -> list[StreamItem]:
         """What comes next, some at once; none if there is none yet. NotFound when the stream is deleted."""
 

@@ -231,7 +231,11 @@ class SparkBackend:
             self._timelines.follow((), [*windows, *self._running.windows])
             self._timelines.refresh()
             start = since
-            if start is None:
+            if start is not None:
+                # As far as retention reaches: before that there would be answers over a part of what there was.
+                held = self._held_from(windows)
+                start = start if held is None else max(start, held)
+            else:
                 start = self._timelines.watermark({w.stream for w in windows})
                 if start is not None and start >= END:
                     # All streams have ended, and with them ET: the query starts after the last of it.
@@ -350,12 +354,14 @@ class SparkBackend:
 
     def retained_from(self, name: str) -> Instant | None:
         with self._lock:
-            running = self._running.named(name)
-            held = [(member, self._streams.retained_from(member.stream)) for member in running.windows]
-            return max(
-                (self._timelines.complete_from(member, after) for member, after in held if after is not None),
-                default=None,
-            )
+            return self._held_from(self._running.named(name).windows)
+
+    def _held_from(self, windows: Sequence[StreamWindow]) -> Instant | None:
+        """After this instant the contents of the windows are held; None: all there ever were."""
+        held = [(member, self._streams.retained_from(member.stream)) for member in windows]
+        return max(
+            (self._timelines.complete_from(member, after) for member, after in held if after is not None), default=None
+        )
 
     def listen(self, listener: Listener) -> None:
         self._running.listener = listener

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
+from protocol.time import Instant
 from spark_backend.log.damage import Damage, lost_files
 from spark_backend.log.format.segment import opening_totals, segment_numbers, segment_path
 from spark_backend.log.reader import LogReader, Position
@@ -56,6 +57,11 @@ class LogFollower:
             self._reader.ended and self._place[:2] >= self._reader.end[:2],
         )
         return found
+
+    @property
+    def retained_from(self) -> Instant | None:
+        """All elements after this are held, as of the last ``take``; None: all there ever were."""
+        return self._reader.retained_from
 
     def close(self) -> None:
         self._reader.close()

@@ -62,6 +62,10 @@ class FakeFollower:
     ended: bool = False
     closed: bool = False
 
+    @property
+    def retained_from(self) -> Instant | None:
+        return self.backend.retained.get(self.name)
+
     def take(self) -> list[StreamItem]:
         description = self.backend.stream(self.name)
         self.watermark = BEFORE_ALL if description.watermark is None else description.watermark

@@ -52,6 +52,9 @@ async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> 
     """The elements as events; ``since`` leaves out those with this timestamp and older ones."""
     yield sse.HEARTBEAT
     try:
+        retained = follower.retained_from
+        if since is not None and retained is not None and since < retained:
+            yield sse.reset_event(retained)
         while True:
             taken = await hub.threads.run_replay(follower.take)
             wanted = [one for one in taken if _is_wanted(one, since)]

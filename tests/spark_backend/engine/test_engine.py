@@ -539,6 +539,26 @@ def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
 
 
 @pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("since", [0, 150, 291])
+def test_a_start_in_the_past_is_no_further_back_than_retention_reaches(
+    opened: Callable[..., SteppedBackend], since: int
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    for number in range(1, 300):
+        post(stepped, number)
+        progress(stepped)
+    held = stepped.backend._streams.retained_from("s.1")
+    assert held is not None
+    assert 240 < held < 290
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}", since=since)
+    stepped.run()
+    assert stepped.backend.query("q").start == max(since, held + 5)
+    assert min(answers(stepped)) > held + 5
+    assert all(found == sorted(f"e{s}" for s in range(t - 4, t + 1)) for t, found in answers(stepped).items())
+
+
+@pytest.mark.usefixtures("small_segments")
 def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
     opened: Callable[..., SteppedBackend],
 ) -> None:
@@ -556,7 +576,7 @@ def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
         stepped.run()
         progress(stepped)
     assert list(answers(stepped)) == [3]
-    with pytest.raises(NotFound, match="the latest answer of q, that of .*003Z, is held no more"):
+    with pytest.raises(NotFound, match=r"the latest answer of q, that of .*003Z, is held no more"):
         stepped.backend.latest("q")
 
 

@@ -80,6 +80,7 @@ def test_what_retention_has_taken_is_a_gap_unless_all_that_is_held_was_asked_for
         found = taken(follower)
         assert found[0] == StreamGap(held)
         assert numbers(found) == list(range(first, 20))
+    assert LogFollower(tmp_path / "s", -1).retained_from == held
     assert numbers(taken(LogFollower(tmp_path / "s", -1))) == list(range(first, 20))
     assert not any(isinstance(one, StreamGap) for one in taken(LogFollower(tmp_path / "s", -1)))
     assert not any(isinstance(one, StreamGap) for one in taken(LogFollower(tmp_path / "s", first)))

@@ -78,6 +78,19 @@ def test_since_leaves_out_what_is_older(backend: FakeBackend) -> None:
     run(test())
 
 
+@pytest.mark.parametrize(("since", "reset"), [("500", True), ("700", False), ("1000", False), ("beginning", False)])
+def test_since_a_time_that_is_held_no_more_is_a_reset(backend: FakeBackend, since: str, reset: bool) -> None:
+    backend.followed += [ONE, TWO, THREE]
+    backend.retained["s"] = 700
+
+    async def test() -> None:
+        events = await listened(backend, f"/streams/s?since={since}", 2)
+        resets = [event["data"] for event in events if event.get("event") == "reset"]
+        assert resets == (['{"time":"1970-01-01T00:00:00.700Z"}'] if reset else [])
+
+    run(test())
+
+
 def test_what_is_held_no_more_is_a_reset_and_the_end_of_the_stream_is_the_end(backend: FakeBackend) -> None:
     backend.followed += [StreamGap(700), ONE]
     backend.end_stream("s")
