@@ -89,13 +89,18 @@ class SessionClient:
         if socket is None:
             raise SourceFailed(self._refused or f"{self._settings.url} has closed the connection")
         pending = getattr(socket, "pending", None)
-        waiting = [] if not self._client.want_write() else [socket]
-        ready = bool(pending and pending()) or bool(select.select([socket], waiting, [], seconds)[0])
-        if ready:
+        if (pending and pending()) or self._is_readable(socket, seconds):
             self._check(self._client.loop_read())
         if self._client.want_write():
             self._check(self._client.loop_write())
         self._check(self._client.loop_misc())
+
+    def _is_readable(self, socket: Any, seconds: float) -> bool:
+        """Whether there is something to be read, or to be told, waiting for it or until something can be written."""
+        # No select: a server of many connections has descriptors that it does not take.
+        poll = select.poll()
+        poll.register(socket, select.POLLIN | (select.POLLOUT if self._client.want_write() else 0))
+        return any(event & ~select.POLLOUT for _, event in poll.poll(seconds * 1000))
 
     def acknowledge(self, packet: int) -> None:
         """The message of this packet is durable."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -155,6 +157,21 @@ def test_messages_come_in_the_order_of_their_topics_with_their_type(side: Side, 
     told = "application/ld+json" if side.settings.version == "5" else "text/turtle"
     assert side.log.types == ["text/turtle"] * 40 + [told]
     assert side.log.origins == {f"{side.settings.url}/{topic}" for topic in ("a/1", "b/c/d", "b")}
+
+
+def test_a_server_of_many_connections_reads_as_well(side: Side, publish: Callable[..., None]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        side.start()
+    finally:
+        for one in others:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    publish("a/1", "1")
+    until(lambda: side.log.bodies == ["1"])
+    side.stop()
 
 
 def test_what_comes_while_nobody_reads_is_read_later(side: Side, publish: Callable[..., None]) -> None:
