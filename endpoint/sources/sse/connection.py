@@ -6,7 +6,8 @@ import contextlib
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
 
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
@@ -119,6 +120,21 @@ class SseConnection:
         return None
 
 
+def without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes without a byte order mark at their beginning, which is passed over (HTML Standard, section 9.2.6)."""
+    beginning: bytes | None = b""
+    for chunk in chunks:
+        if beginning is None:
+            yield chunk
+            continue
+        beginning += chunk
+        if len(beginning) >= len(BOM_UTF8) or not BOM_UTF8.startswith(beginning):
+            yield beginning.removeprefix(BOM_UTF8)
+            beginning = None
+    if beginning:
+        yield beginning
+
+
 class _Bounded(httpx.SyncByteStream):
     """The bytes of a response, of which no more than ``most`` may come while the next event is awaited.
 
@@ -131,7 +147,7 @@ class _Bounded(httpx.SyncByteStream):
         self.since = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._response.iter_raw():
+        for chunk in without_mark(self._response.iter_raw()):
             self.since += len(chunk)
             if self.since > self._most:
                 raise SourceFailed(f"an event is longer than {size_text(self._most - _BESIDE)}: none behind it is read")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pytest
 
 from endpoint.logins.password import LoginFailed
 from endpoint.sources.sse import connection as sse
-from endpoint.sources.sse.connection import SseConnection
+from endpoint.sources.sse.connection import SseConnection, without_mark
 from endpoint.sources.web import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
@@ -112,6 +113,21 @@ def test_the_settings_say_the_type_where_the_channel_does_not() -> None:
         with running(SseConnection, settings(port, content_type="application/n-triples"), log):
             eventually(lambda: len(log.bodies) == 1)
     assert log.content_types == {"application/n-triples"}
+
+
+def test_a_byte_order_mark_before_the_first_event_is_none_of_its_name() -> None:
+    feed, log = Feed(bodies(2), before=BOM_UTF8), Log()
+    with feed.served() as port, running(SseConnection, settings(port), log) as run:
+        eventually(lambda: len(log.bodies) == 2)
+        assert run.describe().notice is None
+    assert log.keys == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_a_byte_order_mark_is_passed_over_once_however_the_bytes_come(cut: int) -> None:
+    for text in (BOM_UTF8 + b"id", BOM_UTF8 * 2, b"id: 1", b"\xef\xbb", b""):
+        whole = b"".join(without_mark([text[:cut], text[cut:]]))
+        assert whole == text.removeprefix(BOM_UTF8)
 
 
 def test_events_without_ids_are_read_and_what_that_means_is_said() -> None:
