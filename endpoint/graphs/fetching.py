@@ -13,7 +13,7 @@ import pyoxigraph as ox
 
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
-from protocol.formats.document_checks import check_document, syntax_problem
+from protocol.formats.document_checks import check_document, placed_problem
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.formats.negotiation import media_type_of
@@ -83,11 +83,9 @@ class Fetching:
                     body, format=syntax.oxigraph, base_iri=found, without_named_graphs=True, rename_blank_nodes=True
                 )  # fmt: skip
                 written = ox.serialize((quad.triple for quad in parsed), format=ox.RdfFormat.N_TRIPLES) or b""
-        except SyntaxError as error:
-            place = "" if error.lineno is None else f" (line {error.lineno}, column {error.offset})"
-            raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {syntax_problem(error)}{place}") from None
-        except ValueError as error:
-            raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {error}") from None
+        except (SyntaxError, ValueError) as error:
+            problem = placed_problem(error) if isinstance(error, SyntaxError) else str(error)
+            raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {problem}") from None
         return written.decode()
 
     def document(self, iri: str, accept: str, form: Mapping[str, str] | None = None) -> tuple[str, str, bytes]:

@@ -19,7 +19,7 @@ from endpoint.resources.requests.accept import chosen_type
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, ProtocolError
-from protocol.formats.document_checks import check_document, syntax_problem
+from protocol.formats.document_checks import check_document, placed_problem
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
@@ -174,8 +174,7 @@ def _triples(body: bytes, syntax: RdfSyntax, base: str | None) -> list[ox.Triple
             )  # fmt: skip
             return [quad.triple for quad in parsed]
     except SyntaxError as error:
-        place = "" if error.lineno is None else f" (line {error.lineno}, column {error.offset})"
-        raise InvalidGraph(f"{syntax_problem(error)}{place}", line=error.lineno, column=error.offset) from None
+        raise InvalidGraph(placed_problem(error), line=error.lineno, column=error.offset) from None
     except ValueError as error:
         raise InvalidGraph(str(error)) from None
 

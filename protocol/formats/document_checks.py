@@ -28,3 +28,9 @@ def syntax_problem(error: SyntaxError) -> str:
     if "LoadDocumentCallback" in problem:
         return "remote contexts are not fetched: write the context itself into the document"
     return problem
+
+
+def placed_problem(error: SyntaxError) -> str:
+    """What is wrong, and where if that is known."""
+    place = "" if error.lineno is None else f" (line {error.lineno}, column {error.offset})"
+    return f"{syntax_problem(error)}{place}"
