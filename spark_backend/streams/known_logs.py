@@ -73,14 +73,14 @@ class KnownLogs:
     def drop(self, names: Iterable[str]) -> list[Log]:
         """Drop streams with their logs, which are returned: they are closed, and their directories gone."""
         names = list(names)
-        before = dict(self._catalogue.streams)
+        before = dict(self._catalogue.streams), self._catalogue.deleted
         for name in names:
             del self._catalogue.streams[name]
         self._catalogue.deleted += len(names)
         try:
             self._catalogue.save()
         except BaseException:
-            self._catalogue.streams = before
+            self._catalogue.streams, self._catalogue.deleted = before
             raise
         gone = [self._logs.pop(name) for name in names]
         for log in gone:

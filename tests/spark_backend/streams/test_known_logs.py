@@ -44,6 +44,7 @@ def test_what_cannot_be_written_down_changes_nothing(tmp_path: Path, error: Exce
                 change()
     assert [entry.name for entry, _ in logs] == ["kept"]
     assert list(catalogue.streams) == ["kept"]
+    assert catalogue.deleted == 0
     assert [path.name for path in (tmp_path / "streams").iterdir()] == [logs.entry("kept").log]
     logs.create("new", StreamSettings("http://e/new"))
     logs.close()
