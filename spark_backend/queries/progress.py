@@ -143,14 +143,15 @@ def _read_from(running: RunningQuery, member: StreamWindow) -> Instant:
     That one is made again after a restart: for who asks for it, and to compare the next one with. It may be a step
     behind the watermark; where others decide when to evaluate it may be far behind, and nothing waits for it.
     """
-    place, reached = running.position, running.progressed
-    if place is None or reached is None or reached <= place:
-        return BEFORE_ALL if place is None else max(place, BEFORE_ALL if reached is None else reached)
+    place = running.position
+    reached = BEFORE_ALL if running.progressed is None else running.progressed
+    if place is None:
+        return reached
     match member.window:
         case TimeWindow(slide=slide, report=report):
             step = max(slide, 0 if report is None or report.period is None else report.period)
             return max(place, reached - step)
-        case CountWindow(partition=None):
+        case CountWindow(partition=None) if len(running.windows) == 1:
             return place
         case _:
-            return reached
+            return max(place, reached)

@@ -232,6 +232,16 @@ def test_a_log_keeps_what_the_widest_window_reads_from_where_the_slowest_query_i
     assert watched.streams.needed == {"s": (100, 90), "t": (10, 490)}
 
 
+def test_a_log_keeps_nothing_for_an_answer_that_there_is_not_or_that_others_decide_on(watched: Watched) -> None:
+    none = watched.run("none", ("s", TUMBLING))
+    both = watched.run("both", ("t", CountWindow(2, Unit.ELEMENTS, 1)), ("u", TUMBLING))
+    alone = watched.run("alone", ("v", CountWindow(2, Unit.ELEMENTS, 1)))
+    none.progressed = both.progressed = alone.progressed = 500
+    both.evaluated = alone.evaluated = 20
+    watched.progress.retain()
+    assert {log: place for log, (_, place) in watched.streams.needed.items()} == {"s": 500, "t": 500, "u": 490, "v": 20}
+
+
 def test_a_query_that_starts_now_needs_nothing_from_before(watched: Watched) -> None:
     watched.run("q", ("s", TUMBLING), start=70)
     watched.run("all", ("t", TUMBLING))
