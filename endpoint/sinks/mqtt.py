@@ -22,13 +22,13 @@ SECONDS = 30.0
 """For a connection, and for the broker to acknowledge what it was sent."""
 
 _KEEP_ALIVE = 30
+_TICK_SECONDS = 1.0
 
 
 class MqttPublisher:
     """Publishes to one topic, over a connection that is made when it is needed and given up when anything fails.
 
-    The broker keeps nothing for it: what was not acknowledged is published again. Paho's network thread is the only
-    other one, and tells the event loop.
+    The broker keeps nothing for it: what was not acknowledged is published again.
     """
 
     at_once = 20
@@ -37,7 +37,7 @@ class MqttPublisher:
     def __init__(self, url: str, topic: Topic) -> None:
         self._url = url
         self._topic = topic
-        self._client: Client | None = None
+        self._connection: _Connection | None = None
         self._lost: asyncio.Future[None] | None = None
         self._unacknowledged: dict[int, asyncio.Future[None]] = {}
 
@@ -45,7 +45,7 @@ class MqttPublisher:
         """Publish them; returns when the broker has acknowledged all. Raises DeliveryFailed."""
         try:
             async with asyncio.timeout(SECONDS):
-                if self._client is None:
+                if self._connection is None:
                     await self._connect()
                 await self._publish(answers)
         except TimeoutError:
@@ -63,54 +63,52 @@ class MqttPublisher:
 
     async def close(self) -> None:
         """Say goodbye, if there is a connection."""
-        client, self._client = self._client, None
+        connection, self._connection = self._connection, None
         self._unacknowledged.clear()
         self._lost = None
-        if client is not None:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(_end, client)
+        if connection is not None:
+            connection.close()
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
         connected: asyncio.Future[None] = loop.create_future()
         self._lost = lost = loop.create_future()
         unacknowledged = self._unacknowledged = {}
-        client = self._client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5, reconnect_on_failure=False)
+        client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5, reconnect_on_failure=False)
         client.connect_timeout = SECONDS
+        await anyio.to_thread.run_sync(self._open, client)
 
         def on_connect(_: Client, __: Any, flags: ConnectFlags, reason: ReasonCode, properties: Any) -> None:
-            loop.call_soon_threadsafe(_settle, connected, _refusal(reason))
+            _settle(connected, _refusal(reason))
 
         def on_disconnect(_: Client, __: Any, flags: DisconnectFlags, reason: ReasonCode, properties: Any) -> None:
-            loop.call_soon_threadsafe(_settle, lost, f"the connection was closed ({reason})")
+            _settle(lost, f"the connection was closed ({reason})")
 
         def on_publish(_: Client, __: Any, number: int, reason: ReasonCode, properties: Any) -> None:
-            loop.call_soon_threadsafe(acknowledge, number, _refusal(reason))
-
-        def acknowledge(number: int, refusal: str | None) -> None:
             waiting = unacknowledged.pop(number, None)
             if waiting is not None:
-                _settle(waiting, refusal)
+                _settle(waiting, _refusal(reason))
 
+        # Nothing has been read yet, so nothing is missed.
         client.on_connect, client.on_disconnect, client.on_publish = on_connect, on_disconnect, on_publish
-        await anyio.to_thread.run_sync(self._open, client)
+        self._connection = _Connection(client)
         await self._unless_lost(connected)
 
     def _open(self, client: Client) -> None:
         """Names are looked up and files read here, so not in the event loop."""
         set_login(client, self._url, self._topic.login)
         client.connect(*address_of(self._url), keepalive=_KEEP_ALIVE, clean_start=True)
-        client.loop_start()
 
     async def _publish(self, answers: Sequence[Answer]) -> None:
-        assert self._client is not None, "it was connected before"
+        assert self._connection is not None, "it was connected before"
+        client = self._connection.client
         waiting: list[asyncio.Future[None]] = []
         for answer in answers:
             properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
             properties.ContentType = answer.body.content_type
             properties.UserProperty = [("id", answer.identifier), ("query", answer.query)]
             # Acknowledged only in a later turn of the loop: so it is known by then who waits for it.
-            sent = self._client.publish(self._topic.topic, answer.body.content, qos=1, properties=properties)
+            sent = client.publish(self._topic.topic, answer.body.content, qos=1, properties=properties)
             if sent.rc != 0:
                 raise DeliveryFailed(f"{self._url} takes nothing: the connection is closed")
             self._unacknowledged[sent.mid] = future = asyncio.get_running_loop().create_future()
@@ -129,6 +127,65 @@ class MqttPublisher:
                 return
 
 
+class _Connection:
+    """What the event loop reads and writes for a client that has been connected.
+
+    Paho's own loop waits by select, which takes no descriptor above 1,023: a server of many connections has those.
+    """
+
+    def __init__(self, client: Client) -> None:
+        """Raises ConnectionError if the connection is closed already."""
+        self.client = client
+        self._loop = asyncio.get_running_loop()
+        socket = client.socket()
+        if socket is None:
+            raise ConnectionError("the connection was closed at once")
+        self._descriptor = socket.fileno()
+        client.on_socket_register_write = lambda *_: self._await_room()
+        client.on_socket_unregister_write = lambda *_: self._want_no_room()
+        client.on_socket_close = lambda *_: self._leave()
+        self._tick = self._loop.call_later(_TICK_SECONDS, self._ask)
+        self._loop.add_reader(self._descriptor, self._read)
+        if client.want_write():
+            self._await_room()
+
+    def close(self) -> None:
+        """Say goodbye, as far as the network takes it at once."""
+        # Without this callback it is written now, not when the event loop comes to it.
+        self.client.on_socket_register_write = None
+        self.client.disconnect()
+        socket = self.client.socket()
+        if socket is not None:
+            self._leave()
+            socket.close()
+
+    def _read(self) -> None:
+        """Read a packet. That the connection is lost is told by the client's ``on_disconnect``."""
+        self.client.loop_read()
+        # What TLS has deciphered already wakes nobody.
+        while (pending := getattr(self.client.socket(), "pending", None)) and pending():
+            self.client.loop_read()
+
+    def _ask(self) -> None:
+        """Ask the broker whether it is there, when it is time for that."""
+        self._tick = self._loop.call_later(_TICK_SECONDS, self._ask)
+        self.client.loop_misc()
+
+    def _await_room(self) -> None:
+        self._loop.add_writer(self._descriptor, self.client.loop_write)
+
+    def _want_no_room(self) -> None:
+        self._loop.remove_writer(self._descriptor)
+
+    def _leave(self) -> None:
+        """Before the socket is closed, and never again: its descriptor is another's afterwards."""
+        client = self.client
+        client.on_socket_register_write = client.on_socket_unregister_write = client.on_socket_close = None
+        self._tick.cancel()
+        self._want_no_room()
+        self._loop.remove_reader(self._descriptor)
+
+
 def _settle(future: asyncio.Future[None], failure: str | None) -> None:
     if future.done():
         return
@@ -141,8 +198,3 @@ def _settle(future: asyncio.Future[None], failure: str | None) -> None:
 
 def _refusal(reason: ReasonCode) -> str | None:
     return f"the broker refuses: {reason}" if reason.is_failure else None
-
-
-def _end(client: Client) -> None:
-    client.disconnect()
-    client.loop_stop()

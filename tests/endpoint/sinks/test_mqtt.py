@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -20,7 +23,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from endpoint.sinks.mqtt import MqttPublisher
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.formats.sse import resume_token
-from protocol.login import Login
+from protocol.login import Login, TlsFiles
 from protocol.sinks.body import Body
 from protocol.sinks.topic_settings import Topic
 from tests.endpoint.live.live_side import run
@@ -126,6 +129,75 @@ def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
         properties: Any = messages[0].properties
         assert dict(properties.UserProperty) == {"id": resume_token(1), "query": "q"}
         assert properties.ContentType == "text/plain; charset=utf-8"
+
+
+@needs_mosquitto
+def test_a_server_of_many_connections_publishes_as_well(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with broker_of(tmp_path) as broker, subscriber(broker, "t") as came:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+        others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+        try:
+            delivered(broker.url, Topic("t"), answers(1))
+        finally:
+            for one in others:
+                os.close(one)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert [message.payload for message in came_all(came, 1)] == [b"1"]
+
+
+@needs_mosquitto
+def test_answers_that_the_network_does_not_take_at_once_come_whole(tmp_path: Path) -> None:
+    bodies = [bytes([n]) * 3_000_000 for n in range(20)]
+    batch = [Answer("q", n, resume_token(n), Body(body, "text/plain")) for n, body in enumerate(bodies, 1)]
+    with broker_of(tmp_path) as broker, subscriber(broker, "t") as came:
+        delivered(broker.url, Topic("t"), batch)
+        assert [message.payload for message in came_all(came, 20)] == bodies
+
+
+@needs_mosquitto
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="this machine has no openssl to make a certificate with")
+def test_a_broker_that_speaks_over_tls_is_understood(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    made = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout {key} -out {certificate}"
+    subprocess.run(["openssl", *made.split(), "-addext", "subjectAltName=DNS:localhost"], check=True)
+    lines = ("allow_anonymous true", f"certfile {certificate}", f"keyfile {key}", f"user {getpass.getuser()}")
+    with broker_of(tmp_path, *lines) as broker:
+        login = Login(tls=TlsFiles(authorities=str(certificate)))
+        url = broker.url.replace("mqtt:", "mqtts:").replace("127.0.0.1", "localhost")
+        delivered(url, Topic("t", login), answers(1, 2), answers(*range(3, 200)))
+
+
+@needs_mosquitto
+def test_a_connection_that_says_nothing_for_long_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("endpoint.sinks.mqtt._KEEP_ALIVE", 1)
+    monkeypatch.setattr("endpoint.sinks.mqtt._TICK_SECONDS", 0.1)
+
+    async def deliver(broker: Broker) -> None:
+        publisher = MqttPublisher(broker.url, Topic("t"))
+        await publisher.deliver(answers(1))
+        await asyncio.sleep(2.5)  # brokers close what was silent for one and a half times that
+        await publisher.deliver(answers(2))
+        await publisher.close()
+
+    with broker_of(tmp_path) as broker, subscriber(broker, "t") as came:
+        run(deliver(broker))
+        assert [message.payload for message in came_all(came, 2)] == [b"1", b"2"]
+
+
+def test_what_is_no_broker_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"\x40\x06\0\x01\0\x02\xff\xff")  # properties that end too early
+                connection.recv(1000)
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(DeliveryFailed, match="Protocol error"):
+            delivered(f"mqtt://127.0.0.1:{server.getsockname()[1]}", Topic("t"), answers(1))
 
 
 @needs_mosquitto
