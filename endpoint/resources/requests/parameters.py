@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from starlette.requests import Request
 
@@ -84,19 +85,31 @@ def read_requested_span(request: Request, *, last_event_id: str, since: str, unt
     return RequestedSpan(after, read_since(since), _instant_or_none(until, "until", also=""))
 
 
-def requested_elements(request: Request) -> tuple[int | None, Instant | None]:
-    """The same for a stream's own elements: the number of the one after which to start, and the time.
-
-    -1 is with the first that is held, None with the next that comes. Raises InvalidResumePoint, InvalidTime or
-    RepeatedParameter.
+@dataclass(frozen=True)
+class RequestedElements:
+    """What a client asks a stream's own elements for: those after the one with the number ``after`` (-1: all that are
+    held; None: those that come next) whose time is after ``since`` and not after ``until``, where these are given.
     """
+
+    after: int | None
+    since: Instant | None = None
+    until: Instant | None = None
+
+    def have(self, time: Instant) -> bool:
+        """Whether an element with this time is wanted."""
+        return (self.since is None or time > self.since) and (self.until is None or time <= self.until)
+
+
+def requested_elements(request: Request) -> RequestedElements:
+    """The same for a stream's own elements. Raises InvalidResumePoint, InvalidTime or RepeatedParameter."""
+    until = instant_parameter(request, "until")
     token = _last_event_id(request, _only(request, "lastEventId"))
     if token:
-        return sse.parse_element_id(token), None
+        return RequestedElements(sse.parse_element_id(token), until=until)
     if _only(request, "since").strip().lower() == _BEGINNING:
-        return -1, None
+        return RequestedElements(-1, until=until)
     since = instant_parameter(request, "since", also=_BEGINNING)
-    return None if since is None else -1, since
+    return RequestedElements(None if since is None else -1, since, until)
 
 
 def _last_event_id(request: Request, parameter: str) -> str:

@@ -18,13 +18,13 @@ from starlette.requests import Request
 from endpoint.backend import StreamFollower
 from endpoint.live.event_stream import EventStreamResponse
 from endpoint.live.hub import Hub
-from endpoint.resources.requests.parameters import requested_elements
+from endpoint.resources.requests.parameters import RequestedElements, requested_elements
 from endpoint.services import services_of
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats import sse
 from protocol.formats.media_types import RdfSyntax
-from protocol.streams import StreamDamage, StreamGap, StreamItem
-from protocol.time import Instant
+from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
+from protocol.time import Instant, format_instant
 
 _LOOKED_EVERY = 0.05
 _EMPTY = b"# an empty message"
@@ -33,14 +33,14 @@ _EMPTY = b"# an empty message"
 def element_stream(request: Request, name: str) -> EventStreamResponse:
     """The response to a request for a stream as events. Raises InvalidResumePoint or InvalidTime."""
     services = services_of(request.app)
-    after, since = requested_elements(request)
+    requested = requested_elements(request)
 
     @asynccontextmanager
     async def open_events() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
         hub = services.hub
-        follower: StreamFollower = await hub.threads.run(hub.backend.follow, name, after)
+        follower: StreamFollower = await hub.threads.run(hub.backend.follow, name, requested.after)
         try:
-            async with aclosing(_events(hub, follower, since)) as stream:
+            async with aclosing(_events(hub, follower, requested)) as stream:
                 yield stream
         finally:
             follower.close()
@@ -48,20 +48,23 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
     return EventStreamResponse(services.listeners, open_events, {"RDF-Message-Content-Type": RdfSyntax.N_QUADS})
 
 
-async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> AsyncGenerator[bytes, None]:
-    """The elements as events; ``since`` leaves out those with this timestamp and older ones."""
+async def _events(hub: Hub, follower: StreamFollower, requested: RequestedElements) -> AsyncGenerator[bytes, None]:
+    """The elements as events. Those up to the last time that is wanted are out once the watermark has reached it."""
     yield sse.HEARTBEAT
     try:
-        retained = follower.retained_from
+        since, until, retained = requested.since, requested.until, follower.retained_from
         if since is not None and retained is not None and since < retained:
             yield sse.reset_event(retained)
         while True:
             taken = await hub.threads.run_replay(follower.take)
-            wanted = [one for one in taken if _is_wanted(one, since)]
+            wanted = [one for one in taken if _is_wanted(one, requested)]
             if wanted:
                 yield b"".join(_encoded(one, follower.watermark) for one in wanted)
             elif not taken and follower.ended:
                 yield sse.end_event("the stream has ended")
+                return
+            elif not taken and until is not None and follower.watermark >= until:
+                yield sse.end_event(f"every element up to {format_instant(until)} is out")
                 return
             if hub.stopping.is_set():
                 return
@@ -74,12 +77,11 @@ async def _events(hub: Hub, follower: StreamFollower, since: Instant | None) -> 
         yield sse.error_event(error.problem())
 
 
-def _is_wanted(one: StreamItem, since: Instant | None) -> bool:
-    if since is None:
-        return True
-    if isinstance(one, StreamDamage):
-        return one.latest is None or one.latest > since
-    return one.time > since
+def _is_wanted(one: StreamItem, requested: RequestedElements) -> bool:
+    if isinstance(one, StreamElement):
+        return requested.have(one.time)
+    time = one.latest if isinstance(one, StreamDamage) else one.time
+    return requested.since is None or time is None or time > requested.since
 
 
 def _encoded(one: StreamItem, watermark: Instant) -> bytes:

@@ -14,14 +14,13 @@ from starlette.responses import Response, StreamingResponse
 
 from endpoint.backend import StreamFollower
 from endpoint.live.hub import Hub
-from endpoint.resources.requests.parameters import requested_elements
+from endpoint.resources.requests.parameters import RequestedElements, requested_elements
 from endpoint.services import services_of
 from protocol.errors import Unavailable
 from protocol.formats.json_ld import json_ld_lacks
 from protocol.formats.media_types import JELLY, JSON_LINES, RdfSyntax
 from protocol.messages.division import DELIMITERS, VERSION, VERSION_LINE
 from protocol.streams import StreamDamage, StreamDescription, StreamElement, StreamItem
-from protocol.time import Instant
 
 JSON_LD_LINES = "application/x-ld+ndjson"
 
@@ -75,10 +74,11 @@ async def message_log(request: Request, stream: StreamDescription, media_type: s
             f"elements of the stream cannot be read: {stream.damage[0]}; "
             "read it as text/event-stream, which says where they are missing"
         )
-    after, since = requested_elements(request)
+    requested = requested_elements(request)
     content_type, form = _FORMS[media_type]
-    follower: StreamFollower = await hub.threads.run(hub.backend.follow, stream.name, -1 if after is None else after)
-    written = _written(hub, follower, since, stream.elements - 1, *form())
+    after = -1 if requested.after is None else requested.after
+    follower: StreamFollower = await hub.threads.run(hub.backend.follow, stream.name, after)
+    written = _written(hub, follower, requested, stream.elements - 1, *form())
     # What comes first may be what the format cannot write: said of what comes later, the response breaks off.
     first = [await anext(written), await anext(written, b"")]
     return StreamingResponse(
@@ -88,13 +88,13 @@ async def message_log(request: Request, stream: StreamDescription, media_type: s
 
 
 async def _written(
-    hub: Hub, follower: StreamFollower, since: Instant | None, last: int, begin: bytes, form: _Form
+    hub: Hub, follower: StreamFollower, requested: RequestedElements, last: int, begin: bytes, form: _Form
 ) -> AsyncGenerator[bytes, None]:
-    """The elements up to the one with the number ``last``; ``since`` leaves out that timestamp and older ones."""
+    """The elements up to the one with the number ``last``."""
 
     def take() -> bytes | None:
         taken = follower.take()
-        return form(_wanted(taken, since, last)) if taken and _number(taken[0]) <= last else None
+        return form(_wanted(taken, requested, last)) if taken and _number(taken[0]) <= last else None
 
     try:
         yield begin
@@ -121,11 +121,11 @@ def _number(one: StreamItem) -> int:
     return one.number if isinstance(one, StreamElement) else -1
 
 
-def _wanted(taken: Iterable[StreamItem], since: Instant | None, last: int) -> Iterator[bytes]:
+def _wanted(taken: Iterable[StreamItem], requested: RequestedElements, last: int) -> Iterator[bytes]:
     """The data of the elements that are asked for. What retention has taken is not held, and so not missing."""
     for one in taken:
         if isinstance(one, StreamDamage):
             # The client sees that the response has not come to its end.
             raise Unavailable(f"elements cannot be read: {one}")
-        if isinstance(one, StreamElement) and one.number <= last and (since is None or one.time > since):
+        if isinstance(one, StreamElement) and one.number <= last and requested.have(one.time):
             yield one.data

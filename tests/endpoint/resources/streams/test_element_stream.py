@@ -78,6 +78,34 @@ def test_since_leaves_out_what_is_older(backend: FakeBackend) -> None:
     run(test())
 
 
+def test_until_leaves_out_what_is_later_and_ends_once_nothing_earlier_can_come(backend: FakeBackend) -> None:
+    backend.followed += [ONE, TWO, THREE]
+
+    async def test() -> None:
+        path = "/streams/s?since=700&until=1999"
+        exchange = Exchange(create_app(Settings(threads=2), backend=backend), path, accept=EVENTS)
+        await exchange.task
+        assert [event["id"] for event in exchange.events if "id" in event] == ["0" * 15 + "0"]
+        assert [event.get("event", "message") for event in exchange.events] == ["message", "progress", "end"]
+
+    run(test())
+
+
+def test_a_time_that_is_to_come_is_waited_for(backend: FakeBackend) -> None:
+    backend.followed += [ONE, TWO, THREE]
+
+    async def test() -> None:
+        path = "/streams/s?since=beginning&until=2000"
+        exchange = Exchange(create_app(Settings(threads=2), backend=backend), path, accept=EVENTS)
+        await until(lambda: len(exchange.events) == 6)
+        assert not exchange.task.done()
+        backend.advance("s", 2_000)
+        await exchange.task
+        assert json.loads(exchange.events[-1]["data"])["reason"]
+
+    run(test())
+
+
 @pytest.mark.parametrize(("since", "reset"), [("500", True), ("700", False), ("1000", False), ("beginning", False)])
 def test_since_a_time_that_is_held_no_more_is_a_reset(backend: FakeBackend, since: str, reset: bool) -> None:
     backend.followed += [ONE, TWO, THREE]
@@ -122,6 +150,7 @@ def test_a_stream_that_is_deleted_ends(backend: FakeBackend) -> None:
         ("/streams/s", {"Last-Event-ID": "17"}, 400),
         ("/streams/s?lastEventId=x", {}, 400),
         ("/streams/s?since=soon", {}, 400),
+        ("/streams/s?until=later", {}, 400),
         ("/streams/t", {}, 404),
     ],
 )

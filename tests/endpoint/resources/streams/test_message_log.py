@@ -73,6 +73,11 @@ def test_since_leaves_out_what_is_older(client: TestClient) -> None:
     assert lines_of(response.content, N_QUADS) == EXPECTED[2:]
 
 
+def test_until_leaves_out_what_is_later(client: TestClient) -> None:
+    response = client.get("/streams/s?until=1970-01-01T00:00:01Z", headers={"Accept": N_QUADS})
+    assert lines_of(response.content, N_QUADS) == EXPECTED[:2]
+
+
 def test_what_comes_after_the_request_is_not_in_it(client: TestClient, backend: FakeBackend) -> None:
     backend.followed.append(StreamElement(len(LINES), 9_000, LINES[0]))
     assert lines_of(client.get("/streams/s", headers={"Accept": JELLY}).content, JELLY) == EXPECTED
