@@ -27,12 +27,21 @@ class UnsupportedCoding(ProtocolError):
     title = "Unsupported content coding"
 
 
+class PartialBody(ProtocolError):
+    """The body is a part of what is to be there (RFC 9110 section 14.5)."""
+
+    title = "A part of a body"
+
+
 async def read_body(request: Request, limit: int) -> bytes:
     """The body, decoded, at most ``limit`` bytes of it.
 
     Raises BodyTooLarge as soon as there are more, or more are announced, UnsupportedCoding for a
-    Content-Encoding other than gzip and deflate, InvalidCoding for a body that is not in its coding.
+    Content-Encoding other than gzip and deflate, InvalidCoding for a body that is not in its coding,
+    PartialBody for a PUT with Content-Range, which would replace the whole by a part.
     """
+    if request.method == "PUT" and "content-range" in request.headers:
+        raise PartialBody("PUT replaces the whole, and the body is a part of it by its Content-Range: send it whole")
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding in ("gzip", "x-gzip", "deflate"):
         # Beside the loop: a body of a million empty members takes seconds.

@@ -7,7 +7,13 @@ import zlib
 import pytest
 from starlette.requests import Request
 
-from endpoint.resources.requests.request_body import BodyTooLarge, InvalidCoding, UnsupportedCoding, read_body
+from endpoint.resources.requests.request_body import (
+    BodyTooLarge,
+    InvalidCoding,
+    PartialBody,
+    UnsupportedCoding,
+    read_body,
+)
 
 TEXT = gzip.compress(b"text", mtime=0)
 """Without a time: parameters are names of tests, which all processes that share them have to agree on."""
@@ -81,3 +87,10 @@ def test_an_announced_length_that_is_no_number_to_python_is_too_large() -> None:
 def test_the_limit_counts_what_comes_out_of_the_decoder() -> None:
     with pytest.raises(BodyTooLarge):
         read(gzip.compress(b"0" * 1001), "gzip")
+
+
+def test_a_part_is_not_put_in_the_place_of_the_whole() -> None:
+    headers = [(b"content-range", b"bytes 0-3/100")]
+    with pytest.raises(PartialBody, match="Content-Range") as caught:
+        asyncio.run(read_body(Request({"type": "http", "method": "PUT", "path": "/", "headers": headers}), 1000))
+    assert caught.value.status == 400
