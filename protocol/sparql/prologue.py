@@ -15,7 +15,7 @@ from protocol.sparql.source import error_at, spliced
 from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
 
 _OF_PROLOGUES = (TokenKind.IRI, TokenKind.PREFIXED_NAME, TokenKind.STRING)
-_PERHAPS_LATER = re.compile(r";.*\b(?:prefix|base|version)\b", re.IGNORECASE | re.DOTALL)
+_DECLARING = re.compile(r"\b(?:prefix|base|version)\b", re.IGNORECASE)
 
 
 @dataclass
@@ -35,7 +35,8 @@ def with_one_prologue(update: str) -> str:
     A prefix that is declared anew with another IRI gets a name of its own from there on. UnsupportedFeature for a
     later BASE that is another one. What is no update stays as it is: Oxigraph says what is wrong with it.
     """
-    if not _PERHAPS_LATER.search(update):
+    first = update.find(";")
+    if first < 0 or not _DECLARING.search(update, first):
         return update
     found = tokenize(update)[:-1]
     taken = {token.text.partition(":")[0] for token in found if token.kind is TokenKind.PREFIXED_NAME}

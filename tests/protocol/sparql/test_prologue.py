@@ -50,6 +50,12 @@ def test_an_update_with_one_prologue_stays_as_it_is(update: str) -> None:
     assert with_one_prologue(update) == update
 
 
+def test_a_long_update_is_looked_at_once() -> None:
+    """Not once for each of its semicolons, which would take minutes."""
+    update = "PREFIX a: <http://x/> INSERT DATA { " + "a:s a a:C ; a:p 1 . " * 100_000 + "}"
+    assert with_one_prologue(update) == update
+
+
 def test_a_prefix_is_not_known_before_it_is_declared() -> None:
     with pytest.raises(SyntaxError):
         ox.Store().update(
