@@ -96,10 +96,10 @@ class Channel:
 
     def take(self, notice: Outcome | Progress, watermark: Instant) -> None:
         """Add a notice, unless it was given out before: instants only ever grow."""
+        if not isinstance(notice, Progress) and self.last is not None and notice.instant <= self.last:
+            return
         match notice:
             case Evaluation():
-                if self.last is not None and notice.instant <= self.last:
-                    return
                 self._reach(notice.instant)
                 self.latest = notice
                 if sse.is_graph(notice.data):
@@ -174,7 +174,7 @@ class Channel:
         """Something came of an instant."""
         if self.floor is None:
             self.floor = self.origin = instant - 1
-        self.last = instant if self.last is None else max(self.last, instant)
+        self.last = instant
 
     def _evict(self) -> None:
         while len(self._entries) > self.bounds.entries or self._bytes > self.bounds.bytes:

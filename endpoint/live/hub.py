@@ -243,15 +243,18 @@ class Hub:
         return channel.latest
 
     async def _joined(self, name: str) -> tuple[Channel, QueryDescription]:
+        there = self._channels.get(name)
         description = await self.threads.run(self.queries.query, name)
         channel = self._channels.get(name)
-        if channel is not None:
+        if channel is not None and channel is there:
             return channel, description
-        channel = self._open(name, description.query)
+        opened = channel is None
+        if channel is None:
+            channel = self._open(name, description.query)
         try:
             # Asked once more, now that the channel is there: between the description and its first notice is no gap.
             return channel, await self.threads.run(self.queries.query, name)
         except BaseException:
-            if self._channels.get(name) is channel:
+            if opened and self._channels.get(name) is channel:
                 del self._channels[name]
             raise

@@ -273,12 +273,19 @@ class Subscription:
             await replay.close()
 
     async def _gather(self, replay: Replay) -> tuple[list[Outcome], bool]:
-        """As much of a replay as a channel has room for, and whether that is all of it."""
+        """As much of a replay as a channel has room for, or as came before it failed, and whether that is all of it."""
         gathered: list[Outcome] = []
         size, bounds = 0, self.channel.bounds
-        while chunk := await replay.chunk():
+        while True:
+            try:
+                chunk = await replay.chunk()
+            except Exception:
+                if not gathered:
+                    raise
+                return gathered, False  # it goes out before the next attempt, which fails again or goes on
+            if not chunk:
+                return gathered, True
             gathered += chunk
             size += sum(outcome.size for outcome in chunk)
             if len(gathered) >= bounds.entries // 2 or size >= bounds.bytes // 4:
                 return gathered, False
-        return gathered, True

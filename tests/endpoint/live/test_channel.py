@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.backend import Evaluation, Failed, Progress
+from endpoint.backend import Evaluation, Failed, Outcome, Progress
 from endpoint.live.channel import Bounds, Channel, Entry
 from protocol.time import BEFORE_ALL
 from tests.endpoint.live.live_side import run, settle
@@ -116,6 +116,14 @@ def test_the_latest_evaluation_is_held_whatever_comes_after_it() -> None:
     for number in range(5):
         channel.take(Failed("q", 20 + number, "why"), 0)
     assert instants(channel) == [10]
+
+
+def test_what_is_given_out_again_does_not_move_back_where_it_begins() -> None:
+    channel = Channel("q", Bounds(entries=3), floor=BEFORE_ALL)
+    notices: list[Outcome] = [evaluation(10), Failed("q", 20, "why"), *map(evaluation, (30, 40, 50))]
+    for notice in [*notices, *notices, *map(evaluation, (60, 70, 80))]:
+        channel.take(notice, 0)
+    assert (instants(channel), channel.floor) == ([60, 70, 80], 50)
 
 
 @given(past=st.lists(st.integers(1, 2000), max_size=12), room=st.integers(1, 12), live=st.booleans())

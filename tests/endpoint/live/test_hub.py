@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -590,6 +591,34 @@ def test_what_was_before_a_query_was_registered_comes_from_the_log_for_who_asks(
     run(check())
 
 
+def test_who_joins_while_another_opens_the_channel_misses_nothing_between() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.evaluate("q", 1, answer(1))
+        hub = hub_for(backend)
+        told, go_on, run_in_thread = asyncio.Event(), asyncio.Event(), hub.threads.run
+
+        async def late(function: Callable[..., Any], *arguments: Any) -> Any:
+            found = await run_in_thread(function, *arguments)
+            told.set()
+            await go_on.wait()
+            return found
+
+        hub.threads.run = late  # type: ignore[method-assign,assignment]  # of this one object
+        joining = asyncio.create_task(listen(hub, StartingPoint(1)))
+        await told.wait()
+        backend.evaluate("q", 2, answer(2))
+        hub.threads.run = run_in_thread  # type: ignore[method-assign]
+        other = await listen(hub)
+        go_on.set()
+        listener = await joining
+        await until(lambda: listener.instants == [2])
+        await listener.leave()
+        await other.leave()
+
+    run(check())
+
+
 def test_there_is_no_listening_to_a_query_that_is_not_there() -> None:
     async def check() -> None:
         hub = hub_for(backend_with_query())
@@ -632,7 +661,8 @@ def test_a_replay_fails_where_spark_has_failed() -> None:
     run(check())
 
 
-def test_what_was_computed_before_a_replay_fails_is_delivered_first() -> None:
+@pytest.mark.parametrize("bounds", [Bounds(), Bounds(entries=20)])
+def test_what_was_computed_before_a_replay_fails_is_delivered_first(bounds: Bounds) -> None:
     async def check() -> None:
         backend = backend_with_query()
         for n in range(1, 200):
@@ -646,7 +676,7 @@ def test_what_was_computed_before_a_replay_fails_is_delivered_first() -> None:
                     yield past
 
         backend.replay = breaks  # type: ignore[method-assign]  # of this one object
-        hub = hub_for(backend, Bounds(entries=20))
+        hub = hub_for(backend, bounds)
         listener = await listen(hub, BEGINNING)
         with pytest.raises(RuntimeError, match="disk"):
             await listener.task
