@@ -27,6 +27,7 @@ from endpoint.readers.writer import AnswerWriter
 from protocol.entailment.regimes import Regime
 from protocol.errors import NotFound, ProtocolError, StorageDamaged, UnsupportedFeature
 from protocol.formats.allow_list import AllowList
+from protocol.formats.json_ld import json_ld_lacks
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.functions.python_functions import callables
@@ -178,7 +179,10 @@ class Reader:
             quads = snapshot.oxigraph.quads_for_pattern(None, None, None, graph)
             write_rdf_xml((quad.triple for quad in quads), writer)
             return
-        snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
+        try:
+            snapshot.oxigraph.dump(writer, syntax.oxigraph, from_graph=graph)  # type: ignore[arg-type]
+        except OSError as error:
+            raise json_ld_lacks(error) or error from None
 
 
 def _rdflib_evaluation(functions: str, regime: Regime) -> RdflibEvaluation | None:

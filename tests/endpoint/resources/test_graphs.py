@@ -206,6 +206,15 @@ def test_graphs_are_written_as_asked(client: TestClient) -> None:
     assert_problem(client.get("/graphs", params=ONE, headers={"Accept": "text/csv"}), 406)
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_what_json_ld_cannot_say_is_refused_by_name(client: TestClient, method: str) -> None:
+    body = "<http://ex/s> <http://ex/p> <<( <http://ex/s> <http://ex/p> 1 )>> ."
+    assert client.put("/graphs", params=ONE, content=body, headers=TURTLE).status_code == 201
+    response = client.request(method, "/graphs", params=ONE, headers={"Accept": "application/ld+json"})
+    assert response.status_code == 406
+    assert method == "HEAD" or "triple terms" in assert_problem(response, 406)["detail"]
+
+
 @pytest.mark.parametrize("media_type", ["application/trig", "application/n-quads"])
 @pytest.mark.parametrize("graph", [ONE, {"default": ""}])
 def test_in_the_syntax_of_a_dataset_a_graph_is_its_default_graph(
