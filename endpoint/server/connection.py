@@ -127,6 +127,10 @@ class Connection(H11Protocol):
         else:
             self._refuse(HTTPStatus.BAD_REQUEST, msg)
 
+    def _should_upgrade(self) -> bool:
+        """Never, and without a warning: it is an offer (RFC 9110 section 7.8), which Java's clients make each time."""
+        return False
+
     # Requests that do not come whole
 
     def _watch(self) -> None:

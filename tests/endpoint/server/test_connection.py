@@ -222,6 +222,23 @@ def test_a_client_that_waits_to_be_told_to_go_on_is_not_slow() -> None:
     run(check)
 
 
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+def test_an_upgrade_is_an_offer_that_is_not_taken_without_a_word(
+    protocol: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check() -> None:
+        connection, transport = Door().connect()
+        connection.data_received(
+            b"GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % protocol
+        )
+        await turn()
+        assert b" 204 " in transport.written
+        connection.connection_lost(None)
+
+    run(check)
+    assert caplog.text == ""
+
+
 def test_listening_takes_as_long_as_it_takes() -> None:
     async def check() -> None:
         door = Door()
