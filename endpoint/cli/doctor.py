@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -28,6 +29,7 @@ from endpoint.graphs.directory import (
     store_directory,
 )
 from endpoint.graphs.opening import has_lost_its_head, left_out
+from protocol.errors import StorageFull
 
 if TYPE_CHECKING:
     from spark_backend.doctor import Finding
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 _data_option = option(
     "--data", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path), help="The data directory."
 )
+
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 _ALWAYS = {("store",), ("streams",)}
 """Directories at the top of every backup; the catalogue is there once there was a stream."""
@@ -100,6 +104,8 @@ def backup(target: Path, server: str | None) -> None:
             partial.rename(target)
         except httpx.HTTPError as error:
             raise unreachable(url, error) from None
+        except OSError as error:
+            raise click.ClickException(f"{target} cannot be written: {error.strerror or error}") from None
         finally:
             partial.unlink(missing_ok=True)
     if for_a_person():
@@ -179,7 +185,10 @@ def _alone(data: Path) -> Iterator[bool]:
 
 
 def _store(data: Path) -> list[Finding]:
-    """What is wrong with a store that nobody has open: it is read from end to end, and not changed."""
+    """What is wrong with a store that nobody has open: it is read from end to end, and not changed.
+
+    That it opens whole is tried with files beside it, for which there may be no room.
+    """
     from spark_backend.doctor import Finding
 
     if has_lost_store(data):
@@ -193,6 +202,9 @@ def _store(data: Path) -> list[Finding]:
             pass
         return [Finding("store", said, advice, True) for said in left_out(directory)]
     except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, OSError) and (error.errno in _REFUSED or StorageFull.of(error, "it") is not None):
+            untried = f"whether it opens whole could not be tried, for that takes files beside it: {error}"
+            return [Finding("store", untried, "make room, or look at a copy where files may be written")]
         return [Finding("store", str(error), advice, True)]
 
 

@@ -9,6 +9,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +61,27 @@ def data_directory(tmp_path: Path) -> Path:
     store.update("INSERT DATA { <http://ex/a> <http://ex/p> 1 }")
     store.close()
     return tmp_path / "data"
+
+
+@contextmanager
+def serving(body: bytes) -> Iterator[str]:
+    """The address of a server that answers each GET with this."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def replayed(stepped: SteppedBackend) -> dict[tuple[str, int], bytes]:
@@ -174,6 +199,28 @@ def test_where_the_catalogue_and_its_copy_are_gone_both_are_named_and_the_logs_o
 def test_a_store_that_cannot_be_read_is_found(data: Path) -> None:
     (data / "store" / "CURRENT").unlink()
     assert any(place.startswith("store") for place in findings(run("doctor", "--data", data)))
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+def test_a_store_is_not_called_lost_where_nothing_can_be_written(
+    data: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*arguments: Any, **options: Any) -> str:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    found = run("doctor", "--data", data)
+    assert os.strerror(number) in findings(found)["store"]
+    assert '"lost":false' in found.output
+    assert "backup" not in found.output
+
+
+def test_a_backup_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with serving(b"an archive") as url:
+        told = run("backup", tmp_path / "none" / "x.tar", "--server", url)
+    assert told.exit_code == 1
+    assert "Error: " in told.output
+    assert "x.tar cannot be written: No such file or directory" in told.output
 
 
 def test_a_store_that_is_missing_is_found_and_not_made_by_repairing(data: Path) -> None:
