@@ -133,11 +133,17 @@ class _Sender:
                 self._post(source.read(), media_type, {"at": at})
                 return
             lines = pace.lines_of(source, lambda size: self._progress.advance(self._task, size))
+            sent = 0
             try:
                 for batch in self._batches(m.divide(lines, media_type), file, media_type, rate, speedup):
                     self._post(*m.join(batch, media_type), {})
+                    sent += len(batch)
             except ValueError as error:
                 raise click.ClickException(f"{file}: {error}") from None
+            except click.ClickException as error:
+                # The server counts the messages and lines of its request, which is a part of the file.
+                began = f"{file}, counted from its message {sent + 1} on: " if sent else ""
+                raise click.ClickException(f"{began}{error.message}") from None
 
     def _batches(
         self, messages: Iterator[Message], file: Path, media_type: str, rate: float | None, speedup: float | None

@@ -170,6 +170,18 @@ def test_what_the_endpoint_refuses_is_told_with_its_place(server: Running) -> No
     assert "the body is not RDF (line 1, column 1)" in result.output
 
 
+def test_what_the_endpoint_refuses_of_a_long_file_is_told_with_where_its_count_begins(
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("endpoint.client.pace.BATCH_MESSAGES", 2)
+    file = tmp_path / "log.nt"
+    file.write_text("# @message\n".join(["<a:1> <a:p> <a:o> .\n", "<a:2> <a:p> <a:o> .\n", "not RDF"]))
+    result = run("publish", "s", file)
+    assert result.exit_code == 1
+    assert "log.nt, counted from its message 3 on: " in result.output
+    assert "the body is not RDF (line 1, column 1)" in result.output
+
+
 def test_a_stream_can_be_named_by_its_url(server: Running) -> None:
     lines(run("publish", f"{server.url}/streams/s", "--server", "http://127.0.0.1:9", input="<a:1> <a:p> <a:o> ."))
     assert len(server.backend.appended) == 1
