@@ -15,6 +15,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_LONG = 64 * 1024
+"""So many bytes or characters are worked through sooner than a thread has its turn."""
+
+
 class WorkerThreads:
     """``count`` threads with large stacks; further work waits for its turn.
 
@@ -53,6 +57,10 @@ class WorkerThreads:
 
         self._work.put(work)
         return await asyncio.wrap_future(future)
+
+    async def run_if_long(self, size: int, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function here, or in one of the threads where it has so much to work through."""
+        return await self.run(function, *args, **kwargs) if size > _LONG else function(*args, **kwargs)
 
     def stop(self) -> None:
         """End the threads when what was asked before is done; does not wait for it."""

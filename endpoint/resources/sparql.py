@@ -35,8 +35,10 @@ async def sparql(request: Request) -> Response:
     """A query, an update, or a GET without either: the service description, or the page for a browser."""
     services = services_of(request.app)
     body = await _body(request, services.settings.max_request_bytes) if request.method in ("POST", "QUERY") else b""
-    asked = sparql_request(
-        request.method, request.scope["query_string"], request.headers.get("content-type"), body
+    query_part, content_type_header = request.scope["query_string"], request.headers.get("content-type")
+    size = len(query_part) + len(body)
+    asked = await services.threads.run_if_long(
+        size, sparql_request, request.method, query_part, content_type_header, body
     )  # fmt: skip
     base = f"{services.settings.base_url}/sparql"
     if asked is None:
@@ -61,7 +63,8 @@ async def sparql(request: Request) -> Response:
         return await answer_continuous(request, services, query, asked)
     require(request, operation_scope())
     # The form is in the text, so what cannot be written is refused before anything is evaluated.
-    offers = GRAPH_OFFERS if answers_with_a_graph(asked.text) else SOLUTIONS_OFFERS
+    gives_graph = await services.threads.run_if_long(len(asked.text), answers_with_a_graph, asked.text)
+    offers = GRAPH_OFFERS if gives_graph else SOLUTIONS_OFFERS
     media_type = chosen_type(request, [*offers, EVENT_STREAM])
     if media_type == EVENT_STREAM:
         live = await services.threads.run(parse_live, asked.text, base=base, requested=asked.graphs)
@@ -76,8 +79,7 @@ async def _body(request: Request, limit: int) -> bytes:
 
 
 async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) -> ContinuousQuery | None:
-    # Most one-shot queries are spared the way into another thread.
-    if not perhaps_continuous(asked.text):
+    if not await threads.run_if_long(len(asked.text), perhaps_continuous, asked.text):
         return None
     query = await threads.run(parse, asked.text, base=base, requested=asked.graphs)
     return query if isinstance(query, ContinuousQuery) else None

@@ -48,3 +48,14 @@ def test_stacks_are_large_enough_for_the_deepest_query_let_through() -> None:
         assert asyncio.run(threads.run(lambda text=text: type(store.query(text)).__name__)) == "QuerySolutions"  # type: ignore[misc]
     threads.stop()
     assert threading.stack_size() == before
+
+
+def test_what_is_short_is_done_at_once_and_what_is_long_in_a_thread() -> None:
+    threads = WorkerThreads(1)
+
+    async def where(size: int) -> str:
+        return await threads.run_if_long(size, lambda: threading.current_thread().name)
+
+    assert asyncio.run(where(100)) == threading.current_thread().name
+    assert asyncio.run(where(1_000_000)) == "sparql-0"
+    threads.stop()

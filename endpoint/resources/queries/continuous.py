@@ -73,7 +73,10 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
     with services.listeners.one_more():
         evaluation = await _next_answer(request, services, query, asked, limits, timeout)
-    return Response(status_code=499) if evaluation is None else answer_response(evaluation, query.form, media_type)
+    if evaluation is None:
+        return Response(status_code=499)
+    size = len(evaluation.data)
+    return await services.threads.run_if_long(size, answer_response, evaluation, query.form, media_type)
 
 
 async def _register(

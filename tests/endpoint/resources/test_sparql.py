@@ -67,6 +67,7 @@ def test_a_query_is_answered_however_the_protocol_sends_it(client: TestClient) -
     assert values(client.post("/sparql", data={"query": SELECT})) == expected
     as_body = client.post("/sparql", content=SELECT, headers={"Content-Type": "application/sparql-query"})
     assert values(as_body) == expected
+    assert values(client.post("/sparql", data={"query": f"{SELECT} #{' ' * 100_000}"})) == expected, "in a thread"
 
 
 def test_queries_are_unicode_throughout(client: TestClient) -> None:
