@@ -15,6 +15,7 @@ from endpoint.graphs.store import GraphStore
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.ending import ended_for_memory
 from endpoint.processes.frames import Connection, Kind, json_frame
+from endpoint.processes.relayed_error import RelayedError
 from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, size_text
 
@@ -147,6 +148,8 @@ class EntailedStore:
                     raise ClosureFailed(f"the process that {_DOES} stood still and was ended: ask again")
         except (EOFError, OSError):
             raise self._ended(process) from None
+        if received.kind is Kind.PROBLEM:
+            raise RelayedError(received.json())
         if received.kind is Kind.FAILED:
             logger.error("inferring what follows failed:\n%s", received.content.decode("utf-8", "replace"))
             raise ClosureFailed("an unexpected error while inferring; the server's log has more")
