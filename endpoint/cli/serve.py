@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 import click
@@ -30,7 +31,8 @@ def serve(**given: Any) -> None:
     try:
         sockets = listen(settings.host, settings.port)
     except OSError as error:
-        raise click.ClickException(f"{error.strerror or error} (choose another with --port)") from None
+        wrong = "--host" if error.errno in (None, errno.EADDRNOTAVAIL) else "--port"
+        raise click.ClickException(f"{error.strerror or error} (choose another with {wrong})") from None
     settings = with_own_names(with_port(settings, sockets))
     log_to_terminal()
     warn_if_open(settings)

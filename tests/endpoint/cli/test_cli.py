@@ -358,3 +358,13 @@ def test_conformance_without_the_suite_says_how_to_get_it(tmp_path: Path) -> Non
     result = run("conformance", "--suite-path", str(tmp_path / "nowhere"))
     assert result.exit_code == 2
     assert "github.com/w3c/rdf-tests" in result.output
+
+
+@pytest.mark.parametrize(("address", "wrong"), [("192.0.2.1", "--host"), ("host.invalid", "--host"), ("", "--port")])
+def test_an_address_that_cannot_be_listened_on_is_told_with_what_is_wrong_of_it(
+    server: Running, address: str, wrong: str
+) -> None:
+    taken = server.url.rpartition(":")[2]
+    result = run("serve", "--host", address or "127.0.0.1", "--port", taken)
+    assert result.exit_code == 1
+    assert f"(choose another with {wrong})" in result.output
