@@ -103,7 +103,13 @@ class FileConnection:
             rotated = self._is_rotated(number)
             quiet_since = self._quiet.get(number, math.inf) if rotated else math.inf
             over = self._clock() - quiet_since >= _QUIET_SECONDS
-            taken = file.take(MOST_MESSAGES - len(messages), size, whole=over)
+            try:
+                taken = file.take(MOST_MESSAGES - len(messages), size, whole=over)
+            except SourceFailed as error:
+                if not messages:
+                    raise
+                self._say(error.detail)  # it fails at the next look: what was before it is stored first
+                break
             messages += taken
             size -= sum(len(message.body) for message in taken)
             if file.position != self._known.get(number):
@@ -183,7 +189,13 @@ class FileConnection:
             return None
         while len(self._open) >= _MOST_OPEN:
             self._open.pop(next(iter(self._open))).close()
-        file = GrowingFile(real, framing, self._surroundings.largest)
+        try:
+            file = GrowingFile(real, framing, self._surroundings.largest)
+        except PermissionError as error:
+            if not self._is_folder:
+                raise
+            self._say(f"{path.name} is passed over: {error.strerror}")
+            return None
         if file.number != number:
             file.close()
             raise FileNotFoundError(path)

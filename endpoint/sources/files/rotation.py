@@ -29,7 +29,7 @@ def files_of(folder: Path) -> list[Found]:
     """The files of a folder, in the order of their names. Raises OSError.
 
     A file that is renamed meanwhile may be in the list twice, or not at all: so a list is made again if the folder has
-    changed, though not for ever.
+    changed, though not for ever. What a link leads to where nobody may look is not in it.
     """
     for _ in range(_TRIES):
         before = os.stat(folder).st_mtime_ns
@@ -39,8 +39,8 @@ def files_of(folder: Path) -> list[Found]:
                 if entry.is_file():
                     status = entry.stat()
                     found.append(Found(status.st_ino, Path(entry.path), status.st_size, status.st_mtime_ns))
-            except FileNotFoundError:
-                continue  # renamed since
+            except (FileNotFoundError, PermissionError):
+                continue  # the first: renamed since
         if os.stat(folder).st_mtime_ns == before:
             break
     return found

@@ -429,6 +429,63 @@ def test_a_message_that_is_too_long_is_said_and_nothing_before_it_is_lost(
         read.take()
 
 
+def test_what_a_folder_has_before_a_message_that_is_too_long_is_not_lost(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    for name, text in (("a", "1\n"), ("b", "2" * 300_000), ("c", "3\n")):
+        append(tmp_path / f"{name}.ndjson", text)
+    read = reader(tmp_path, largest=1000)
+    assert read.take() == ["1"]
+    assert "b.ndjson at byte 0 is longer than 1000 bytes" in (read.notice or "")
+    with pytest.raises(SourceFailed, match=r"b\.ndjson at byte 0 is longer than 1000 bytes"):
+        read.take()
+    append(tmp_path / "a.ndjson", "4\n")
+    read.restart()
+    assert read.take() == ["4"], "at each attempt what is before it"
+    read.restart()
+    (tmp_path / "b.ndjson").unlink()
+    assert read.take() == ["3"]
+
+
+def test_a_file_without_permission_is_passed_over_in_a_folder_until_it_has_one(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        append(tmp_path / f"{name}.ndjson", f'"{name}"\n')
+    really, secret = os.open, {"b.ndjson"}
+
+    def refusing(path: Path, *arguments: int) -> int:
+        if Path(path).name in secret:
+            raise PermissionError(13, "Permission denied", str(path))
+        return really(path, *arguments)
+
+    # Not by its mode: that says nothing to a superuser.
+    monkeypatch.setattr(os, "open", refusing)
+    read = reader(tmp_path)
+    assert read.take() == ['"a"', '"c"']
+    assert read.notice == "b.ndjson is passed over: Permission denied"
+    secret.clear()
+    assert read.take() == ['"b"']
+    secret.add("b.ndjson")
+    with pytest.raises(PermissionError):
+        reader(tmp_path / "b.ndjson", allowed=str(tmp_path)).take()
+
+
+def test_a_link_that_leads_where_nobody_may_look_stops_no_folder(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path / "a.ndjson", "1\n")
+
+    class Entry:
+        name = "b.ndjson"
+
+        def is_file(self) -> bool:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", lambda folder, really=os.scandir: [*really(folder), Entry()])
+    assert reader(tmp_path).take() == ["1"]
+
+
 def test_what_may_not_be_read_is_passed_over_in_a_folder_and_named(
     tmp_path: Path, reader: Callable[..., Reader]
 ) -> None:
