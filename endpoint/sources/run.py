@@ -108,6 +108,8 @@ class SourceRun:
         began = self._clock()
         while not self._stopping.is_set():
             batch = connection.take(_TAKE_SECONDS)
+            if self._deleted:
+                return  # by now another stream may have the name
             if batch is not None:
                 self._store(connection, batch)
             elif not self._stopping.is_set() and self._has_ended():

@@ -33,6 +33,8 @@ class Feed:
     forgotten: int = 0
     waited: list[float] = field(default_factory=list)
     stop: Callable[[], None] = lambda: None
+    stop_at: int | None = None
+    """It is stopped while this number is taken."""
 
     def fault(self) -> None:
         self.calls += 1
@@ -56,6 +58,8 @@ class FeedConnection:
             self.feed.stop()
             return None
         self.place += 1
+        if self.place == self.feed.stop_at:
+            self.feed.stop()
         body = str(self.place).encode()
         return SourceBatch([SourceMessage(body, "text/turtle", "x:y", body)], {"at": body})
 
@@ -206,3 +210,14 @@ def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
     feed.stop = lambda: running.stop(deleted=True)
     running.run()
     assert (feed.forgotten, feed.closed) == (1, 1)
+
+
+def test_what_was_taken_while_the_stream_was_deleted_goes_into_no_stream_of_its_name() -> None:
+    for deleted, stored in ((True, [b"1"]), (False, [b"1", b"2"])):
+        feed = Feed(3, stop_at=2)
+        log = Log(feed)
+        running = SourceRun(lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log)
+        feed.stop = lambda running=running, deleted=deleted: running.stop(deleted=deleted)  # type: ignore[misc]
+        running.run()
+        assert log.bodies == feed.acknowledged == stored, "what a source has taken when the server ends is stored"
+        assert (feed.forgotten, feed.closed) == (int(deleted), 1)
