@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import socket
 import threading
 import uuid
@@ -41,6 +42,7 @@ class SseConnection:
         self._url = surroundings.settings.url
         self._largest = surroundings.largest
         position = surroundings.positions.get(_POSITION, b"")
+        self._keys = EventKeys(position)
         headers = {b"Accept": EVENT_STREAM.encode(), b"Cache-Control": b"no-store"}
         if position:
             headers[b"Last-Event-ID"] = position
@@ -104,6 +106,7 @@ class SseConnection:
             yield event
 
     def _message(self, event: ServerSentEvent) -> SourceMessage | None:
+        own = self._keys.has_own(event.id)
         if event.event == "end":
             raise SourceFailed(f"{self._url} says that it has ended: {shortened(event.data)}")
         if event.event == "reset":
@@ -113,11 +116,39 @@ class SseConnection:
         elif event.event == "message" and event.data:
             if not event.id:
                 self.notice = "its events have no ids: what is sent while the connection is away is lost"
-            # An event is known again by its id; one without is never sent again.
-            return SourceMessage(
-                event.data.encode(), self._content_type, self._url, event.id.encode() or uuid.uuid4().bytes
-            )
+            data = event.data.encode()
+            return SourceMessage(data, self._content_type, self._url, self._keys.of(data, own=own))
         return None
+
+
+class EventKeys:
+    """By which an event is known if it comes again, also over the next connection.
+
+    An id holds on for the events after it that have none (HTML Standard, section 9.2.6): those are told apart by how
+    far behind it they are, and what they say. Before the first id nothing can come again.
+    """
+
+    def __init__(self, last: bytes) -> None:
+        """``last``: the id after which the connection goes on; empty: there is none."""
+        self._last = last
+        self._told = ""
+        self._behind = 0
+
+    def has_own(self, told: str) -> bool:
+        """Whether the next event, of which the connection tells this id, is the first that it tells it of."""
+        if told == self._told:
+            return False
+        self._told, self._last, self._behind = told, told.encode(), 0
+        return bool(told)
+
+    def of(self, data: bytes, *, own: bool) -> bytes:
+        """The key of that event, which is a message."""
+        if own:
+            return self._last
+        if not self._last:
+            return uuid.uuid4().bytes
+        self._behind += 1
+        return b"%b %d %b" % (self._last, self._behind, hashlib.blake2b(data, digest_size=8).digest())
 
 
 def without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ import pytest
 
 from endpoint.logins.password import LoginFailed
 from endpoint.sources.sse import connection as sse
-from endpoint.sources.sse.connection import SseConnection, without_mark
+from endpoint.sources.sse.connection import EventKeys, SseConnection, without_mark
 from endpoint.sources.web import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
@@ -137,6 +137,25 @@ def test_events_without_ids_are_read_and_what_that_means_is_said() -> None:
         eventually(lambda: "no ids" in (run.describe().notice or ""))
     assert log.at == {}
     assert len(set(log.keys)) == 2
+
+
+def test_an_event_without_an_id_is_not_taken_for_the_one_before_it_which_has_one() -> None:
+    sent = ["data: 0", "id: 7\ndata: 1", "data: 2", ": heartbeat", "data: 2", "id: 8\nevent: other\ndata: 3", "data: 4"]
+    feed, log = Feed(before="".join(f"{event}\n\n" for event in sent).encode(), most=0), Log()
+    with feed.served() as port, running(SseConnection, settings(port), log):
+        eventually(lambda: len(log.bodies) >= 10)
+    assert log.bodies[:5] == log.bodies[5:10] == [b"0", b"1", b"2", b"2", b"4"]
+    assert len(set(log.keys[:5])) == 5
+    assert log.keys[6:10] == log.keys[1:5], "what comes again is known again"
+    assert log.keys[1] == b"7"
+
+
+def test_what_goes_on_after_a_known_event_without_an_id_is_known_by_that_event() -> None:
+    first, again = EventKeys(b""), EventKeys(b"7")
+    assert first.of(b"1", own=first.has_own("7")) == b"7"
+    behind = [first.of(data, own=first.has_own("7")) for data in (b"2", b"2")]
+    assert [again.of(data, own=again.has_own("")) for data in (b"2", b"2")] == behind
+    assert again.of(b"3", own=again.has_own("7")) == b"7", "whoever sends the last one again, too"
 
 
 def test_what_this_endpoints_own_streams_say_of_themselves() -> None:
