@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 from endpoint.backend import Backend
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.connectors import CONNECTORS
+from endpoint.sources.identity import identity_of
 from endpoint.sources.run import SourceRun
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.settings.source import schemes_of
 from protocol.sources import SourceDescription, SourceRefused, SourceSettings
 
-_IDENTITY_FILE = "client-identity"
 _STOP_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
@@ -94,17 +93,8 @@ class Sources:
                 self.begin(stream.name, stream.settings.source)
 
     def _surroundings(self, name: str, source: SourceSettings) -> Callable[[Callable[[float], bool]], Surroundings]:
-        identity = hashlib.blake2b(f"{self._identity()} {name}".encode(), digest_size=8).hexdigest()
+        identity = hashlib.blake2b(f"{identity_of(self._data)} {name}".encode(), digest_size=8).hexdigest()
         read_kafka = self._backend.read_kafka
         return lambda wait: Surroundings(
             name, source, self._allowed, identity, self._largest, wait, read_kafka=read_kafka
         )
-
-    def _identity(self) -> str:
-        """A name of this data directory, made once: no copy of it elsewhere is taken for this one."""
-        path = self._data / _IDENTITY_FILE
-        try:
-            return path.read_text("ascii")
-        except FileNotFoundError:
-            path.write_text(uuid.uuid4().hex, "ascii")
-            return path.read_text("ascii")
