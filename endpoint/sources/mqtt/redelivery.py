@@ -40,16 +40,15 @@ class Redelivery:
         return again and self._stored.get(delivery.packet) == delivery.digest
 
     def positions(self, deliveries: Iterable[Delivery]) -> dict[str, bytes]:
-        """What is to be stored with these messages: them, and what may be forgotten since."""
-        changed = {str(packet): b"" for packet in self._forgotten}
-        self._forgotten.clear()
-        return changed | {str(delivery.packet): delivery.digest for delivery in deliveries}
+        """What is to be stored with these messages: them, and what may be forgotten since; said again until it is."""
+        forgotten = {str(packet): b"" for packet in self._forgotten}
+        return forgotten | {str(delivery.packet): delivery.digest for delivery in deliveries}
 
     def stored(self, deliveries: Iterable[Delivery]) -> None:
-        """These messages are durable, and are acknowledged now."""
+        """These messages are durable, with their positions, and are acknowledged now."""
+        self._forgotten.clear()
         for delivery in deliveries:
             self._stored[delivery.packet] = delivery.digest
-            self._forgotten.discard(delivery.packet)
             self._acknowledged.append(delivery)
 
     def acknowledged(self, delivery: Delivery) -> None:

@@ -30,7 +30,9 @@ def test_what_the_broker_has_the_word_for_is_forgotten() -> None:
     redelivery.answered(7, [])
     assert not redelivery.is_known(delivery(1), again=True), "another message of the same number and words"
     assert redelivery.is_known(delivery(3), again=True)
+    assert redelivery.positions([]) == {"1": b"", "2": b""}, "nothing was stored with it"
     assert redelivery.positions([delivery(2)]) == {"1": b"", "2": delivery(2).digest}
+    redelivery.stored([delivery(2)])
     assert redelivery.positions([]) == {}
 
 
