@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
+from endpoint.time_limit import TimeLimit
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document, placed_problem
@@ -105,6 +106,8 @@ class Fetching:
                 answer = self._once(address, accept, deadline, form)
             except httpx.InvalidURL as error:
                 raise LoadFailed(f"<{address}> is not an address: {error}") from None
+            except TimeoutError:
+                raise self._late(address) from None
             except httpx.TimeoutException:
                 raise LoadFailed(f"<{address}> did not answer in time") from None
             except httpx.HTTPError as error:
@@ -117,15 +120,20 @@ class Fetching:
     def _once(
         self, address: str, accept: str, deadline: float, form: Mapping[str, str] | None
     ) -> tuple[str, bytes] | str:
-        """Media type and bytes of what is at the address, or the address it leads to."""
+        """Media type and bytes of what is at the address, or the address it leads to.
+
+        Raises TimeoutError where that is not there by the deadline.
+        """
         import httpx
 
-        timeout = httpx.Timeout(max(min(_WAIT_SECONDS, deadline - self.clock()), _LEAST_SECONDS))
+        left = max(deadline - self.clock(), _LEAST_SECONDS)
+        timeout = httpx.Timeout(min(_WAIT_SECONDS, left))
         # No proxy stands between this machine and itself.
         outside = urlsplit(address).hostname not in _LOOPBACK
         # What comes compressed could be a thousand times as long: it is asked for as it is.
         headers = {"Accept": accept, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
         with (
+            TimeLimit(left) as limit,
             httpx.Client(
                 transport=self.transport,
                 timeout=timeout,
@@ -133,7 +141,9 @@ class Fetching:
                 verify=_trusted(outside),
                 headers=headers,
             ) as client,
-            client.stream("GET" if form is None else "POST", address, data=form) as response,
+            client.stream(
+                "GET" if form is None else "POST", address, data=form, extensions=limit.extensions
+            ) as response,
         ):
             if response.has_redirect_location:
                 return resolve(address, response.headers["location"])
@@ -148,10 +158,13 @@ class Fetching:
                 if size > self.maximum_bytes:
                     raise LoadFailed(f"<{address}> is larger than {self.maximum_bytes} bytes")
                 if self.clock() > deadline:
-                    raise LoadFailed(f"<{address}> was not there whole within {self.seconds:g} s")
+                    raise self._late(address)
                 chunks.append(chunk)
             media_type = media_type_of(response.headers.get("content-type"))
             return media_type, b"".join(chunks)
+
+    def _late(self, address: str) -> LoadFailed:
+        return LoadFailed(f"<{address}> was not there whole within {self.seconds:g} s")
 
 
 @cache

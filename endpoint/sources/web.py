@@ -11,6 +11,7 @@ import httpx
 
 from endpoint.logins.password import password_of
 from endpoint.sources.connection import Surroundings
+from endpoint.time_limit import TimeLimit
 from protocol.errors import size_text
 from protocol.sources import SourceFailed
 from protocol.sparql.iris import resolve
@@ -20,6 +21,8 @@ MESSAGE_TYPE = "RDF-Message-Content-Type"
 """The header in which a live channel says what its messages are (W3C RSP CG, *RDF Messages*)."""
 
 _REDIRECTS = 5
+_BODY_SECONDS = 300.0
+"""For all of a body that is read as a whole."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -36,10 +39,11 @@ class Opened:
     client: httpx.Client
 
     def body(self, largest: int) -> bytes:
-        """All of it. Raises SourceFailed where it is longer than so many bytes."""
+        """All of it. Raises SourceFailed where it is longer than so many bytes, or takes too long."""
         chunks: list[bytes] = []
         size = 0
-        with failures_of(self.address):
+        with failures_of(self.address), TimeLimit(_BODY_SECONDS) as limit:
+            limit.watch(self.response.extensions["network_stream"])
             for chunk in self.response.iter_raw():
                 size += len(chunk)
                 if size > largest:
@@ -71,7 +75,8 @@ def open_address(
     silence: float,
     also: Collection[int] = (),
 ) -> Opened:
-    """The answer of an address, or of where it leads; ``silence`` is how many seconds nothing may come.
+    """The answer of an address, or of where it leads; ``silence`` is how many seconds nothing may come, and within
+    which the answer has to begin.
 
     Raises AddressRefused, and SourceFailed, also for an answer that is no success, but for those with a status of
     ``also``.
@@ -99,6 +104,8 @@ def failures_of(address: str) -> Iterator[None]:
         yield
     except httpx.InvalidURL as error:
         raise SourceFailed(f"{address} is not an address: {error}") from None
+    except TimeoutError as error:
+        raise SourceFailed(f"{address} was {error}") from None
     except httpx.TimeoutException:
         raise SourceFailed(f"{address} was silent for too long") from None
     except httpx.HTTPError as error:
@@ -117,7 +124,9 @@ def _ask(surroundings: Surroundings, address: str, headers: Mapping[bytes, bytes
         login = None
         if settings.login.user is not None and urlsplit(address)[:2] == urlsplit(settings.url)[:2]:
             login = httpx.BasicAuth(settings.login.user, password_of(settings.login) or "")
-        response = client.send(client.build_request("GET", address), stream=True, auth=login)
+        with TimeLimit(silence) as limit:
+            request = client.build_request("GET", address, extensions=limit.extensions)
+            response = client.send(request, stream=True, auth=login)
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in ("", "identity"):
             raise SourceFailed(f"{address} comes compressed ({coding}), though it was asked for as it is")

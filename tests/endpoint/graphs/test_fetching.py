@@ -16,6 +16,7 @@ from endpoint.settings import Settings
 from protocol.formats.allow_list import AllowList
 from protocol.sparql.guard import FetchRefused
 from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.dripping_server import ENDLESS, drips
 from tests.endpoint.fake_backend import FakeBackend
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -118,6 +119,12 @@ def test_what_cannot_be_loaded_is_told(answer: Answer, told: str) -> None:
 def test_a_document_that_does_not_end_is_given_up() -> None:
     with pytest.raises(LoadFailed, match="within 5 s"):
         fetching(always(content_type="text/turtle"), seconds=5.0, clock=Clock()).graph("http://ex/data/a")
+
+
+@pytest.mark.parametrize("beginning", ENDLESS.values(), ids=ENDLESS)
+def test_a_document_that_comes_byte_by_byte_is_given_up(beginning: bytes) -> None:
+    with drips(beginning) as address, pytest.raises(LoadFailed, match=r"was not there whole within 0\.2 s"):
+        Fetching(AllowList.of([address]), seconds=0.2).graph(address)
 
 
 def test_a_silent_load_that_fails_does_nothing_and_one_that_is_refused_is_refused() -> None:

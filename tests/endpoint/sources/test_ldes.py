@@ -10,11 +10,13 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from endpoint.sources import web
 from endpoint.sources.ldes import connection as ldes
 from endpoint.sources.ldes.connection import LdesConnection
 from endpoint.sources.ldes.page import read_page
 from protocol.formats.media_types import RdfSyntax
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
+from tests.endpoint.dripping_server import ENDLESS, drips
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
 
 PREFIXES = """PREFIX tree: <https://w3id.org/tree#> PREFIX ldes: <https://w3id.org/ldes#> PREFIX : <http://ex/>
@@ -119,6 +121,14 @@ def test_each_member_comes_once_in_order_though_both_sides_go_away(monkeypatch: 
             eventually(lambda run=run: run.describe().state is SourceState.FAILING)  # type: ignore[misc]
     assert numbers(log) == list(range(feed.members))
     assert log.content_types == {"application/n-quads"}
+
+
+@pytest.mark.parametrize("beginning", ENDLESS.values(), ids=ENDLESS)
+def test_a_page_that_comes_byte_by_byte_is_given_up(beginning: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldes, "_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(web, "_BODY_SECONDS", 0.2)
+    with drips(beginning) as address, pytest.raises(SourceFailed, match=r"/x was not there within 0\.2 s"):
+        LdesConnection(surroundings(SourceSettings(SourceType.LDES, address))()).take(0)
 
 
 def test_pages_are_asked_for_again_as_their_caching_headers_say() -> None:
