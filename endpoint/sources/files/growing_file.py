@@ -111,7 +111,9 @@ class GrowingFile:
         # What had come of the next message is read again: who was killed while writing it may have cut it off.
         self._exhausted, self._pending = None, b""
         while len(taken) < messages and size > 0:
-            chunk = os.pread(self._descriptor, _CHUNK, self._offset + len(self._pending))
+            # As much again as is there: all of it is divided again, for a long message not as often as it has chunks.
+            more = min(len(self._pending), self.largest - len(self._pending))
+            chunk = os.pread(self._descriptor, max(_CHUNK, more), self._offset + len(self._pending))
             self._pending += chunk
             last = whole and not chunk
             if b"\n" in chunk or (last and self._pending):

@@ -13,6 +13,7 @@ from endpoint.sources.connection import Surroundings
 from endpoint.sources.files import connection as files
 from endpoint.sources.files import rotation
 from endpoint.sources.files.connection import FileConnection
+from endpoint.sources.files.framing import Framed, Framing
 from protocol.formats.allow_list import AllowList
 from protocol.sources import SourceFailed, SourceSettings, SourceType
 
@@ -427,6 +428,26 @@ def test_a_message_that_is_too_long_is_said_and_nothing_before_it_is_lost(
     assert read.take() == ["1"]
     with pytest.raises(SourceFailed, match="at byte 2 is longer than 1000 bytes"):
         read.take()
+
+
+def test_a_long_message_is_not_divided_again_for_each_part_of_it_that_is_read(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    divided: list[int] = []
+    divide = Framing.divide
+
+    def counting(framing: Framing, data: bytes, *, whole: bool = False) -> Iterator[tuple[Framed | None, int, Framing]]:
+        divided.append(len(data))
+        return divide(framing, data, whole=whole)
+
+    monkeypatch.setattr(Framing, "divide", counting)
+    path = tmp_path / "in.nt"
+    message = f"<a:a> <a:p> <a:{'x' * 10_000}> .\n" * 800
+    append(path, f'VERSION "1.2-messages"\n{message}MESSAGE\n')
+    assert reader(path, largest=10**7).take() == [message]
+    assert sum(divided) < 4 * len(message)
+    with pytest.raises(SourceFailed, match="is longer than 5000000 bytes"):
+        reader(path, largest=5 * 10**6).take()
 
 
 def test_what_a_folder_has_before_a_message_that_is_too_long_is_not_lost(
