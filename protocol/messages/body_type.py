@@ -42,8 +42,10 @@ class BodyType:
     takes_context: bool = False
 
 
-_LINES = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"})
-_LINES_OF_JSON = _LINES - {"application/x-ld+ndjson"}
+LINES = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"})
+"""The media types of newline-delimited JSON-LD."""
+_LINES_OF_PLAIN_JSON = LINES - {"application/x-ld+ndjson"}
+"""Those of them that do not say that it is JSON-LD."""
 ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES, JELLY)
 """The media types to name in an ``Accept-Post`` header or an error."""
 
@@ -64,10 +66,10 @@ def parse_content_type(content_type: str, *, has_context: bool = False) -> BodyT
     media_type, parameters = _parse_header(content_type)
     charset = _codec(parameters.get("charset"))
     messages = parameters.get("messages")
-    if media_type in _LINES:
+    if media_type in LINES:
         if messages is not None:
             raise UnsupportedMediaType(f"{media_type} has no parameter messages: each line is a message already")
-        return BodyType(RdfSyntax.JSON_LD, Grouping.LINES, charset, has_context and media_type in _LINES_OF_JSON)
+        return BodyType(RdfSyntax.JSON_LD, Grouping.LINES, charset, has_context and media_type in _LINES_OF_PLAIN_JSON)
     if media_type == JELLY:
         if charset is not None or messages is not None:
             raise UnsupportedMediaType(f"{media_type} has no parameters charset and messages: its frames are messages")

@@ -33,16 +33,30 @@ class JsonLine:
     @property
     def document(self) -> bytes:
         """The message as one document of JSON-LD."""
-        return self.text if self.context is None else self._opening + self.text + b"}"
+        return self.text if self.context is None else under_context(self.context, self.text)
 
     @property
     def shift(self) -> int:
         """What a column of the document has to be moved by to be one of the line, in characters."""
-        return self.indent if self.context is None else self.indent - len(self._opening.decode())
+        return self.indent if self.context is None else self.indent - len(_opening(self.context).decode())
 
-    @property
-    def _opening(self) -> bytes:
-        return b'{"@context":' + (self.context or b"null") + b',"@graph":'
+
+def under_context(context: bytes, text: bytes) -> bytes:
+    """A message as one document of JSON-LD, with the context that a line before it set."""
+    return _opening(context) + text + b"}"
+
+
+def only_context(text: bytes) -> bytes | None:
+    """The context, in JSON, of an object that has no other member, else None."""
+    if b'"@context"' not in text:
+        return None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(document, dict) and document.keys() == {"@context"}:
+        return json.dumps(document["@context"]).encode()
+    return None
 
 
 def read_lines(lines: Iterable[bytes], context: bytes | None = None) -> Iterator[JsonLine]:
@@ -55,7 +69,7 @@ def read_lines(lines: Iterable[bytes], context: bytes | None = None) -> Iterator
         text = line.strip()
         # Most lines begin with the context that the one before has.
         if b'"@context"' in text and not (begins and text.startswith(begins)):
-            announced = _only_context(text)
+            announced = only_context(text)
             if announced is not None:
                 context = announced
                 continue
@@ -100,12 +114,5 @@ def _with_another_member(text: bytes) -> bytes:
     return b"" if member is None or member[1] == "@context" else document[: member.end()].encode()
 
 
-def _only_context(text: bytes) -> bytes | None:
-    """The context of an object that has no other member, else None."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(document, dict) and document.keys() == {"@context"}:
-        return json.dumps(document["@context"]).encode()
-    return None
+def _opening(context: bytes) -> bytes:
+    return b'{"@context":' + context + b',"@graph":'

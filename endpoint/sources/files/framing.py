@@ -12,8 +12,9 @@ from typing import NamedTuple
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import JSON_LINES, RDF_TYPES, RdfSyntax
 from protocol.formats.negotiation import media_type_of
+from protocol.messages.body_type import LINES
+from protocol.messages.json_lines import only_context, under_context
 
-_LINES_OF_JSON = frozenset({JSON_LINES, "application/ndjson", "application/x-ld+ndjson"})
 _ANNOUNCED = re.compile(r";\s*version\s*=\s*\"?1\.\d(?:-basic)?-messages", re.IGNORECASE)
 _MARKED = re.compile(r";\s*messages\s*=\s*\"?rdfm", re.IGNORECASE)
 _VERSION = re.compile(rb"\s*VERSION\s+(?:\"([^\"]*)\"|'([^']*)')\s*(?:#.*)?\Z", re.IGNORECASE | re.DOTALL)
@@ -54,7 +55,7 @@ class Framing:
         file does.
         """
         media_type = media_type_of(content_type)
-        if media_type in _LINES_OF_JSON:
+        if media_type in LINES:
             return cls(media_type, Ends.JSON_LINE)
         syntax = RDF_TYPES.get(media_type)
         if syntax is None or not syntax.has_a_statement_a_line:
@@ -91,9 +92,7 @@ class Framing:
 
     def _framed(self, start: int, body: bytes) -> Framed:
         if self.ends is Ends.JSON_LINE and self.context is not None and _is_document(body):
-            return Framed(
-                start, b'{"@context":%b,"@graph":%b}' % (self.context.encode(), body), RdfSyntax.JSON_LD.value
-            )
+            return Framed(start, under_context(self.context.encode(), body), RdfSyntax.JSON_LD.value)
         return Framed(start, body, self.media_type)
 
     def _after(self, line: bytes, *, first: bool) -> tuple[Framing, bool | None]:
@@ -102,8 +101,10 @@ class Framing:
         ``first``: nothing but what was ended is before it.
         """
         if self.ends is Ends.JSON_LINE:
-            context = _only_context(line)
-            return (replace(self, context=context), False) if context is not None else (self, bool(line.strip()))
+            context = only_context(line)
+            if context is not None:
+                return replace(self, context=context.decode()), False
+            return self, bool(line.strip())
         version = _VERSION.match(line)
         if version is not None and first:
             announced = (version[1] or version[2] or b"").endswith(b"-messages")
@@ -130,14 +131,3 @@ def _is_document(line: bytes) -> bool:
         return isinstance(json.loads(line), (dict, list))
     except (ValueError, RecursionError):
         return False
-
-
-def _only_context(line: bytes) -> str | None:
-    """The context of an object that has no other member, else None."""
-    if b'"@context"' not in line:
-        return None
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return json.dumps(document["@context"]) if isinstance(document, dict) and document.keys() == {"@context"} else None
