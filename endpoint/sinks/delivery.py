@@ -258,10 +258,20 @@ class Delivery:
     async def _deliver(
         self, position: Position, evaluations: Sequence[Evaluation], *, patience: float | None
     ) -> Sequence[Evaluation]:
-        """Deliver these together, again and again for so many seconds; what was not taken by then."""
-        if not evaluations:
-            return ()
-        answers = [answer for one in evaluations if (answer := await self._answer(one)) is not None]
+        """Deliver these together, again and again for so many seconds; what was not taken by then.
+
+        Raises what ``_answer`` raises, with everything before it delivered.
+        """
+        answers: list[Answer] = []
+        sendable, unsendable = evaluations, None
+        for count, one in enumerate(evaluations):
+            try:
+                answer = await self._answer(one)
+            except ProtocolError as error:
+                sendable, unsendable = evaluations[:count], error
+                break
+            if answer is not None:
+                answers.append(answer)
         began, back_off = self._clock(), self._new_back_off()
         while answers:
             try:
@@ -276,10 +286,13 @@ class Delivery:
             finally:
                 self.sending = False
             await self._sleep(wait)
-        position.move(evaluations[-1].instant)
-        self.state.position = position.instant
-        self.state.delivered += len(answers)
-        self.state.failing_since = None
+        if sendable:
+            position.move(sendable[-1].instant)
+            self.state.position = position.instant
+            self.state.delivered += len(answers)
+            self.state.failing_since = None
+        if unsendable is not None:
+            raise unsendable
         return ()
 
     async def _answer(self, evaluation: Evaluation) -> Answer | None:

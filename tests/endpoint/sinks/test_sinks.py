@@ -241,6 +241,29 @@ def test_what_a_format_cannot_say_holds_up_the_rest_until_it_is_left_out_as_the_
     run(check())
 
 
+@pytest.mark.parametrize("at_once", [1, 10])
+def test_what_comes_before_an_answer_that_the_format_cannot_say_is_delivered(world: World, at_once: int) -> None:
+    xml = SinkSettings(SinkType.WEBHOOK, WEBHOOK.url, "application/sparql-results+xml")
+
+    async def check() -> None:
+        target = world.targets[WEBHOOK.url] = FakeTarget(at_once=at_once)
+        world.evaluate(1000, 2000)
+        world.backend.evaluate("q", 3000, answer(3).replace(b'"3"', b'"\\u0001"'))
+        world.evaluate(4000)
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", xml, BEFORE_ALL)
+            state = sinks.sink("q", "a").state
+            await until(lambda: state.failures > 2)
+            assert target.instants == [1000, 2000]
+            assert (state.position, state.delivered) == (2000, 2)
+            assert state.failing_since is not None
+            assert "?since=1970-01-01T00:00:03Z" in (state.error or "")
+            await sinks.put("q", "a", xml, 3000)
+            await until(lambda: target.instants == [1000, 2000, 4000])
+
+    run(check())
+
+
 def test_many_answers_are_sent_together_where_the_target_takes_them(world: World) -> None:
     async def check() -> None:
         world.targets[WEBHOOK.url] = FakeTarget(at_once=10)
