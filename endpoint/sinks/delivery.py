@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -64,8 +64,8 @@ def digest_of(description: QueryDescription) -> str:
 class Delivery:
     """Brings a query's answers to the target, in order, one sink's.
 
-    ``position`` is the sink's own, which this closes. ``clock`` gives seconds that never step back, ``now`` the
-    time, ``sleep`` waits; ``chance`` gives numbers from 0 to 1.
+    ``former`` is the ``subscription`` of the one whose place it takes. ``clock`` gives seconds that never step back,
+    ``now`` the time, ``sleep`` waits; ``chance`` gives numbers from 0 to 1.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Delivery:
         sink: KeptSink,
         target: Target,
         *,
+        former: AnySubscription | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
@@ -83,6 +84,7 @@ class Delivery:
         self.sink = sink
         self.state = SinkState()
         self.sending = False
+        self.subscription = former
         self._hub = hub
         self._files = files
         self._target = target
@@ -91,7 +93,6 @@ class Delivery:
         self._sleep = sleep
         self._new_back_off = partial(BackOff, LONGEST_SECONDS, chance)
         self._position: Position | None = None
-        self._subscription: AnySubscription | None = None
         self._template = sink.settings.lines
 
     async def run(self) -> None:
@@ -171,7 +172,7 @@ class Delivery:
             self._failed(error)
             await _replaced(subscription.channel)
             return
-        self._subscription = subscription
+        self.subscription = subscription
         rest: Sequence[Evaluation] = ()
         async with aclosing(subscription.batches()) as batches:
             async for batch in batches:
@@ -195,13 +196,20 @@ class Delivery:
         assert position.instant is not None, "it was looked at before"
         live = description.query.one_shot is not None
         start = None if live else description.start
-        await self._deliver_held(position, self._subscription, start)
+        await self._deliver_held(position, self.subscription, start)
         begin = BEFORE_ALL if live else max(position.instant, BEFORE_ALL if start is None else start)
-        self.sink = KeptSink(self.sink.query, self.sink.name, self.sink.settings, digest_of(description))
-        await self._hub.threads.run(position.begin, begin)
-        await self._hub.threads.run(self._files.write, self.sink, None)
+        await self._hub.threads.run(self._changed_over, position, digest_of(description), begin)
+
+    def _changed_over(self, position: Position, digest: str, begin: Instant) -> None:
+        """Write down that it is a sink of the query with this digest, from ``begin`` on; all of it, or (OSError) what
+        has it change over again.
+        """
+        sink = replace(self.sink, digest=digest)
+        position.begin(begin)
+        self._files.write(sink, None)
+        self.sink = sink
         self.state.position = begin
-        self._subscription = None
+        self.subscription = None
 
     async def _deliver_held(self, position: Position, former: AnySubscription | None, start: Instant | None) -> None:
         """Deliver what the query that ``former`` listened to had answered up to the ``start`` of the one in its place.
@@ -303,7 +311,7 @@ class Delivery:
             else:
                 body = body_of(data, settings.format, self._template)
         except ProtocolError as error:
-            if not isinstance(self._subscription, Subscription):
+            if not isinstance(self.subscription, Subscription):
                 raise  # Of a live query the next answer is the newest one, and none waits.
             raise NotSendable(
                 f"{error.detail}. All later answers wait for this one: PUT the sink with another format, "

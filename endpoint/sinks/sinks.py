@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from endpoint.backend import QueryDescription
-from endpoint.live.hub import Hub
+from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import standing_query
 from endpoint.live.subscription import NOW
 from endpoint.sinks.delivery import Delivery, digest_of
@@ -139,8 +139,9 @@ class Sinks:
         for delivery in deliveries:
             delivery.sync()
 
-    def _delivery(self, sink: KeptSink) -> Delivery:
-        return Delivery(self._hub, self._files, sink, self._connect(sink.settings), sleep=self._sleep)
+    def _delivery(self, sink: KeptSink, former: AnySubscription | None = None) -> Delivery:
+        target = self._connect(sink.settings)
+        return Delivery(self._hub, self._files, sink, target, former=former, sleep=self._sleep)
 
     def _start(self, key: tuple[str, str]) -> None:
         if key not in self._tasks:
@@ -191,13 +192,17 @@ class Sinks:
             if there is None and len(self._deliveries) >= MOST_SINKS:
                 raise TooManySinks(f"there are {MOST_SINKS} sinks, which is as many as an endpoint takes: delete some")
             begin = await self._beginning(description) if there is None and since is None else since
-            sink = KeptSink(query, name, settings, digest_of(description))
             # Its own, before its position is written by another; it is not to be half replaced when the client leaves.
             with anyio.CancelScope(shield=True):
                 await self._end(key)
+                digest, former = digest_of(description), None
+                if there is not None and begin is None:
+                    # Where the query was replaced, and that one has yet to change over, this one does.
+                    digest, former = there.sink.digest, there.subscription
+                sink = KeptSink(query, name, settings, digest)
                 try:
                     await self._hub.threads.run(self._files.write, sink, begin)
-                    new = self._delivery(sink)
+                    new = self._delivery(sink, former)
                     # Whoever made the sink may look before it is at work.
                     new.state.position = begin if there is None or begin is not None else there.state.position
                     self._deliveries[key] = new

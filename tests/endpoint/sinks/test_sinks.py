@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -8,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.backend import Failed
+from endpoint.backend import Evaluation, Failed
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query, remove_query
 from endpoint.sinks import delivery
 from endpoint.sinks import sinks as sinks_module
-from endpoint.sinks.sink_files import KeptSink, SinkFiles
+from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.sinks import Sinks, TooManySinks
 from endpoint.sinks.targets import SinkRefused
 from protocol.errors import NotFound
@@ -315,6 +316,63 @@ def test_a_query_that_is_replaced_while_its_sink_fails_has_its_answers_delivered
             await until(lambda: target.instants[-1] == 5000)
             assert target.instants == [1000, 2000, 3000, 4000, 5000]
             assert (state.resets, state.position) == (0, 5000)
+
+    run(check())
+
+
+@pytest.mark.parametrize("hold_seconds", [0, 5])
+def test_a_sink_that_is_replaced_after_its_query_delivers_what_that_had_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch, hold_seconds: float
+) -> None:
+    monkeypatch.setattr(delivery, "_HOLD_SECONDS", hold_seconds)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            target.failing = "it has moved"
+            world.evaluate(2000, 3000, 4000)
+            await until(lambda: target.attempts > 3)
+            await put_query(world.hub, "q", continuous("SELECT another"), 4000)
+            assert not await sinks.put("q", "a", OTHER, None)
+            world.evaluate(5000)
+            other = world.targets[OTHER.url]
+            await until(lambda: other.instants[-1:] == [5000])
+            assert other.instants == [2000, 3000, 4000, 5000]
+            assert sinks.sink("q", "a").state.resets == 0
+
+    run(check())
+
+
+@pytest.mark.parametrize(("where", "method"), [(Position, "begin"), (SinkFiles, "write")])
+def test_what_a_full_disk_keeps_from_being_written_of_a_replaced_query_is_written_later(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: type, method: str
+) -> None:
+    real, full = getattr(where, method), [True]
+
+    def write(*arguments: object) -> None:
+        if full:
+            full.pop()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(*arguments)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            monkeypatch.setattr(where, method, write)
+            # The new one would say this again, of an instant before its start.
+            world.backend.history["q"].append(Evaluation("q", 3000, answer(3)))
+            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            world.evaluate(6000)
+            await until(lambda: target.instants[-1] == 6000)
+            assert target.instants == [1000, 6000]
+            assert sinks.sink("q", "a").state.failures == 1
+            assert SinkFiles(world.data).kept() == [sinks.sink("q", "a").sink]
 
     run(check())
 
