@@ -106,33 +106,47 @@ class Sinks:
 
     async def _keep_up(self) -> None:
         """Begin when the backend is there; then bring positions to the disk, now and then."""
-        while not await self._begun():
-            await self._sleep(_RETRY_SECONDS)
+        begun = await self._begun()
         while True:
-            await self._sleep(_SYNC_SECONDS)
+            await self._sleep(_SYNC_SECONDS if begun else _RETRY_SECONDS)
             try:
                 await self._hub.threads.run(self._sync, list(self._deliveries.values()))
             except OSError as error:
                 logger.warning("positions of sinks are not on the disk yet: %s", error)
+            begun = begun or await self._begun()
 
     async def _begun(self) -> bool:
-        """Start every sink whose query is there, and set aside what is of no query that is known."""
+        """Start every sink whose query is there, and set aside what is of no query that is known; whether all is."""
         if not self._deliveries:
             return True
         try:
-            standing = {one.name for one in await self._hub.threads.run(self._hub.queries.queries) if one.standing}
+            unknown = {query for query, _ in self._deliveries} - await self._standing()
+            left = {query for query in unknown if not await self._set_aside(query)}
         except ProtocolError as error:
             logger.info("sinks wait for the queries: %s", error)
             return False
-        for query in {query for query, _ in self._deliveries} - standing:
-            async with self._hub.lock(query):
-                for key in [key for key in self._deliveries if key[0] == query]:
-                    del self._deliveries[key]
+        for query, name in self._deliveries:
+            if query not in left:
+                self._start((query, name))
+        return not left
+
+    async def _standing(self) -> set[str]:
+        return {one.name for one in await self._hub.threads.run(self._hub.queries.queries) if one.standing}
+
+    async def _set_aside(self, query: str) -> bool:
+        """Set aside the sinks of a query, unless it has been made meanwhile; False: they could not be."""
+        async with self._hub.lock(query):
+            if query in await self._standing():
+                return True
+            try:
                 aside = await self._hub.threads.run(self._files.set_aside, query)
-                logger.warning("there is no query %s: its sinks are set aside in %s", query, aside)
-        for key in self._deliveries:
-            self._start(key)
-        return True
+            except OSError as error:
+                logger.warning("there is no query %s, and its sinks cannot be set aside: %s", query, error)
+                return False
+            logger.warning("there is no query %s: its sinks are set aside in %s", query, aside)
+            for key in [key for key in self._deliveries if key[0] == query]:
+                del self._deliveries[key]
+            return True
 
     @staticmethod
     def _sync(deliveries: list[Delivery]) -> None:

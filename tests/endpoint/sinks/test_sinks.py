@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.backend import Evaluation, Failed
+from endpoint.backend import Evaluation, Failed, QueryDescription
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query, remove_query
@@ -488,6 +488,62 @@ def test_sinks_of_a_query_that_nobody_knows_are_set_aside(world: World) -> None:
         async with world.at_work() as sinks:
             await until(lambda: not sinks.of("q"))
             await until(lambda: (world.data / "sinks.unknown-1" / "q" / "a.json").exists())
+
+    run(check())
+
+
+def test_sinks_that_cannot_be_set_aside_yet_hold_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_aside, attempts = SinkFiles.set_aside, 0
+    writable = threading.Event()
+
+    def refused(files: SinkFiles, query: str) -> Path:
+        nonlocal attempts
+        attempts += 1
+        if not writable.is_set():
+            raise OSError(errno.EROFS, "Read-only file system")
+        return set_aside(files, query)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+        SinkFiles(world.data).write(KeptSink("gone", "b", OTHER, "…"), 1000)
+        monkeypatch.setattr(SinkFiles, "set_aside", refused)
+        async with world.at_work() as sinks:
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            await until(lambda: attempts > 1)
+            assert "Read-only file system" in caplog.text
+            assert sinks.of("gone") != []
+            writable.set()
+            await until(lambda: not sinks.of("gone"))
+            assert (world.data / "sinks.unknown-1" / "gone" / "b.json").exists()
+            assert sinks.of("q") != []
+
+    run(check())
+
+
+def test_sinks_of_a_query_that_is_made_while_they_are_looked_at_stay(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, made = world.backend.queries, threading.Event()
+
+    def queries() -> list[QueryDescription]:
+        found = listed()
+        if not made.is_set():
+            world.backend.register("late", continuous(), standing=True)
+            made.set()
+        return found
+
+    async def check() -> None:
+        SinkFiles(world.data).write(KeptSink("late", "a", WEBHOOK, "…"), 1000)
+        monkeypatch.setattr(world.backend, "queries", queries)
+        async with world.at_work() as sinks:
+            await until(made.is_set)
+            world.backend.evaluate("late", 2000, answer(2))
+            await until(lambda: world.targets[WEBHOOK.url].instants)
+            assert [one.sink.name for one in sinks.of("late")] == ["a"]
 
     run(check())
 
