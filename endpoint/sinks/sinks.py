@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -69,6 +70,7 @@ class Sinks:
         self._connect = connect or partial(target_of, write_kafka=hub.backend.write_kafka)
         self._sleep = sleep
         self._deliveries = {(sink.query, sink.name): self._delivery(sink) for sink in self._files.kept()}
+        self._coming: set[tuple[str, str]] = set()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._upkeep: asyncio.Task[None] | None = None
@@ -203,27 +205,42 @@ class Sinks:
             refuse_past(description.query, since)
             if there is not None and there.sink.settings == settings and since is None:
                 return False
-            if there is None and len(self._deliveries) >= MOST_SINKS:
-                raise TooManySinks(f"there are {MOST_SINKS} sinks, which is as many as an endpoint takes: delete some")
-            begin = await self._beginning(description) if there is None and since is None else since
-            # Its own, before its position is written by another; it is not to be half replaced when the client leaves.
-            with anyio.CancelScope(shield=True):
-                await self._end(key)
-                digest, former = digest_of(description), None
-                if there is not None and begin is None:
-                    # Where the query was replaced, and that one has yet to change over, this one does.
-                    digest, former = there.sink.digest, there.subscription
-                sink = KeptSink(query, name, settings, digest)
-                try:
-                    await self._hub.threads.run(self._files.write, sink, begin)
-                    new = self._delivery(sink, former)
-                    # Whoever made the sink may look before it is at work.
-                    new.state.position = begin if there is None or begin is not None else there.state.position
-                    self._deliveries[key] = new
-                finally:
-                    if key in self._deliveries:
-                        self._start(key)
+            with self._place(key):
+                begin = await self._beginning(description) if there is None and since is None else since
+                # It is not to be half replaced when the client leaves.
+                with anyio.CancelScope(shield=True):
+                    await self._make(key, settings, digest_of(description), begin)
             return there is None
+
+    async def _make(self, key: tuple[str, str], settings: SinkSettings, digest: str, begin: Instant | None) -> None:
+        """Start a sink, after ``begin`` or (None) where the one that it replaces was."""
+        # Its own, before its position is written by another.
+        await self._end(key)
+        there, former = self._deliveries.get(key), None
+        if there is not None and begin is None:
+            # If the query was replaced, and that one has not changed over yet, this one does.
+            digest, former = there.sink.digest, there.subscription
+        sink = KeptSink(*key, settings, digest)
+        try:
+            await self._hub.threads.run(self._files.write, sink, begin)
+            new = self._delivery(sink, former)
+            # Whoever made the sink may look before it is at work.
+            new.state.position = there.state.position if there is not None and begin is None else begin
+            self._deliveries[key] = new
+        finally:
+            if key in self._deliveries:
+                self._start(key)
+
+    @contextmanager
+    def _place(self, key: tuple[str, str]) -> Iterator[None]:
+        """The place of a sink, also of one that is being made. Raises TooManySinks if there is none left."""
+        if key not in self._deliveries and len(self._deliveries.keys() | self._coming) >= MOST_SINKS:
+            raise TooManySinks(f"there are {MOST_SINKS} sinks, which is as many as an endpoint takes: delete some")
+        self._coming.add(key)
+        try:
+            yield
+        finally:
+            self._coming.remove(key)
 
     async def _beginning(self, description: QueryDescription) -> Instant:
         """After which instant the next evaluation comes; of a live query that is the answer now."""

@@ -581,6 +581,27 @@ def test_there_is_a_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None
     run(check())
 
 
+def test_the_limit_holds_for_sinks_that_are_made_at_the_same_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sinks_module, "MOST_SINKS", 3)
+
+    async def check() -> None:
+        queries = [f"q{number}" for number in range(8)]
+        for query in queries:
+            world.backend.register(query, continuous(f"SELECT {query}"), standing=True)
+        async with world.at_work() as sinks:
+            made = await asyncio.gather(
+                *(sinks.put(query, "a", WEBHOOK, None) for query in queries), return_exceptions=True
+            )
+            assert made.count(True) == len(sinks.all()) == 3
+            assert sum(isinstance(one, TooManySinks) for one in made) == 5
+            await sinks.remove(sinks.all()[0].sink.query, "a")
+            assert await sinks.put("q", "a", WEBHOOK, None)
+
+    run(check())
+
+
 @pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: b"x" + whole[1:32] + b"x" + whole[33:]])
 def test_a_damaged_position_is_told_and_nothing_is_guessed(world: World, damage: Callable[[bytes], bytes]) -> None:
     async def check() -> None:
