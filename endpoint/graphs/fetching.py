@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
 from endpoint.time_limit import TimeLimit
+from endpoint.trust import is_outside, trusted
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document, placed_problem
@@ -23,8 +23,6 @@ from protocol.sparql.load import loads
 from protocol.sparql.syntax import require_update
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 SECONDS = 30.0
@@ -36,7 +34,6 @@ MAXIMUM_BYTES = 64 * 1024 * 1024
 _REDIRECTS = 5
 _WAIT_SECONDS = 10.0
 _LEAST_SECONDS = 0.001
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNTELLING = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html"})
 _ACCEPT = (
     "text/turtle, application/n-triples, application/ld+json, application/rdf+xml, application/trig;q=0.8, "
@@ -128,8 +125,6 @@ class Fetching:
 
         left = max(deadline - self.clock(), _LEAST_SECONDS)
         timeout = httpx.Timeout(min(_WAIT_SECONDS, left))
-        # No proxy stands between this machine and itself.
-        outside = urlsplit(address).hostname not in _LOOPBACK
         # What comes compressed could be a thousand times as long: it is asked for as it is.
         headers = {"Accept": accept, "Accept-Encoding": "identity", "User-Agent": "sparql-streams"}
         with (
@@ -137,8 +132,8 @@ class Fetching:
             httpx.Client(
                 transport=self.transport,
                 timeout=timeout,
-                trust_env=outside,
-                verify=_trusted(outside),
+                trust_env=is_outside(address),
+                verify=trusted(address),
                 headers=headers,
             ) as client,
             client.stream(
@@ -165,14 +160,6 @@ class Fetching:
 
     def _late(self, address: str) -> LoadFailed:
         return LoadFailed(f"<{address}> was not there whole within {self.seconds:g} s")
-
-
-@cache
-def _trusted(outside: bool) -> ssl.SSLContext:
-    """The certificates that are trusted; of what is outside, as the environment says. Read once: it takes some time."""
-    import httpx
-
-    return httpx.create_ssl_context(trust_env=outside)
 
 
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
+import anyio.to_thread
 import httpx
 
 from endpoint.sinks.target import Answer, DeliveryFailed
+from endpoint.trust import is_outside, trusted
 from protocol.sinks.settings import SinkSettings
 
 SECONDS = 30.0
@@ -18,7 +19,6 @@ _CONNECT_SECONDS = 10.0
 _READ_BYTES = 64 * 1024
 """Of a response, so that its connection can be used again; of a longer one it is closed."""
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MOST_PATIENCE = 600.0
 """Seconds: a receiver that asks for more is asked again after these."""
 
@@ -55,7 +55,8 @@ class Webhook:
             ("Idempotency-Key", answer.identifier),
             ("Sparql-Streams-Query", answer.query),
         ]
-        async with self._opened().stream("POST", self._url, content=answer.body.content, headers=headers) as response:
+        client = await self._opened()
+        async with client.stream("POST", self._url, content=answer.body.content, headers=headers) as response:
             size = 0
             async for chunk in response.aiter_raw():
                 size += len(chunk)
@@ -68,15 +69,15 @@ class Webhook:
                 said += f": redirects are not followed, give {response.headers['location']} as url if it is right"
             raise DeliveryFailed(said, retry_after=_patience(response.headers.get("retry-after", "")))
 
-    def _opened(self) -> httpx.AsyncClient:
+    async def _opened(self) -> httpx.AsyncClient:
         if self._client is None:
-            # No proxy stands between this machine and itself.
-            outside = urlsplit(self._url).hostname not in _LOOPBACK
+            certificates = await anyio.to_thread.run_sync(trusted, self._url)
             self._client = httpx.AsyncClient(
                 transport=self._transport,
                 timeout=httpx.Timeout(SECONDS, connect=_CONNECT_SECONDS),
                 limits=httpx.Limits(max_connections=1),
-                trust_env=outside,
+                trust_env=is_outside(self._url),
+                verify=certificates,
                 headers={"User-Agent": "sparql-streams", "Accept-Encoding": "identity"},
             )
         return self._client

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import ssl
+import threading
+
 import pytest
 
+from endpoint import trust
 from endpoint.sinks.target import Answer, DeliveryFailed
 from endpoint.sinks.webhook import Webhook
 from protocol.sinks.body import Body
@@ -45,6 +49,30 @@ def test_what_is_not_taken_is_told(status: int) -> None:
         with pytest.raises(DeliveryFailed, match=f"answers with {status}") as caught:
             sent(receiver, 1)
         assert caught.value.retry_after == 7
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_no_certificates_are_read_in_the_event_loop(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def context(*arguments: object, **named: object) -> ssl.SSLContext:
+        threads.append(threading.current_thread())
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    monkeypatch.setattr(ssl, "create_default_context", context)
+    trust._certificates.cache_clear()
+
+    async def deliver() -> None:
+        for _ in range(2):
+            webhook = Webhook(SinkSettings(SinkType.WEBHOOK, f"{scheme}://127.0.0.1:9/in", "json"))
+            with pytest.raises(DeliveryFailed, match="cannot be reached"):
+                await webhook.deliver([Answer("q", 1, "id-1", Body(b"1", "text/plain"))])
+            await webhook.close()
+
+    run(deliver())
+    trust._certificates.cache_clear()
+    assert len(threads) == (scheme == "https")
+    assert threading.main_thread() not in threads
 
 
 def test_redirects_are_not_followed() -> None:
