@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 
 import anyio
@@ -32,17 +33,21 @@ class KafkaTopic:
         self._writer: KafkaWriter | None = None
         # A cluster that does not answer holds up this one thread, and nobody else's.
         self._thread = anyio.CapacityLimiter(1)
+        self._keeping = threading.Lock()
 
     async def deliver(self, answers: Sequence[Answer]) -> None:
         """Write them; returns when the cluster has acknowledged all. Raises DeliveryFailed."""
+        given_up = threading.Event()
         try:
             await anyio.to_thread.run_sync(
-                self._write, answers, abandon_on_cancel=True, limiter=self._thread
+                self._write, answers, given_up, abandon_on_cancel=True, limiter=self._thread
             )  # fmt: skip
         except ProtocolError as error:
             await self.close()
             raise DeliveryFailed(error.detail) from error
         except BaseException:
+            with self._keeping:
+                given_up.set()
             await self.close()
             raise
 
@@ -51,16 +56,29 @@ class KafkaTopic:
         writer, self._writer = self._writer, None
         if writer is not None:
             with anyio.CancelScope(shield=True):
-                try:
-                    await anyio.to_thread.run_sync(writer.close)
-                except ProtocolError as error:
-                    logger.info("a writer was not closed: %s", error.detail)
+                await anyio.to_thread.run_sync(_close, writer)
 
-    def _write(self, answers: Sequence[Answer]) -> None:
-        if self._writer is None:
+    def _write(self, answers: Sequence[Answer], given_up: threading.Event) -> None:
+        writer = self._writer
+        if writer is None:
             # Reads files.
-            self._writer = self._write_kafka(cluster_of(self._url, self._topic.login), self._topic.topic)
-        self._writer.write([_record(answer) for answer in answers])
+            writer = self._write_kafka(cluster_of(self._url, self._topic.login), self._topic.topic)
+            with self._keeping:
+                kept = not given_up.is_set()
+                if kept:
+                    self._writer = writer
+            if not kept:
+                # Nobody else would.
+                _close(writer)
+                return
+        writer.write([_record(answer) for answer in answers])
+
+
+def _close(writer: KafkaWriter) -> None:
+    try:
+        writer.close()
+    except ProtocolError as error:
+        logger.info("a writer was not closed: %s", error.detail)
 
 
 def _record(answer: Answer) -> KafkaRecord:

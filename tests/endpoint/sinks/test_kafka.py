@@ -31,8 +31,13 @@ class Writers:
     failing: list[Exception] = field(default_factory=list)
     held: threading.Event | None = None
     began: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    held_opening: threading.Event | None = None
 
     def open(self, cluster: KafkaCluster, topic: str) -> Writers:
+        if self.held_opening is not None:
+            self.began.set()
+            assert self.held_opening.wait(60)
         self.opened.append((cluster, topic))
         return self
 
@@ -46,6 +51,7 @@ class Writers:
 
     def close(self) -> None:
         self.closed += 1
+        self.ended.set()
         if self.held is not None:
             self.held.set()
 
@@ -93,3 +99,21 @@ def test_who_stops_does_not_wait_for_a_cluster_that_does_not_answer() -> None:
     writers = Writers(held=threading.Event())
     asyncio.run(run())
     assert writers.closed == 1
+
+
+def test_a_writer_that_is_made_after_who_wanted_it_has_stopped_is_closed_and_writes_nothing() -> None:
+    async def run() -> None:
+        target = topic_of(writers)
+        task = asyncio.create_task(target.deliver([ANSWER]))
+        assert await asyncio.to_thread(writers.began.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await target.close()
+        opening.set()
+        assert await asyncio.to_thread(writers.ended.wait, 10)
+
+    opening = threading.Event()
+    writers = Writers(held_opening=opening)
+    asyncio.run(run())
+    assert (writers.closed, writers.written) == (1, [])
