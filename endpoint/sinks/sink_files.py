@@ -51,8 +51,13 @@ class Position:
     def sync(self) -> None:
         """Bring it to the disk. Raises OSError."""
         if self._descriptor is not None:
+            # Before, for what is written meanwhile is not synced.
             self.unsynced = False
-            os.fdatasync(self._descriptor)
+            try:
+                os.fdatasync(self._descriptor)
+            except OSError:
+                self.unsynced = True
+                raise
 
     def close(self) -> None:
         """Let go of the file, which stays."""

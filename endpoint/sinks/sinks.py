@@ -152,8 +152,14 @@ class Sinks:
 
     @staticmethod
     def _sync(deliveries: list[Delivery]) -> None:
+        failed: OSError | None = None
         for delivery in deliveries:
-            delivery.sync()
+            try:
+                delivery.sync()
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise failed
 
     def _delivery(self, sink: KeptSink, former: AnySubscription | None = None) -> Delivery:
         target = self._connect(sink.settings)

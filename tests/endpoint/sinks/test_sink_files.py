@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -44,6 +46,22 @@ def test_a_position_that_is_moved_back_stays_there(tmp_path: Path) -> None:
     position.close()
     position = Position(tmp_path / "p")
     assert position.instant == 2
+    position.close()
+
+
+def test_a_position_that_could_not_be_synced_is_not_taken_for_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    position = Position(tmp_path / "p")
+    position.move(5)
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fdatasync", failing)
+        with pytest.raises(OSError, match="Input/output"):
+            position.sync()
+    assert position.unsynced
     position.close()
 
 

@@ -15,6 +15,7 @@ from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query, remove_query
 from endpoint.sinks import delivery
 from endpoint.sinks import sinks as sinks_module
+from endpoint.sinks.delivery import Delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.sinks import Sinks, TooManySinks
 from endpoint.sinks.targets import SinkRefused
@@ -520,6 +521,26 @@ def test_sinks_that_cannot_be_set_aside_yet_hold_up_no_other(
             await until(lambda: not sinks.of("gone"))
             assert (world.data / "sinks.unknown-1" / "gone" / "b.json").exists()
             assert sinks.of("q") != []
+
+    run(check())
+
+
+def test_a_position_that_cannot_be_synced_keeps_no_other_from_the_disk(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[str] = set()
+
+    def sync(one: Delivery) -> None:
+        if one.sink.name == "a":
+            raise OSError(errno.EIO, "Input/output error")
+        synced.add(one.sink.name)
+
+    async def check() -> None:
+        monkeypatch.setattr(Delivery, "sync", sync)
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            await sinks.put("q", "b", OTHER, None)
+            await until(lambda: synced == {"b"})
 
     run(check())
 
