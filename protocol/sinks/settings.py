@@ -20,7 +20,12 @@ from protocol.sinks.topic_settings import Topic
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
-_OURS = frozenset({"connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding"})
+_OURS = frozenset(
+    {
+        "connection", "content-length", "content-type", "host", "idempotency-key", "sparql-streams-query",
+        "transfer-encoding",
+    }
+)  # fmt: skip
 _EXAMPLE = '{"type": "webhook", "url": "https://example.org/alerts", "format": "rows"}'
 _MOST_HEADERS = 20
 

@@ -53,6 +53,7 @@ def test_what_may_be_secret_is_not_shown() -> None:
         ({"format": "text", "template": "{a"}, "character 1"),
         ({"headers": ["a"]}, "must be an object"),
         ({"headers": {"Idempotency-Key": "1"}}, "none that can be set"),
+        ({"headers": {"sparql-Streams-Query": "1"}}, "none that can be set"),
         ({"headers": {"A b": "1"}}, "none that can be set"),
         ({"headers": {str(n): "1" for n in range(21)}}, "more than 20"),
     ],
