@@ -31,7 +31,10 @@ TEXT = "text"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _FLOATS = frozenset(f"{_XSD}{name}" for name in ("double", "float"))
 _DECIMAL = f"{_XSD}decimal"
+_INTEGER_FORM = re.compile(r"[+-]?[0-9]+\Z")
 _DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
+_FLOAT_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_WHITE_SPACE = " \t\r\n"
 _INTEGERS = frozenset(
     f"{_XSD}{name}"
     for name in (
@@ -125,21 +128,20 @@ def _row(variables: list[str], solution: Mapping[str, Any]) -> str:
 
 
 def _plain(term: Mapping[str, Any]) -> str:
-    """A term as JSON: numbers and truth values as such, where JSON can write them; anything else its text."""
+    """A term as JSON: numbers and truth values as such, where JSON can write them; anything else its text, also what
+    is ill-typed: it stands for no number.
+    """
     text, datatype = _text(term), term.get("datatype")
-    lexical = text.strip()
+    lexical = text.strip(_WHITE_SPACE)
     if datatype == _BOOLEAN:
         return _json(_BOOLEANS.get(lexical, text))
     if datatype == _DECIMAL and len(lexical) <= _LONGEST_NUMBER and _DECIMAL_FORM.match(lexical):
         # All its digits, which a float has not; JSON has no sign + and no point without digits around it.
         return format(Decimal(lexical), "f")
-    try:
-        if datatype in _INTEGERS and len(lexical) <= _LONGEST_NUMBER:
-            return _json(int(lexical))
-        if datatype in _FLOATS and math.isfinite(number := float(lexical)):
-            return _json(number)
-    except ValueError:
-        return _json(text)  # ill-typed: it stands for no number
+    if datatype in _INTEGERS and len(lexical) <= _LONGEST_NUMBER and _INTEGER_FORM.match(lexical):
+        return _json(int(lexical))
+    if datatype in _FLOATS and _FLOAT_FORM.match(lexical) and math.isfinite(number := float(lexical)):
+        return _json(number)
     return _json(text)
 
 
