@@ -10,7 +10,8 @@ import json
 import os
 import shutil
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,19 +132,32 @@ class SinkFiles:
                 written.write(text)
                 written.flush()
                 os.fsync(written.fileno())
-            if begin is not None:
-                # Before the document: a sink without a position would not know where to begin.
-                position = self.position(sink.query, sink.name)
-                try:
-                    position.begin(begin)
-                finally:
-                    position.close()
+            # Before the document: a sink without a position would not know where to begin.
+            with nullcontext() if begin is None else self._begun(sink, begin):
+                os.replace(temporary, file)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-        os.replace(temporary, file)
         for one in (directory, self.directory, self.directory.parent):
             _sync(one)
+
+    @contextmanager
+    def _begun(self, sink: KeptSink, begin: Instant) -> Iterator[None]:
+        """The sink's position is ``begin``, and what it was before if that, or what is done meanwhile, fails (OSError).
+
+        One that was damaged, or not there, stays at ``begin``.
+        """
+        position = self.position(sink.query, sink.name)
+        former = position.instant
+        try:
+            position.begin(begin)
+            yield
+        except OSError:
+            if former is not None:
+                position.begin(former)
+            raise
+        finally:
+            position.close()
 
     def remove(self, query: str, name: str) -> None:
         """Forget a sink, durably. Raises OSError."""

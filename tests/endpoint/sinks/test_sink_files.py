@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,31 @@ def test_sinks_are_kept_and_copied(tmp_path: Path) -> None:
     copy = SinkFiles(tmp_path / "copy")
     assert copy.kept() == [SINK]
     position = copy.position("q", "a")
+    assert position.instant == 5
+    position.close()
+
+
+@pytest.mark.parametrize("failing", ["replace", "fdatasync"])
+def test_a_sink_that_cannot_be_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    real, broken = getattr(os, failing), [True]
+
+    def once(*arguments: object) -> None:
+        if broken:
+            broken.pop()
+            raise OSError(errno.EIO, "Input/output error")
+        real(*arguments)
+
+    files = SinkFiles(tmp_path)
+    files.write(SINK, 5)
+    before = sorted((files.directory / "q").iterdir())
+    monkeypatch.setattr(os, failing, once)
+    with pytest.raises(OSError, match="Input/output"):
+        files.write(replace(SINK, digest="another"), 2)
+    assert files.kept() == [SINK]
+    assert sorted((files.directory / "q").iterdir()) == before
+    position = files.position("q", "a")
     assert position.instant == 5
     position.close()
 
