@@ -12,6 +12,7 @@ import httpx
 from endpoint.logins.password import password_of
 from endpoint.sources.connection import Surroundings
 from endpoint.time_limit import TimeLimit
+from endpoint.trust import is_outside, trusted
 from protocol.errors import size_text
 from protocol.sources import SourceFailed
 from protocol.sparql.iris import resolve
@@ -23,7 +24,6 @@ MESSAGE_TYPE = "RDF-Message-Content-Type"
 _REDIRECTS = 5
 _BODY_SECONDS = 300.0
 """For all of a body that is read as a whole."""
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class AddressRefused(SourceFailed):
@@ -61,11 +61,6 @@ def require_permitted(surroundings: Surroundings, address: str, schemes: frozens
     """Raises AddressRefused for an address that the server may not use."""
     if not surroundings.allowed.permits(address, schemes):
         raise AddressRefused(f"{address} is not an address that this server may use: see --allow-fetch")
-
-
-def is_outside(address: str) -> bool:
-    """Whether a proxy may stand before it: not before this machine."""
-    return urlsplit(address).hostname not in _LOOPBACK
 
 
 def open_address(
@@ -117,6 +112,7 @@ def _ask(surroundings: Surroundings, address: str, headers: Mapping[bytes, bytes
     client = httpx.Client(
         timeout=httpx.Timeout(10.0, read=silence),
         trust_env=is_outside(address),
+        verify=trusted(address),
         # What comes compressed could be a thousand times as long: it is asked for as it is.
         headers={b"Accept-Encoding": b"identity", b"User-Agent": USER_AGENT.encode(), **headers},
     )
