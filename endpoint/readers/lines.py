@@ -13,6 +13,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import IO
 
 import pyoxigraph as ox
@@ -24,6 +25,7 @@ from protocol.entailment.regimes import Regime
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.text import Output
 from protocol.functions.table import CUSTOM_FUNCTIONS
+from protocol.terms import blank_nodes, rename_blank_nodes
 
 _LINES_AT_ONCE = 1000
 
@@ -90,31 +92,29 @@ def _labelled(triples: Iterable[ox.Triple]) -> Iterator[bytes]:
         digest = hashlib.sha256("\n".join(text).encode()).hexdigest()[:16]
         alike[digest] += 1
         prefix = f"b{digest}n{alike[digest]}"
-        for quad in canonical:
-            subject, object = (_renamed(term, prefix) for term in (quad.subject, quad.object))
-            yield f"{subject} {quad.predicate} {object} .".encode()
+        for line in text:
+            yield f"{rename_blank_nodes(line, partial(_prefixed, prefix))} .".encode()
 
 
-def _renamed(term: object, prefix: str) -> object:
-    return ox.BlankNode(f"{prefix}{term.value}") if isinstance(term, ox.BlankNode) else term
+def _prefixed(prefix: str, node: str) -> str:
+    return f"_:{prefix}{node.removeprefix('_:')}"
 
 
 def _parts(triples: Iterable[ox.Triple]) -> Iterable[Sequence[ox.Triple]]:
-    """The triples, divided so that no blank node is in two parts."""
-    found = list(triples)
-    above: dict[ox.BlankNode, ox.BlankNode] = {}
+    """The triples, divided so that no blank node is in two parts, also where it is within a triple term."""
+    found = [(triple, list(blank_nodes(str(triple)))) for triple in triples]
+    above: dict[str, str] = {}
 
-    def root(node: ox.BlankNode) -> ox.BlankNode:
+    def root(node: str) -> str:
         while (parent := above.setdefault(node, node)) != node:
             above[node] = above[parent]
             node = above[node]
         return node
 
-    for triple in found:
-        if isinstance(triple.subject, ox.BlankNode) and isinstance(triple.object, ox.BlankNode):
-            above[root(triple.subject)] = root(triple.object)
-    parts: defaultdict[ox.BlankNode | None, list[ox.Triple]] = defaultdict(list)
-    for triple in found:
-        node = next((one for one in (triple.subject, triple.object) if isinstance(one, ox.BlankNode)), None)
-        parts[None if node is None else root(node)].append(triple)
+    for _, nodes in found:
+        for node in nodes[1:]:
+            above[root(node)] = root(nodes[0])
+    parts: defaultdict[str | None, list[ox.Triple]] = defaultdict(list)
+    for triple, nodes in found:
+        parts[root(nodes[0]) if nodes else None].append(triple)
     return parts.values()

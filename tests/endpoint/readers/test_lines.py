@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 import pyoxigraph as ox
@@ -72,6 +73,31 @@ def test_blank_nodes_that_a_query_makes_have_labels_by_what_is_said_of_them(stor
     # As many nodes as the standard has it: two for each solution, also where nothing tells these apart.
     fresh = "CONSTRUCT { [] :is ?o } { ?s :p ?o FILTER(?o = 1) }"
     assert len(lines(store, fresh, draws_nodes=True)) == 1 + 4
+
+
+def test_a_node_that_a_query_makes_is_the_same_one_within_a_triple_term(store: ox.Store) -> None:
+    text = (
+        "PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> "
+        "CONSTRUCT { _:r rdf:reifies <<( _:b :p ?o )>> . _:b a :X . _:n rdf:reifies <<( :a :q <<( _:b :p _:l )>> )>> } "
+        "{ ?s :p ?o FILTER(isNumeric(?o)) }"
+    )
+    _, *found = lines(store, text, draws_nodes=True)
+    assert lines(store, text, draws_nodes=True)[1:] == found
+    nodes = "(_:[a-z0-9]+)"
+    kinds = {
+        rf"{nodes} <.*#reifies> <<\( {nodes} <http://e/p> \"[12]\".* \)>> \.": 0,
+        rf"{nodes} <.*#type> <http://e/X> \.": 0,
+        rf"{nodes} <.*#reifies> <<\( <http://e/a> <http://e/q> <<\( {nodes} <http://e/p> {nodes} \)>> \)>> \.": 0,
+    }
+    typed = {line.split(" ")[0] for line in found if "#type" in line}
+    assert len(typed) == 5
+    for line in found:
+        (kind,) = (kind for kind in kinds if re.fullmatch(kind, line))
+        kinds[kind] += 1
+        assert len(typed.intersection(re.findall(nodes, line))) == 1
+    assert list(kinds.values()) == [5, 5, 5]
+    parsed = list(ox.parse("\n".join(found), ox.RdfFormat.N_TRIPLES))
+    assert len(parsed) == len(found)
 
 
 def test_what_oxigraph_does_not_read_is_asked_in_standard_text(store: ox.Store) -> None:
