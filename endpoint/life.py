@@ -119,6 +119,7 @@ class Life:
                 await services.live.start()
                 services.backend.listen(services.hub.receive)
                 await anyio.to_thread.run_sync(services.backend.start)
+                services.hub.keep_one_of_each()
                 services.sinks.bind()
                 services.sources.start()
             except BaseException:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from endpoint.backend import Backend, QueryDescription
 from endpoint.store_queries.question import refuse_past
 from endpoint.store_queries.store_queries import StoreQueries
-from protocol.errors import NotFound, UnsupportedFeature
+from protocol.errors import Conflict, NotFound, UnsupportedFeature
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import Instant
@@ -32,7 +33,8 @@ class AllQueries:
         """Start evaluating the query under this name, in place of any other of that name.
 
         Raises what the backend raises, with nothing changed; of a query of the store UnsupportedFeature for ``since``
-        and a limit of memory, and StorageFull.
+        and a limit of memory, and StorageFull. The new one is durable before the old one goes: a crash in between
+        leaves both, of which ``keep_one_of_each`` keeps one.
         """
         if query.one_shot is None:
             self._backend.register(name, query, standing=standing, since=since, limits=limits)
@@ -41,20 +43,43 @@ class AllQueries:
         refuse_past(query, since)
         if limits.memory is not None:
             raise UnsupportedFeature("memory: a query that reads no stream has the memory of a one-shot query")
-        if standing and self.of_store.find(name) is None:
-            # There may be one over streams.
-            with suppress(NotFound):
-                self._backend.remove(name)
+        new = self.of_store.find(name) is None
         self.of_store.register(name, query, standing=standing, limits=limits)
+        if standing and new:
+            # There may be one over streams.
+            try:
+                with suppress(NotFound):
+                    self._backend.remove(name)
+            except Exception:
+                self.of_store.remove(name)
+                raise
 
     def remove(self, name: str) -> None:
         """Stop evaluating and forget the query. NotFound."""
         if not self.of_store.remove(name):
             self._backend.remove(name)
 
+    def keep_one_of_each(self, names: Iterable[str]) -> list[str]:
+        """Of each of these names, keep the query of the store where there are both; which of them went all the same.
+
+        It is the other one that stays where queries read its results. Raises what the backend raises.
+        """
+        gone: list[str] = []
+        for name in names:
+            try:
+                self._backend.remove(name)
+            except NotFound:
+                continue
+            except Conflict:
+                self.of_store.remove(name)
+                gone.append(name)
+        return gone
+
     def queries(self) -> list[QueryDescription]:
         """All there are."""
-        return [*self._backend.queries(), *self.of_store.queries()]
+        of_store = self.of_store.queries()
+        names = {one.name for one in of_store}
+        return [*(one for one in self._backend.queries() if one.name not in names), *of_store]
 
     def query(self, name: str) -> QueryDescription:
         """NotFound if there is none."""

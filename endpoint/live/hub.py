@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from weakref import WeakValueDictionary
 
 import anyio
@@ -18,10 +20,12 @@ from endpoint.live.server_stop import forget_former_server, server_stops
 from endpoint.live.store_subscription import StoreSubscription
 from endpoint.live.subscription import StartingPoint, Subscription
 from endpoint.store_queries.store_queries import StoreQueries
-from protocol.errors import NotFound
+from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
+
+logger = logging.getLogger(__name__)
 
 AnySubscription = Subscription | StoreSubscription
 """A listener's way through the answers of a query of either kind."""
@@ -57,6 +61,7 @@ class Hub:
         self.stopping = asyncio.Event()
         self._server_stops = server_stops
         self._watch: asyncio.Task[None] | None = None
+        self._sorting: asyncio.Task[None] | None = None
         self._bounds = bounds if bounds is not None else Bounds()
         self._channels: dict[str, Channel] = {}
         self._registering: set[str] = set()
@@ -82,8 +87,33 @@ class Hub:
         """Deliver in the running event loop."""
         self.bind()
 
+    def keep_one_of_each(self) -> None:
+        """Have one query of each name, where a crash has left both kinds, as soon as the backend is there.
+
+        For the start, before anything is asked. Until that is done, nobody registers or removes those that may be two.
+        """
+        if names := [one.name for one in self.queries.of_store.queries()]:
+            self._sorting = asyncio.get_running_loop().create_task(self._keep_one_of_each(names))
+
+    async def _keep_one_of_each(self, names: Sequence[str]) -> None:
+        async with AsyncExitStack() as stack:
+            for name in names:
+                await stack.enter_async_context(self.lock(name))
+            self._registering.update(names)
+            try:
+                for name in await self.threads.run(self.queries.keep_one_of_each, names):
+                    self.end(name, "the query was removed")
+            except Unavailable:
+                pass  # Without a backend there is no other one.
+            except Exception:
+                logger.exception("of some names there may be two queries, until the next start")
+            finally:
+                self._registering.difference_update(names)
+
     async def stop(self) -> None:
         """Close all listeners' streams, without an ``end``: after a restart they resume."""
+        if self._sorting is not None:
+            await asyncio.wait([self._sorting])
         if self._watch is not None:
             self._watch.cancel()
         self._let_go()

@@ -68,7 +68,10 @@ class KeptQueries:
         return found
 
     def write(self, kept: KeptQuery) -> None:
-        """Keep a query, durably, in place of the one of its name. Raises StorageFull and OSError."""
+        """Keep a query, durably, in place of the one of its name. Raises StorageFull and OSError.
+
+        What was answered before its start is the one's before, also where a crash has kept that from being forgotten.
+        """
         assert kept.query.one_shot is not None, "only queries of the store are kept here"
         document = {
             "text": kept.query.text,
@@ -79,10 +82,10 @@ class KeptQueries:
         }
         try:
             self._queries.mkdir(parents=True, exist_ok=True)
-            self.forget_answer(kept.name)
             _write(self._queries / f"{kept.name}.json", json.dumps(document, ensure_ascii=False).encode(), durably=True)
             for directory in (self._queries, self._directory, self._directory.parent):
                 _sync(directory)
+            self.forget_answer(kept.name)
         except OSError as error:
             raise StorageFull.of(error, "the query") or error from error
 

@@ -16,7 +16,7 @@ import anyio.to_thread
 from endpoint.backend import Evaluation, Outcome, QueryDescription
 from endpoint.readers.exchange import LinesQuestion
 from endpoint.readers.limits import QueryLimits
-from endpoint.store_queries.kept import KeptQueries, KeptQuery
+from endpoint.store_queries.kept import KeptAnswer, KeptQueries, KeptQuery
 from endpoint.store_queries.question import question
 from endpoint.store_queries.store_query import Change, StoreQuery
 from protocol.errors import NotFound, ProtocolError, Unavailable
@@ -98,7 +98,7 @@ class StoreQueries:
         self._lock = threading.Lock()
         self._queries = {
             one.name: StoreQuery(
-                one.name, one.query, standing=True, limits=one.limits, start=one.start, kept=kept.answer(one.name)
+                one.name, one.query, standing=True, limits=one.limits, start=one.start, kept=_own_answer(kept, one)
             )
             for one in kept.queries()
         }
@@ -295,6 +295,12 @@ class StoreQueries:
             await anyio.to_thread.run_sync(self._kept.forget_answers_but, names, limiter=self._threads)
         except OSError as error:
             logger.warning("answers of queries that nobody listens to any more are left: %s", error)
+
+
+def _own_answer(kept: KeptQueries, query: KeptQuery) -> KeptAnswer | None:
+    """The last answer of this query, and not of the one that had its name before."""
+    answer = kept.answer(query.name)
+    return None if answer is None or answer.instant < query.start else answer
 
 
 def _took(seconds: float | None) -> str:

@@ -171,10 +171,10 @@ class Listener:
 class LiveSide:
     """The live side of an application over a store in memory, with a directory that outlives it."""
 
-    def __init__(self, store: MemoryStore, data: Path) -> None:
+    def __init__(self, store: MemoryStore, data: Path, backend: FakeBackend | None = None) -> None:
         self.store = store
         self.time = VirtualTime()
-        self.backend = FakeBackend()
+        self.backend = FakeBackend() if backend is None else backend
         self.queries = StoreQueries(
             store, store.ask, KeptQueries(data), QueryLimits(), clock=self.time, sleep=self.time.sleep
         )

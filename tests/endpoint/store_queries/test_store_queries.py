@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from endpoint.live.registration import put_query, register_query, remove_query
 from endpoint.readers.errors import QueryTimeout
+from endpoint.store_queries.kept import KeptQueries
 from endpoint.store_queries.question import question
 from protocol.errors import UnsupportedFeature
 from protocol.evaluation_limits import EvaluationLimits
@@ -319,6 +320,30 @@ def test_a_query_that_takes_the_name_of_another_is_given_from_its_beginning(tmp_
         assert document["head"] == {"vars": ["o"]}
 
     on_a_side(check, tmp_path)
+
+
+def test_what_a_crash_has_left_of_the_query_before_is_not_the_answer_of_the_one_in_its_place(tmp_path: Path) -> None:
+    kept, store = KeptQueries(tmp_path), MemoryStore()
+    store.update(added(1))
+
+    async def before() -> None:
+        side = await LiveSide(store, tmp_path).start()
+        await put_query(side.hub, "q", live(P + "SELECT ISTREAM ?o { ?s :p ?o }"), None)
+        await side.stop()
+
+    run(before())
+    (query,) = kept.queries()
+    kept.note_answer("q", query.start - 1, "of the one before", store.lines(question(query.query, 0)))
+
+    async def after() -> None:
+        side = await LiveSide(store, tmp_path).start()
+        listener = side.listen("q", query.start - 1)
+        await side.quiet()
+        (name, _), (_, document) = listener.taken()
+        assert (name, rows(document)) == ("Reset", ["1"])
+        await side.stop()
+
+    run(after())
 
 
 def test_the_past_of_the_store_is_refused(tmp_path: Path) -> None:
