@@ -16,14 +16,14 @@ from endpoint.processes.frames import Frame, Kind, json_frame
 
 @dataclass(frozen=True)
 class QueryQuestion:
-    """A one-shot query, answered in a media type that its form has; ``allow_fetch`` is the text of an ``AllowList``."""
+    """A one-shot query, answered in a media type that its form has; ``allow_fetch`` are entries of an ``AllowList``."""
 
     text: str
     media_type: str
     base: str | None = None
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
-    allow_fetch: str = ""
+    allow_fetch: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

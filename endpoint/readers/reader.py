@@ -154,7 +154,7 @@ class Reader:
         return self._rdflib is not None and self._rdflib.union
 
     def _result(self, snapshot: OpenSnapshot, question: QueryQuestion) -> OxigraphResult:
-        allow_fetch = AllowList.of(question.allow_fetch.split(","))
+        allow_fetch = AllowList.of(question.allow_fetch)
         if self._rdflib is not None and self._rdflib.takes(question.text, question.base):
             return self._rdflib.answer(snapshot.oxigraph, question, allow_fetch)
         return one_shot(

@@ -92,7 +92,7 @@ async def _answer(services: Services, asked: QueryRequest, media_type: str, base
         base,
         asked.graphs.default,
         asked.graphs.named,
-        allow_fetch=str(services.store.fetching.allowed),
+        allow_fetch=services.store.fetching.allowed.entries,
     )
     regime = services.settings.entailment if asked.entailment is None else asked.entailment
     readers = await services.regimes.under(regime)

@@ -57,7 +57,7 @@ class Prefix:
 
 @dataclass(frozen=True)
 class AllowList:
-    """The addresses that may be used; by default none. ``str`` of it is read again by ``AllowList.of``."""
+    """The addresses that may be used; by default none. ``AllowList.of`` makes it again from its ``entries``."""
 
     prefixes: tuple[Prefix, ...] = ()
     everything: bool = False
@@ -104,8 +104,10 @@ class AllowList:
     def __bool__(self) -> bool:
         return self.everything or bool(self.prefixes)
 
-    def __str__(self) -> str:
-        return ",".join([*([EVERYTHING] if self.everything else []), *map(str, self.prefixes)])
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """What is permitted, one by one: a path may have commas."""
+        return (*((EVERYTHING,) if self.everything else ()), *map(str, self.prefixes))
 
 
 NOTHING = AllowList()

@@ -51,7 +51,7 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
     assert settings.data == tmp_path
     assert settings.cors_origins == ("https://a.example", "https://b.example")
     assert settings.threads == Settings().threads
-    assert str(settings.allow_fetch) == "*,http://a.example/data"
+    assert settings.allow_fetch.entries == ("*", "http://a.example/data")
     assert settings.tokens == Tokens((), frozenset({Scope.READ}))
     assert settings.max_request_bytes == 2048
 

@@ -33,7 +33,7 @@ def test_frames_arrive_as_they_were_sent_however_the_bytes_are_cut(sent: list[Fr
             st.none() | texts,
             st.lists(texts).map(tuple),
             st.lists(texts).map(tuple),
-            texts,
+            st.lists(texts).map(tuple),
         ),
         st.builds(GraphQuestion, st.none() | texts, st.none() | texts),
         st.just(Release()),

@@ -7,6 +7,7 @@ import pytest
 
 from endpoint import create_app
 from endpoint.settings import Settings
+from protocol.formats.allow_list import AllowList
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.request import QueryRequest
 from tests.endpoint.asgi_client import TestClient
@@ -177,6 +178,15 @@ def test_services_and_loads_are_refused(client: TestClient) -> None:
         assert "SERVICE" in assert_problem(ask(client, query), 403)["detail"]
     for iri in ("http://ex/", "file:///etc/passwd"):
         assert "LOAD" in assert_problem(client.post("/sparql", data={"update": f"LOAD SILENT <{iri}>"}), 403)["detail"]
+
+
+def test_an_address_that_may_be_fetched_has_commas() -> None:
+    allowed = AllowList.of(["http://127.0.0.1:9/a,b", "http://127.0.0.1:9/x,*"])
+    with TestClient(create_app(Settings(threads=2, allow_fetch=allowed), backend=FakeBackend())) as client:
+        assert ask(client, "ASK {}").json()["boolean"] is True
+        # Nobody is there.
+        assert_problem(ask(client, "SELECT * { SERVICE <http://127.0.0.1:9/a,b> { ?s ?p ?o } }"), 502)
+        assert_problem(ask(client, "SELECT * { SERVICE <http://127.0.0.1:9/y> { ?s ?p ?o } }"), 403)
 
 
 @pytest.mark.parametrize(
