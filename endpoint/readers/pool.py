@@ -191,12 +191,13 @@ class ReaderPool:
 
     @asynccontextmanager
     async def answer(
-        self, question: Question, limits: QueryLimits, *, least: int | None = None
+        self, question: Question | Callable[[int], Question], limits: QueryLimits, *, least: int | None = None
     ) -> AsyncGenerator[ReaderAnswer, None]:
         """An answer that has begun. Left before its end, its evaluation is ended too, by ending the process.
 
         It sees every change acknowledged before the call, or (``least``) those up to this version, and one state of the
-        store. Raises ProtocolError: Overloaded, QueryTimeout, ReaderEnded, or what is wrong with the question.
+        store, by whose version the ``question`` may be made. Raises ProtocolError: Overloaded, QueryTimeout,
+        ReaderEnded, or what is wrong with the question.
         """
         reader = await self._take()
         try:
@@ -207,7 +208,8 @@ class ReaderPool:
                 self._snapshots.use(snapshot)
                 reader.snapshots.append(snapshot)
             answer = ReaderAnswer(reader, limits, snapshot.version)
-            await answer.begin(Asked(question, str(snapshot.directory), limits.seconds, limits.most_bytes))
+            asked = question(snapshot.version) if callable(question) else question
+            await answer.begin(Asked(asked, str(snapshot.directory), limits.seconds, limits.most_bytes))
             yield answer
         except ProtocolError as error:
             self._store.report(error)

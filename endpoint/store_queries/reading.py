@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from endpoint.readers.exchange import LinesQuestion
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
@@ -15,7 +17,9 @@ class LiveReaders:
         self._pool = pool
         self._started = False
 
-    async def ask(self, question: LinesQuestion, limits: QueryLimits, least: Instant) -> tuple[Instant, bytes]:
+    async def ask(
+        self, question: Callable[[Instant], LinesQuestion], limits: QueryLimits, least: Instant
+    ) -> tuple[Instant, bytes]:
         """Which state of the store was read, not before ``least``, and the lines. Raises ProtocolError."""
         if not self._started:
             self._started = True

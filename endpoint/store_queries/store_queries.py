@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -60,8 +61,11 @@ class ChangingStore(Protocol):
         """Have this called after each change."""
 
 
-Ask = Callable[[LinesQuestion, QueryLimits, Instant], Awaitable[tuple[Instant, bytes]]]
-"""Answers a question over a state of the store that is not before this one: which one it was, and the lines."""
+Ask = Callable[[Callable[[Instant], LinesQuestion], QueryLimits, Instant], Awaitable[tuple[Instant, bytes]]]
+"""Answers a question over a state of the store that is not before this one: which one it was, and the lines.
+
+What the question is follows from the state, which is known only then.
+"""
 
 Tell = Callable[[str, Sequence[Outcome]], None]
 """Tells those who listen to the query of this name what is new, or (nothing) to look by themselves."""
@@ -255,8 +259,8 @@ class StoreQueries:
         query.began = self._clock()
         notices: list[Outcome] = []
         try:
-            asked, limits = question(query.query, state), self._limits.asked(query.limits.seconds)
-            state, lines = await self._ask(asked, limits, state)
+            limits = self._limits.asked(query.limits.seconds)
+            state, lines = await self._ask(partial(question, query.query), limits, state)
             seconds = self._clock() - query.began
             change = await anyio.to_thread.run_sync(self._compared, query, state, lines, limiter=self._threads)
             given = query.take(state, change, seconds)

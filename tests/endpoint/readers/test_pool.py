@@ -15,7 +15,7 @@ import pytest
 from endpoint.graphs.store import GraphStore
 from endpoint.processes.relayed_error import RelayedError
 from endpoint.readers.errors import Overloaded, QueryTimeout, ReaderEnded
-from endpoint.readers.exchange import Asked, Copy, GraphQuestion, QueryQuestion, Question
+from endpoint.readers.exchange import Asked, Copy, GraphQuestion, LinesQuestion, QueryQuestion, Question
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.process import PROGRAM, ReaderProcess
 from protocol.errors import Unavailable
@@ -69,6 +69,22 @@ def test_a_query_sees_all_of_a_change_or_nothing_and_waits_for_none(tmp_path: Pa
             assert len(counted) > 1
             assert set(counted) <= {300, 300 + 300 * 300}
             assert counted[0] == 300
+
+    run(main())
+
+
+def test_a_question_may_be_made_by_the_version_that_is_read(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asking(tmp_path) as endpoint:
+            before = endpoint.store.version
+            endpoint.store.update(numbers(1))
+
+            def asked(version: int) -> LinesQuestion:
+                return LinesQuestion(f"SELECT ({version} AS ?n) {{}}")
+
+            async with endpoint.readers.answer(asked, QueryLimits(), least=before) as answer:
+                assert answer.version == endpoint.store.version > before
+                assert f'"{answer.version}"' in answer.first.decode()
 
     run(main())
 

@@ -65,9 +65,12 @@ class MemoryStore:
         for listener in self._listeners:
             listener()
 
-    async def ask(self, question: LinesQuestion, limits: QueryLimits, least: Instant) -> tuple[Instant, bytes]:
-        self.asked.append(question.text)
-        version, lines = self.version, self.lines(question)
+    async def ask(
+        self, question: Callable[[Instant], LinesQuestion], limits: QueryLimits, least: Instant
+    ) -> tuple[Instant, bytes]:
+        version, asked = self.version, question(self.version)
+        self.asked.append(asked.text)
+        lines = self.lines(asked)
         if self.held_back is not None:
             self.holding += 1
             await self.held_back.wait()

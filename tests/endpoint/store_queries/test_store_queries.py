@@ -21,7 +21,7 @@ from endpoint.store_queries.question import question
 from protocol.errors import UnsupportedFeature
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.language.model import R2S, ContinuousQuery
-from protocol.time import BEFORE_ALL, Instant
+from protocol.time import BEFORE_ALL, Instant, format_instant
 from tests.endpoint.live.live_side import run, until
 from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
 
@@ -344,6 +344,22 @@ def test_what_a_crash_has_left_of_the_query_before_is_not_the_answer_of_the_one_
         await side.stop()
 
     run(after())
+
+
+def test_the_time_of_an_answer_is_now_also_where_the_store_changes_before_it_is_read(tmp_path: Path) -> None:
+    async def check(side: LiveSide) -> None:
+        await put_query(side.hub, "q", live("SELECT (NOW() AS ?o) {}"), None)
+        query = side.queries.find("q")
+        assert query is not None
+        query.listeners += 1
+        side.queries.look(query)
+        side.store.update(added(1))
+        await side.quiet()
+        (asked,) = side.store.asked
+        assert query.tried == side.store.version
+        assert format_instant(side.store.version) in asked
+
+    on_a_side(check, tmp_path)
 
 
 def test_the_past_of_the_store_is_refused(tmp_path: Path) -> None:
