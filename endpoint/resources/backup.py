@@ -6,11 +6,15 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from endpoint.graphs.directory import store_directory
 from endpoint.services import BACKUP_PREFIX, Services, services_of
@@ -22,8 +26,7 @@ async def backup(request: Request) -> Response:
     """The archive of a copy that was made before the answer begins."""
     services = services_of(request.app)
     directory = await services.threads.run(_copied, services)
-    headers = {"Content-Disposition": 'attachment; filename="backup.tar"', "Cache-Control": "no-store"}
-    return StreamingResponse(archive(directory), media_type="application/x-tar", headers=headers)
+    return ArchiveResponse(directory)
 
 
 def _copied(services: Services) -> Path:
@@ -41,26 +44,39 @@ def _copied(services: Services) -> Path:
     return directory
 
 
+class ArchiveResponse(StreamingResponse):
+    """The archive of a directory, which is removed at the end, also where the client leaves before the beginning."""
+
+    def __init__(self, directory: Path) -> None:
+        headers = {"Content-Disposition": 'attachment; filename="backup.tar"', "Cache-Control": "no-store"}
+        super().__init__(archive(directory), media_type="application/x-tar", headers=headers)
+        self._directory = directory
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, self._directory, ignore_errors=True))
+
+
 def archive(directory: Path) -> Iterator[bytes]:
-    """The parts of the archive; the directory is removed at its end. An archive that was cut short has no end."""
-    try:
-        for path in sorted(directory.rglob("*")):
-            entry = tarfile.TarInfo(str(path.relative_to(directory)))
-            status = path.stat()
-            entry.mtime = int(status.st_mtime)
-            if path.is_dir():
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                yield entry.tobuf()
-                continue
-            entry.size = status.st_size
+    """The parts of the archive. An archive that was cut short has no end."""
+    for path in sorted(directory.rglob("*")):
+        entry = tarfile.TarInfo(str(path.relative_to(directory)))
+        status = path.stat()
+        entry.mtime = int(status.st_mtime)
+        if path.is_dir():
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             yield entry.tobuf()
-            with path.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    yield chunk
-            yield bytes(-status.st_size % tarfile.BLOCKSIZE)
-        yield bytes(2 * tarfile.BLOCKSIZE)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+            continue
+        entry.size = status.st_size
+        yield entry.tobuf()
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+        yield bytes(-status.st_size % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)
 
 
 routes: list[BaseRoute] = [Route("/backup", backup)]

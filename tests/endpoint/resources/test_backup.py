@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pyoxigraph as ox
+import pytest
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from endpoint import create_app
+from endpoint.resources.backup import ArchiveResponse
 from endpoint.services import services_of
 from endpoint.settings import Settings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import run, until
 
 
 def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -> None:
@@ -28,6 +35,33 @@ def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -
         archive.extractall(tmp_path / "copy", filter="data")
     assert {path.name for path in (tmp_path / "copy").iterdir()} == {"streams", "store"}
     assert len(ox.Store.read_only(str(tmp_path / "copy" / "store"))) == 1
+
+
+@pytest.mark.parametrize("spec_version", ["2.3", "2.4"])
+@pytest.mark.parametrize("sent", [0, 2])
+def test_nothing_is_left_when_the_client_leaves(tmp_path: Path, spec_version: str, sent: int) -> None:
+    directory = tmp_path / "backup-x"
+    (directory / "streams").mkdir(parents=True)
+    (directory / "streams" / "log").write_bytes(bytes(10_000))
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        await until(lambda: len(messages) >= sent)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if len(messages) >= sent:
+            raise ConnectionError if spec_version == "2.4" else asyncio.CancelledError
+        messages.append(message)
+
+    async def answer() -> None:
+        scope = {"type": "http", "asgi": {"spec_version": spec_version}}
+        with suppress(ClientDisconnect):
+            await ArchiveResponse(directory)(scope, receive, send)
+
+    run(answer())
+    assert len(messages) == sent
+    assert not directory.exists()
 
 
 def test_what_a_backup_that_was_cut_short_left_is_removed_at_the_start(tmp_path: Path) -> None:
