@@ -235,14 +235,14 @@ class OxigraphProcessor(Processor):
         return [graph.value for graph in graphs if isinstance(graph, ox.NamedNode)]
 
     def _overlap(self, graphs: Sequence[DefaultName]) -> bool:
-        """Whether any triple is in more than one of the graphs."""
-        later = list(graphs)
-        while len(later) > 1:
-            first = later.pop()
-            pairs = " UNION ".join(f"{{ {_in(graph)} }}" for graph in later)
-            if bool(self._store.query(f"ASK {{ {_in(first)} {{ {pairs} }} }}")):
-                return True
-        return False
+        """Whether any triple is in more than one of the graphs, of which only the first may be the default graph."""
+        # Not by their names in the text: where that is a blank node it would be a variable.
+        text = "ASK { ?s ?p ?o GRAPH ?g { ?s ?p ?o } }"
+        return any(
+            bool(self._store.query(text, default_graph=[graph], named_graphs=cast("list[NamedName]", later)))
+            for number, graph in enumerate(graphs)
+            if (later := list(graphs[number + 1 :]))
+        )
 
 
 def merged(
@@ -271,10 +271,6 @@ def merged(
 def _has_dataset(text: str) -> bool:
     clauses = dataset_clauses(text)
     return bool(clauses.default or clauses.named)
-
-
-def _in(graph: DefaultName) -> str:
-    return "?s ?p ?o" if isinstance(graph, ox.DefaultGraph) else f"GRAPH {graph} {{ ?s ?p ?o }}"
 
 
 def _from_clauses(text: str, base: str | None) -> tuple[list[DefaultName], list[NamedName]]:

@@ -4,10 +4,11 @@ import json
 from io import BytesIO
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 from rdflib.query import Result
 
-from endpoint.graphs.dataset import EndpointDataset, one_shot
+from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
 from endpoint.graphs.store import GraphStore
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
 from protocol.formats.allow_list import AllowList
@@ -188,6 +189,17 @@ def test_the_default_graph_may_be_the_union_of_all(store: GraphStore, clauses: s
     bindings = json.loads(result.write(SolutionsFormat.JSON))["results"]["bindings"]
     found = [row["o"]["value"] + ("@" + row["g"]["value"][-2:] if "g" in row else "") for row in bindings]
     assert sorted(found) == expected
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_union_of_all_has_the_graphs_that_are_named_by_blank_nodes(shared: bool) -> None:
+    store = ox.Store()
+    graphs: list[ox.NamedNode | ox.BlankNode] = [ox.BlankNode(), ox.BlankNode(), ox.NamedNode("http://ex/g")]
+    for number, graph in enumerate(graphs):
+        value = ox.Literal("both" if shared else f"{number}")
+        store.add(ox.Quad(ox.NamedNode("http://ex/s"), ox.NamedNode("http://ex/p"), value, graph))
+    result = one_shot(dataset_over(lambda: store), "SELECT ?o { ?s ?p ?o }", union=True)
+    assert sorted(str(row.o) for row in result) == (["both"] if shared else ["0", "1", "2"])  # type: ignore[union-attr]
 
 
 AGG = "PREFIX agg: <urn:x-sparql-streams:aggregate:> PREFIX jena: <http://jena.apache.org/ARQ/function/aggregate#> "
