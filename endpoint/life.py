@@ -195,7 +195,7 @@ class Life:
                 live = StoreQueries(
                     store,
                     LiveReaders(live_readers).ask,
-                    KeptQueries(data),
+                    KeptQueries(data, self._settings.entailment),
                     QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
                 )
                 asking = Fetching(

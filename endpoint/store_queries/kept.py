@@ -12,10 +12,11 @@ import os
 import shutil
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from protocol.entailment.regimes import Regime
 from protocol.errors import StorageFull
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.grammar.parser import parse_live
@@ -47,9 +48,13 @@ class KeptAnswer:
 
 
 class KeptQueries:
-    """The directory of all live queries of an endpoint. From any thread."""
+    """The directory of all live queries of an endpoint. From any thread.
 
-    def __init__(self, data: Path) -> None:
+    Under which regime they are answered is not kept: it is the endpoint's.
+    """
+
+    def __init__(self, data: Path, regime: Regime = Regime.NONE) -> None:
+        self._regime = regime
         self._directory = data / "live"
         self._queries = self._directory / "queries"
         self._answers = self._directory / "answers"
@@ -61,6 +66,7 @@ class KeptQueries:
             try:
                 document = json.loads(file.read_bytes())
                 query = parse_live(document["text"], base=document["base"], requested=_requested(document))
+                query = replace(query, entailment=self._regime)
                 limits = EvaluationLimits(document["timeout"])
                 found.append(KeptQuery(file.name.removesuffix(".json"), query, limits, document["start"]))
             except Exception as error:

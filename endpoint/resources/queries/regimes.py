@@ -26,7 +26,7 @@ async def under_regime(hub: Hub, query: ContinuousQuery, asked: Regime | None, d
             raise UnsupportedFeature(
                 f"entailment: live queries are answered under the regime of the endpoint, {default}, only: leave it out"
             )
-        return query
+        return replace(query, entailment=default)
     regime = asked if asked is not None else await _of_streams(hub, query, default)
     return replace(query, entailment=regime)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,8 +192,10 @@ def test_live_queries_are_answered_under_the_regime_of_the_endpoint_alone(client
     assert put.status_code == 501
 
 
-def test_the_endpoint_has_a_regime_and_its_schema_a_place() -> None:
-    settings = Settings(base_url="http://ex", threads=2, entailment=Regime.OWL_RL, schema=("http://ex/ontology",))
+def test_the_endpoint_has_a_regime_and_its_schema_a_place(tmp_path: Path) -> None:
+    settings = Settings(
+        base_url="http://ex", threads=2, entailment=Regime.OWL_RL, schema=("http://ex/ontology",), data=tmp_path
+    )
     backend = FakeBackend()
     with TestClient(create_app(settings, backend=backend)) as client:
         backend.await_start()
@@ -208,6 +212,10 @@ def test_the_endpoint_has_a_regime_and_its_schema_a_place() -> None:
         put = client.put(
             "/queries/animals", content=PREFIXES + ANIMALS, headers={"Content-Type": "application/sparql-query"}
         )
-        assert put.status_code == 201
+        assert (put.status_code, put.json()["entailment"]) == (201, "owl-rl")
         latest = client.get("/queries/animals/results", headers={"Accept": "application/sparql-results+json"})
         assert len(latest.json()["results"]["bindings"]) == 2
+    # It is that of the endpoint, whichever it had when the query was registered.
+    for regime in (Regime.OWL_RL, Regime.RDFS):
+        with TestClient(create_app(replace(settings, entailment=regime), backend=FakeBackend())) as client:
+            assert client.get("/queries/animals").json()["entailment"] == regime.value
