@@ -158,7 +158,10 @@ def _repeated(path: Path, *, zero: bool, many: bool) -> Path:
 
 
 def _is_of_length_zero(path: Path) -> bool:
-    """Whether the path goes from any term to itself, be it in the graph or not."""
+    """Whether the path goes from any term to itself, be it in the graph or not.
+
+    A sequence does not: in its middle is a variable (18.4), of which ``path*`` has no more than the nodes of the graph.
+    """
     match path:
         case Repeated(inner, zero):
             return zero or _is_of_length_zero(inner)

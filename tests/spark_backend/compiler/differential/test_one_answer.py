@@ -39,7 +39,9 @@ UNORDERED = ("'NaN'^^xsd:double", "'-0'^^xsd:double")
 
 _times = st.sampled_from((*TIMES, *DURATIONS))
 _ends = st.one_of(st.sampled_from((":x", ":y", ":nowhere")), literals)
-_paths = st.sampled_from((":p*", ":p?", "(:p|:q)*", "(:p?)?", ":p|:q", "^:p*", ":p*/:q", ":p/:q?", "(:p|:q?)+"))
+_paths = st.sampled_from(
+    (":p*", ":p?", "(:p|:q)*", "(:p?)?", ":p|:q", "^:p*", ":p*/:q", ":p/:q?", "(:p|:q?)+", "(:p*/:q?)+")
+)
 _names = st.permutations(("a", "b", "z", "y"))
 
 

@@ -66,6 +66,7 @@ PATHS = {
     "one or more of zero or one": "(:q?)+",
     "one or more of an alternative with zero or more": "(:r|:q*)+",
     "one or more of a sequence with zero or more": "(:p/:q*)+",
+    "one or more of a sequence of zero or more": "(:p*/:q*)+",
     "a sequence of one or more": ":p+/:q+",
     "a sequence of zero or more": ":q*/:q*",
     "an alternative of zero or more": ":p*|:q*",
@@ -152,6 +153,9 @@ def test_a_path_in_graphs_and_over_windows_and_store_gives_what_it_gives_one_sho
         (":zz :p* :a", []),
         (":zz :p+ ?o", []),
         (":zz :p*/:q ?o", []),
+        # In the middle of a sequence is a variable, and between two of them are the nodes of the graph alone.
+        (":zz :p*/:q* ?o", []),
+        (":zz (:p*/:q*)+ ?o", []),
         ("VALUES ?o { :zz } ?o :p* ?o", []),
     ],
 )
