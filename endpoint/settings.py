@@ -150,6 +150,7 @@ class Settings:
         """
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
+        read: dict[str, str] = {}
         for setting in fields(cls):
             value = given.pop(setting.name, None)
             variable = PREFIX + setting.name.upper()
@@ -157,15 +158,14 @@ class Settings:
                 values[setting.name] = value
             elif environment.get(variable):
                 values[setting.name] = environment[variable]
+                read[setting.name] = variable
         if given:
             raise ValueError(f"there is no setting {', '.join(sorted(given))}")
         try:
             return cls(**values)
         except ValueError as error:
-            name = str(error).partition(":")[0]
-            variable = PREFIX + name.upper()
-            if environment.get(variable) and values.get(name) is environment[variable]:
-                raise ValueError(f"{variable} ({error})") from None
+            if (name := str(error).partition(":")[0]) in read:
+                raise ValueError(f"{read[name]} ({error})") from None
             raise
 
 
