@@ -28,7 +28,7 @@ _INTEGER = re.compile(r"[+-]?\d+\Z")
 _DATE_TIME = re.compile(
     r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>\.\d+)?"
-    r"(?P<zone>Z|[+-]\d\d:\d\d)?\Z"
+    r"(?P<zone>Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?\Z"
 )
 _XSD_DURATION = re.compile(
     r"P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+)D)?"

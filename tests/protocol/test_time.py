@@ -5,6 +5,18 @@ import pytest
 from protocol.time import parse_duration, parse_instant
 
 
+@pytest.mark.parametrize("zone", ["+14:01", "-14:01", "+24:00", "+99:99", "+01:60", "-00:99"])
+def test_zones_are_those_that_there_are(zone: str) -> None:
+    """XSD 1.1 Part 2, 3.3.7: 14 hours at most, and minutes up to 59."""
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_instant(f"2020-01-01T00:00:00{zone}")
+
+
+@pytest.mark.parametrize(("zone", "minutes"), [("+14:00", 840), ("-14:00", -840), ("+13:59", 839), ("-00:30", -30)])
+def test_the_widest_zones_are_read(zone: str, minutes: int) -> None:
+    assert parse_instant(f"2020-01-01T00:00:00{zone}") == parse_instant("2020-01-01T00:00:00Z") - minutes * 60_000
+
+
 @pytest.mark.parametrize(
     "text",
     ["9223372036854775808-01-01T00:00:00Z", f"{'9' * 5000}-01-01T00:00:00Z", "9" * 5000, "10000-01-01T00:00:00Z"],
