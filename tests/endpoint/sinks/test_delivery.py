@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from endpoint.backend import Evaluation, Failed
+from endpoint.live.channel import Bounds
+from endpoint.live.registration import put_query
+from endpoint.sinks import delivery
+from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
+from protocol.sinks.settings import SinkSettings, SinkType
+from protocol.time import BEFORE_ALL, Instant
+from tests.endpoint.live.live_side import answer, continuous, run, until
+from tests.endpoint.sinks.receivers import FakeTarget
+from tests.endpoint.sinks.world import OTHER, WEBHOOK, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
+    # A channel that holds four answers: what the failing one lacks is computed again.
+    world = World(tmp_path, Bounds(entries=4))
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            await sinks.put("q", "b", OTHER, None)
+            failing, other = world.targets[WEBHOOK.url], world.targets[OTHER.url]
+            failing.failing = "it is away"
+            every = list(range(1000, 101_000, 1000))
+            for instant in every:
+                world.evaluate(instant)
+                await until(lambda instant=instant: other.instants[-1:] == [instant])  # type: ignore[misc]
+            assert other.instants == every
+            await until(lambda: failing.attempts > 2)
+            state = sinks.sink("q", "a").state
+            assert (state.error, state.failing_since is not None, state.delivered) == ("it is away", True, 0)
+            failing.failing = ""
+            await until(lambda: failing.instants == every)
+            assert state.failing_since is None
+            assert state.error == "it is away"
+            assert state.failures == failing.attempts - len(every)
+
+    run(check())
+
+
+def test_what_is_no_longer_held_is_told(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+        world.evaluate(2000, 3000, 4000)
+        world.backend.forget_before("q", 2000)
+        async with world.at_work() as sinks:
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000, 3000, 4000])
+            state = sinks.sink("q", "a").state
+            assert (state.resets, state.reset) == (1, 2000)
+
+    run(check())
+
+
+def test_evaluations_that_failed_are_passed_over(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.backend.push(Failed("q", 1000, "too much"))
+            world.evaluate(2000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+
+    run(check())
+
+
+def test_what_a_format_cannot_say_holds_up_the_rest_until_it_is_left_out_as_the_error_says(world: World) -> None:
+    xml = SinkSettings(SinkType.WEBHOOK, WEBHOOK.url, "application/sparql-results+xml")
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", xml, None)
+            world.backend.evaluate("q", 1000, answer(1).replace(b'"1"', b'"\\u0000"'))
+            world.evaluate(2000)
+            await until(lambda: sinks.sink("q", "a").state.error)
+            error = sinks.sink("q", "a").state.error or ""
+            assert "U+0000" in error
+            assert "All later answers wait" in error
+            assert "?since=1970-01-01T00:00:01Z" in error
+            await sinks.put("q", "a", xml, 1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+
+    run(check())
+
+
+@pytest.mark.parametrize("at_once", [1, 10])
+def test_what_comes_before_an_answer_that_the_format_cannot_say_is_delivered(world: World, at_once: int) -> None:
+    xml = SinkSettings(SinkType.WEBHOOK, WEBHOOK.url, "application/sparql-results+xml")
+
+    async def check() -> None:
+        target = world.targets[WEBHOOK.url] = FakeTarget(at_once=at_once)
+        world.evaluate(1000, 2000)
+        world.backend.evaluate("q", 3000, answer(3).replace(b'"3"', b'"\\u0001"'))
+        world.evaluate(4000)
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", xml, BEFORE_ALL)
+            state = sinks.sink("q", "a").state
+            await until(lambda: state.failures > 2)
+            assert target.instants == [1000, 2000]
+            assert (state.position, state.delivered) == (2000, 2)
+            assert state.failing_since is not None
+            assert "?since=1970-01-01T00:00:03Z" in (state.error or "")
+            await sinks.put("q", "a", xml, 3000)
+            await until(lambda: target.instants == [1000, 2000, 4000])
+
+    run(check())
+
+
+def test_many_answers_are_sent_together_where_the_target_takes_them(world: World) -> None:
+    async def check() -> None:
+        world.targets[WEBHOOK.url] = FakeTarget(at_once=10)
+        world.evaluate(*range(1000, 26_000, 1000))
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, BEFORE_ALL)
+            await until(lambda: len(world.targets[WEBHOOK.url].taken) == 25)
+            assert world.targets[WEBHOOK.url].instants == list(range(1000, 26_000, 1000))
+
+    run(check())
+
+
+def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_comes_again(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            world.evaluate(2000, 6000)
+            await until(lambda: target.instants == [1000, 6000])
+            assert sinks.sink("q", "a").state.position == 6000
+        world.evaluate(7000)
+        async with world.at_work():
+            await until(lambda: target.instants == [1000, 6000, 7000])
+
+    run(check())
+
+
+@pytest.mark.parametrize("hold_seconds", [0, 5])
+def test_a_query_that_is_replaced_while_its_sink_fails_has_its_answers_delivered(
+    world: World, monkeypatch: pytest.MonkeyPatch, hold_seconds: float
+) -> None:
+    monkeypatch.setattr(delivery, "_HOLD_SECONDS", hold_seconds)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target, state = world.targets[WEBHOOK.url], sinks.sink("q", "a").state
+            await until(lambda: target.instants == [1000])
+            target.failing = "it is away"
+            world.evaluate(2000, 3000, 4000)
+            await until(lambda: target.attempts > 3)
+            await put_query(world.hub, "q", continuous("SELECT another"), 4000)
+            world.evaluate(5000)
+            target.failing = ""
+            await until(lambda: target.instants[-1] == 5000)
+            assert target.instants == [1000, 2000, 3000, 4000, 5000]
+            assert (state.resets, state.position) == (0, 5000)
+
+    run(check())
+
+
+@pytest.mark.parametrize("hold_seconds", [0, 5])
+def test_a_sink_that_is_replaced_after_its_query_delivers_what_that_had_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch, hold_seconds: float
+) -> None:
+    monkeypatch.setattr(delivery, "_HOLD_SECONDS", hold_seconds)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            target.failing = "it has moved"
+            world.evaluate(2000, 3000, 4000)
+            await until(lambda: target.attempts > 3)
+            await put_query(world.hub, "q", continuous("SELECT another"), 4000)
+            assert not await sinks.put("q", "a", OTHER, None)
+            world.evaluate(5000)
+            other = world.targets[OTHER.url]
+            await until(lambda: other.instants[-1:] == [5000])
+            assert other.instants == [2000, 3000, 4000, 5000]
+            assert sinks.sink("q", "a").state.resets == 0
+
+    run(check())
+
+
+@pytest.mark.parametrize(("where", "method"), [(Position, "begin"), (SinkFiles, "write")])
+def test_what_a_full_disk_keeps_from_being_written_of_a_replaced_query_is_written_later(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: type, method: str
+) -> None:
+    real, full = getattr(where, method), [True]
+
+    def write(*arguments: object) -> None:
+        if full:
+            full.pop()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(*arguments)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            monkeypatch.setattr(where, method, write)
+            # The new one would say this again, of an instant before its start.
+            world.backend.history["q"].append(Evaluation("q", 3000, answer(3)))
+            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            world.evaluate(6000)
+            await until(lambda: target.instants[-1] == 6000)
+            assert target.instants == [1000, 6000]
+            assert sinks.sink("q", "a").state.failures == 1
+            assert SinkFiles(world.data).kept() == [sinks.sink("q", "a").sink]
+
+    run(check())
+
+
+def test_what_is_no_longer_held_of_a_query_that_was_replaced_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(delivery, "_HOLD_SECONDS", 0)
+    world = World(tmp_path, Bounds(entries=4))
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            target, state = world.targets[WEBHOOK.url], sinks.sink("q", "a").state
+            target.failing = "it is away"
+            world.evaluate(1000)
+            await until(lambda: target.attempts > 3)
+            every = list(range(2000, 21_000, 1000))
+            world.evaluate(*every)
+            await put_query(world.hub, "q", continuous("SELECT another"), 20_000)
+            world.evaluate(21_000)
+            target.failing = ""
+            await until(lambda: target.instants[-1:] == [21_000])
+            assert state.resets == 1
+            assert state.reset is not None
+            assert target.instants == [1000, *(one for one in every if one > state.reset), 21_000]
+            assert "lacks evaluations up to" in caplog.text
+
+    run(check())
+
+
+def test_a_query_that_was_replaced_before_a_restart_and_what_its_sink_lacks_is_told(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, 1000)
+        world.evaluate(2000)
+        world.backend.register("q", continuous("SELECT another"), standing=True, since=5000)
+        world.evaluate(6000)
+        async with world.at_work() as sinks:
+            await until(lambda: world.targets[WEBHOOK.url].instants == [6000])
+            state = sinks.sink("q", "a").state
+            assert (state.resets, state.reset) == (1, 5000)
+
+    run(check())
+
+
+def test_a_sink_is_replaced_when_it_has_written_down_that_its_query_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, begun, go_on = SinkFiles.write, threading.Event(), threading.Event()
+    written: list[str] = []
+
+    def slowly(files: SinkFiles, sink: KeptSink, begin: Instant | None) -> None:
+        if sink.settings == WEBHOOK:
+            begun.set()
+            assert go_on.wait(10)
+        write(files, sink, begin)
+        written.append(sink.settings.url)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.evaluate(1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            monkeypatch.setattr(SinkFiles, "write", slowly)
+            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            await until(begun.is_set)
+            replacing = asyncio.create_task(sinks.put("q", "a", OTHER, None))
+            await asyncio.sleep(0.01)
+            assert written == []
+            go_on.set()
+            assert not await replacing
+            assert written == [WEBHOOK.url, OTHER.url]
+            assert [one.settings for one in SinkFiles(world.data).kept()] == [OTHER]
+
+    run(check())
+
+
+@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: b"x" + whole[1:32] + b"x" + whole[33:]])
+def test_a_damaged_position_is_told_and_nothing_is_guessed(world: World, damage: Callable[[bytes], bytes]) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+        file = world.data / "sinks" / "q" / "a.position"
+        file.write_bytes(damage(file.read_bytes()))
+        async with world.at_work() as sinks:
+            await until(lambda: sinks.sink("q", "a").state.error)
+            assert "damaged" in (sinks.sink("q", "a").state.error or "")
+            await sinks.put("q", "a", WEBHOOK, 1000)
+            world.evaluate(2000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+
+    run(check())
