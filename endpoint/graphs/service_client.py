@@ -43,13 +43,15 @@ class _Answer:
 class ServiceClient:
     """Asks other endpoints by ``fetching``, whose limits hold for all requests of a session together. Thread-safe.
 
-    What a request gave is given again for ``cache_seconds``, to whoever asks the same; a failure is not.
+    What a request gave is given again for ``cache_seconds``, to whoever asks the same; a failure is not. With the texts
+    of the requests it is ``cached_bytes``, up to 64 MiB.
     """
 
     fetching: Fetching
     cache_seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
     counts: RequestCounts = field(default_factory=RequestCounts)
+    cached_bytes: int = 0
     _cache: OrderedDict[tuple[str, str], _Answer] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -85,10 +87,18 @@ class ServiceClient:
         if not self.cache_seconds:
             return
         with self._lock:
-            self._cache.pop((iri, query), None)
-            self._cache[iri, query] = _Answer(rows, size + len(query), self.clock() + self.cache_seconds)
-            while sum(answer.size for answer in self._cache.values()) > _CACHED_BYTES:
+            now = self.clock()
+            if (former := self._cache.pop((iri, query), None)) is not None:
+                self.cached_bytes -= former.size
+            answer = self._cache[iri, query] = _Answer(rows, size + len(query), now + self.cache_seconds)
+            self.cached_bytes += answer.size
+            # All are kept for equally long: what is first is the oldest.
+            while self._cache:
+                oldest = next(iter(self._cache.values()))
+                if oldest.until > now and self.cached_bytes <= _CACHED_BYTES:
+                    return
                 self._cache.popitem(last=False)
+                self.cached_bytes -= oldest.size
 
 
 @dataclass

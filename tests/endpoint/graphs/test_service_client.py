@@ -18,7 +18,10 @@ from protocol.formats.allow_list import AllowList
 OTHER = "http://other.example/sparql"
 JSON = "application/sparql-results+json"
 QUERY = "SELECT ?a ?b WHERE { ?a ?p ?b }"
-ROWS = [("<http://ex/a>", '"x"@de'), (None, '"1"^^<http://www.w3.org/2001/XMLSchema#integer>')]
+ROWS: list[tuple[str | None, ...]] = [
+    ("<http://ex/a>", '"x"@de'),
+    (None, '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+]
 ANSWER = json.dumps(
     {
         "head": {"vars": ["b", "a"]},
@@ -170,6 +173,29 @@ def test_what_was_given_is_given_again_for_as_long_as_it_is_said() -> None:
         assert asked.counts.requests == requests
     asked.session().solutions(OTHER, QUERY + " LIMIT 1", ("a", "b"))
     assert asked.counts.requests == 3
+
+
+def test_what_is_not_given_again_is_not_kept() -> None:
+    clock = Clock()
+    asked = client(lambda _: response(), clock, cache_seconds=10)
+    one, large = len(QUERY) + 100, 20 * 2**20
+    for now, query, size, cached in (
+        (0, QUERY, 100, one),
+        (4, QUERY, 100, one),
+        (8, QUERY + " ", 99, 2 * one),
+        (14, QUERY + "  ", 98, 2 * one),
+        (20, "ASK {}", large, one + len("ASK {}") + large),
+        (30, QUERY, 100, one),
+    ):
+        clock.now = now
+        asked.keep(OTHER, query, ROWS, size)
+        assert asked.cached_bytes == cached
+    for number in range(10):
+        asked.keep(OTHER, f"{number}", ROWS, large)
+    assert asked.cached_bytes == 3 * (large + 1)
+    assert [asked.cached(OTHER, query) is not None for query in (QUERY, "6", "7", "9")] == [False, False, True, True]
+    asked.keep(OTHER, "too large", ROWS, 10 * large)
+    assert asked.cached_bytes == 0
 
 
 def test_only_allowed_addresses_are_asked() -> None:
