@@ -52,12 +52,13 @@ class RequestCounter:
 
 
 _REASONS = (
-    "connections", "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners", "live_queries",
-    "malformed_credentials", "no_token",
-    "query_memory", "query_timeout", "readers", "result_too_large", "sinks", "slow_request", "storage_full",
+    "closure", "connections", "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners",
+    "live_queries", "malformed_credentials", "no_token",
+    "query_memory", "query_timeout", "readers", "result_too_large", "sinks", "slow_request",
+    "storage_damaged", "storage_full",
     "too_complex", "too_large", "unknown_host", "update_memory", "update_timeout", "updates",
 )  # fmt: skip
-"""Those that are shown as 0 before they occur: ``refusal`` of the errors' classes."""
+"""Those that are shown as 0 before they occur: ``refusal`` of the errors' classes, and what is refused unread."""
 
 
 class ServicesCollector(Collector):

@@ -6,6 +6,7 @@ import pytest
 
 from endpoint.app import create_app
 from endpoint.settings import Settings
+from protocol.errors import ProtocolError
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -31,6 +32,18 @@ def test_metrics_count_requests_and_streams(client: TestClient, backend: FakeBac
     assert "# TYPE sparql_streams_stream_elements_total counter" in lines
     assert "# HELP sparql_streams_stream_elements_total Elements appended." in lines
     assert "# TYPE sparql_streams_stream_bytes gauge" in lines
+
+
+def _kinds(error: type[ProtocolError]) -> set[type[ProtocolError]]:
+    return {error}.union(*map(_kinds, error.__subclasses__()))
+
+
+def test_all_that_may_be_refused_is_counted_from_the_start(client: TestClient) -> None:
+    lines = client.get("/metrics").text.splitlines()
+    reasons = {one.refusal for one in _kinds(ProtocolError) if one.refusal}
+    assert {"closure", "storage_damaged"} <= reasons
+    for reason in reasons | {"connections", "slow_request"}:
+        assert f'sparql_streams_refused_total{{reason="{reason}"}} 0.0' in lines
 
 
 def test_what_has_no_value_yet_has_no_sample(client: TestClient, backend: FakeBackend) -> None:
