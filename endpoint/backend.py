@@ -110,13 +110,6 @@ class Backend(Protocol):
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
         """What writes to a topic. Raises KafkaFailed where that cannot be, Unavailable while Spark is not there."""
 
-    def know_partitions(self, name: str, names: Sequence[str]) -> None:
-        """The source of an event stream reads these partitions, which ``SourceBatch.partition`` names: durable.
-
-        The stream's watermark is the least of theirs. One that is new holds it where it is until it has had something,
-        or has been idle for the stream's ``idle_timeout``. None is forgotten.
-        """
-
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         """Nothing at or before ``watermark`` is coming, of that partition or (None) at all.
 

@@ -33,6 +33,3 @@ class Extensions:
         """The functions that expressions call. Raises ValueError, naming the IRI and what would be right."""
         rdflib = self.rdflib()
         return PythonFunctions.of(self.functions, frozenset() if rdflib is None else rdflib.iris)
-
-
-NO_EXTENSIONS = Extensions()

@@ -133,9 +133,6 @@ class LateBackend:
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
         return self._there().write_kafka(cluster, topic)
 
-    def know_partitions(self, name: str, names: Sequence[str]) -> None:
-        self._there().know_partitions(name, names)
-
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         return self._there().advance(name, watermark, partition)
 

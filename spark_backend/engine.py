@@ -188,9 +188,6 @@ class SparkBackend:
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> SparkKafkaWriter:
         return self._kafka.write(cluster, topic)
 
-    def know_partitions(self, name: str, names: Sequence[str]) -> None:
-        self._streams.know_partitions(name, names)
-
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         return self._streams.advance(name, watermark, partition)
 

@@ -31,7 +31,7 @@ class RequestRefused(Exception):
 
 
 async def watch(client: httpx.AsyncClient, display: Display, threshold: float) -> None:
-    """Set up store, stream and queries, then publish and print until cancelled. Raises Refused.
+    """Set up store, stream and queries, then publish and print until cancelled. Raises RequestRefused.
 
     ``client`` has the endpoint's root as its base URL.
     """

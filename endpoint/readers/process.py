@@ -39,8 +39,9 @@ class ReaderProcess:
         rdflib_functions: str = "",
         regime: Regime = Regime.NONE,
     ) -> None:
-        """Start the process, which runs this module, with so many bytes of memory for its queries (None: any number).
+        """Start the process, which runs ``endpoint.readers.reader``.
 
+        ``memory``: how many bytes there are for its queries (None: any number).
         ``nice``: how far it stands back where others want the processor.
         ``functions`` (``PythonFunctions.to_json``) and ``rdflib_functions`` (``RdflibFunctions.to_json``) are the
         application's own. ``regime``: its snapshots have what follows from each graph under it.

@@ -37,11 +37,7 @@ class Triples:
     def at_triples(self) -> bool:
         """Whether a triple begins here."""
         cursor = self._cursor
-        return (
-            cursor.token.kind in _STARTS
-            or cursor.at("TRUE", "FALSE")
-            or cursor.at_punctuation("[", "(", "<", "<<", "<<(")
-        )
+        return cursor.token.kind in _STARTS or cursor.at("TRUE", "FALSE") or cursor.at_punctuation(*_OPENING)
 
     def block(self) -> list[WrittenTriple]:
         """[55] TriplesBlock."""

@@ -98,7 +98,6 @@ class FakeBackend:
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     placed: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    partitions: dict[str, list[str]] = field(default_factory=dict)
     advanced: list[tuple[str, Instant, int | None]] = field(default_factory=list)
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
     _queries: dict[str, QueryDescription] = field(default_factory=dict)
@@ -254,9 +253,6 @@ class FakeBackend:
 
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
         raise Unavailable("there is no Spark here to write to Kafka with")
-
-    def know_partitions(self, name: str, names: Sequence[str]) -> None:
-        self.partitions[self.stream(name).name] = list(names)
 
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         self._enter("advance")
