@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
-from protocol.errors import ProtocolError
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Outcome
 from protocol.formats.sse import show_instant
 from protocol.language.model import ContinuousQuery
@@ -29,6 +29,14 @@ log = logging.getLogger(__name__)
 _REPLAYED_AT_ONCE = 256
 _STOPPED_IN_A_ROW = 3
 """A query is evaluated no more after so many evaluations in a row that took more than their budget."""
+
+
+class _Received(NamedTuple):
+    """What is to be told of a query's answers, and what it was before them."""
+
+    running: RunningQuery
+    before: RunningQuery
+    notices: list[Notice]
 
 
 class Delivery:
@@ -62,10 +70,11 @@ class Delivery:
 
         Answers of a lane that the query has left are dropped; from the first one on that is deferred, it is in its own.
         A new one that has all of its answers is in the common lane then.
-        Raises Unavailable if an output could not be written; then nobody was told of that query's answers.
+        Raises what kept it from taking a query's answers, Unavailable for one: then nobody was told of these. And
+        OSError if the files could not be written: everybody was told, but of queries that have failed.
         """
-        notices: list[Notice] = []
-        unpublished: ProtocolError | None = None
+        received: list[_Received] = []
+        wrong: Exception | None = None
         left = False
         with self._running.telling:
             # What was evaluated was in the logs: the bounds of count windows are to know it.
@@ -78,33 +87,42 @@ class Delivery:
                     continue
                 before = replace(running)
                 there, moves = _before_deferred(running, [answer for _, answer in of_query])
-                taken = []
-                for answer in there:
-                    taken += self._taken(running, answer)
-                    if running.failed is not None:
-                        break
                 try:
+                    taken = self._taken(running, there)
                     self._outputs.publish(running, taken)
-                except ProtocolError as error:
-                    unpublished = error
+                except Exception as error:
                     _take_back(running, before)
+                    wrong = wrong or error
                 else:
-                    notices += taken
+                    received.append(_Received(running, before, taken))
                     if moves:
                         running.registered, running.pace = running.registered.in_own_lane(), 1
                         log.info("the query %s has a lane of its own from here on", running.name)
                     elif lane is Lane.NEW:
                         running.registered = running.registered.in_common_lane(running.position)
                     left = left or moves or lane is Lane.NEW or running.failed is not None
-            if left:
-                # Before Spark takes the batch for done: the registry says who sees to what is left of it. And before
-                # the progress is beyond it: a query that has failed is not to go on from there after a crash.
-                self.publish()
-            self._save_progress()
-            self._running.tell(notices)
-        if unpublished is not None:
+            try:
+                if left:
+                    # Before Spark takes the batch for done: the registry says who sees to what is left of it. And
+                    # before the progress is beyond it: what has failed is not to go on from there after a crash.
+                    self._publish(received)
+                self._save_progress()
+            finally:
+                # What has been taken is not taken again, whatever could not be written.
+                self._running.tell([notice for one in received for notice in one.notices])
+        if wrong is not None:
             # The batch is to be evaluated again; what is out of it stays out.
-            raise unpublished
+            raise wrong
+
+    def _publish(self, received: list[_Received]) -> None:
+        """Have the files say what has changed; what they cannot say of a query that has failed did not happen."""
+        try:
+            self.publish()
+        except BaseException:
+            for one in [one for one in received if one.running.failed is not None]:
+                _take_back(one.running, one.before)
+                received.remove(one)
+            raise
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         """See ``endpoint.backend.Backend.replay``."""
@@ -156,7 +174,16 @@ class Delivery:
             progress = {q.registered.key: q.evaluated for q in self._running if q.evaluated is not None}
         write_progress(self._progress, progress)
 
-    def _taken(self, running: RunningQuery, answer: Answer) -> list[Notice]:
+    def _taken(self, running: RunningQuery, answers: Sequence[Answer]) -> list[Notice]:
+        """What is to be told of a query's answers, up to the one with which it has failed."""
+        taken: list[Notice] = []
+        for answer in answers:
+            taken += self._told(running, answer)
+            if running.failed is not None:
+                break
+        return taken
+
+    def _told(self, running: RunningQuery, answer: Answer) -> list[Notice]:
         running.stopped = running.stopped + 1 if answer.stopped else 0
         if answer.error is not None:
             running.evaluated, running.last_error = answer.instant, answer.error

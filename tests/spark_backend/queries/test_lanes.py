@@ -318,3 +318,27 @@ def test_queries_in_lanes_of_their_own_take_turns(lanes: Lanes, monkeypatch: pyt
     lanes.stepped.run()
     assert asked == ["a", "b", "c"] * 3
     assert lanes.told("a") == lanes.told("c") == [1, 2, 3]
+
+
+def test_that_a_query_has_failed_is_told_once_it_is_written_down(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*contents: object) -> None:
+        raise OSError("No space left on device")
+
+    lanes.stepped.register("q", QUERY)
+    for heavy in lanes.heavy.values():
+        heavy.add("q")
+    lanes.post(1, 2, 3)
+    lanes.stepped.run()
+    lanes.post(4)
+    with monkeypatch.context() as broken:
+        broken.setattr("spark_backend.streams.catalogue.write_atomically", full)
+        with pytest.raises(OSError, match="No space"):
+            lanes.stepped.run()
+    assert lanes.stepped.backend.query("q").state == "running"
+    assert not any(isinstance(one, Ended) for one in lanes.stepped.notices)
+    lanes.stepped.run()
+    assert [one.instant for one in lanes.stepped.notices if isinstance(one, Failed)] == [1, 2, 3]
+    assert isinstance(lanes.stepped.notices[-1], Ended)
+    lanes.stepped.close()
+    lanes.open()
+    assert lanes.stepped.backend.query("q").state == "failed"

@@ -1,0 +1,113 @@
+"""Answers are told once each, whatever cannot be written, or made, when they are taken."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import Unavailable
+from protocol.evaluations import Evaluation
+from spark_backend.registry import Registry
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+ALL = "SELECT ?o FROM STREAM <http://ex/s> [RANGE 1 STEP 1] WHERE { ?s ?p ?o }"
+NEWS = ALL.replace("SELECT", "SELECT ISTREAM")
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> Iterator[SteppedBackend]:
+    stepped = SteppedBackend(tmp_path)
+    stepped.event_stream("s", "http://ex/s")
+    yield stepped
+    stepped.close()
+
+
+def post(stepped: SteppedBackend, *times: int) -> None:
+    for time in times:
+        stepped.post("s", f"<http://ex/a> <http://ex/v> {time} .", time)
+
+
+def told(stepped: SteppedBackend, name: str) -> list[int]:
+    return [one.instant for one in stepped.notices if isinstance(one, Evaluation) and one.query == name]
+
+
+def full(*given: object, **named: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_answers_are_told_though_the_progress_cannot_be_written_and_are_the_same_after_a_crash(
+    stepped: SteppedBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("all", ALL), ("news", NEWS)):
+        stepped.register(name, text)
+    post(stepped, 1, 2)
+    stepped.run()
+    post(stepped, 3)
+    with monkeypatch.context() as broken:
+        broken.setattr("spark_backend.queries.delivery.write_progress", full)
+        with pytest.raises(OSError, match="No space"):
+            stepped.run()
+    before = {name: stepped.answers(name) for name in ("all", "news")}
+    assert told(stepped, "all") == told(stepped, "news") == [1, 2]
+    stepped.close()
+    again = SteppedBackend(tmp_path)
+    try:
+        again.run()
+        assert {name: again.answers(name) for name in before} == {name: {2: before[name][2]} for name in before}
+    finally:
+        again.close()
+
+
+def test_answers_that_were_told_in_a_batch_that_failed_are_not_told_again_by_the_next(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("all", ALL)
+    post(stepped, 1, 2)
+    with monkeypatch.context() as broken:
+        broken.setattr("spark_backend.queries.delivery.write_progress", full)
+        with pytest.raises(OSError, match="No space"):
+            stepped.run()
+    post(stepped, 3)
+    stepped.run()
+    assert told(stepped, "all") == [1, 2]
+
+
+def test_an_answer_whose_previous_one_cannot_be_had_comes_again_and_keeps_no_other_from_being_told(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("before", ALL), ("news", NEWS), ("others", ALL)):
+        stepped.register(name, text)
+    post(stepped, 1, 2)
+    stepped.run()
+    stepped.running("news").writer.previous = None  # as after a restart
+    post(stepped, 3)
+
+    def gone(*given: object) -> None:
+        raise Unavailable("Spark is starting")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(stepped.pipeline, "answers", gone)
+        with pytest.raises(Unavailable):
+            stepped.run()
+    assert [told(stepped, name) for name in ("before", "news", "others")] == [[1, 2], [1], [1, 2]]
+    stepped.run()
+    assert [told(stepped, name) for name in ("before", "news", "others")] == [[1, 2], [1, 2], [1, 2]]
+
+
+def test_answers_are_told_though_it_cannot_be_written_that_a_query_changes_lanes(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("old", ALL)
+    post(stepped, 1, 2)
+    stepped.run()
+    stepped.register("new", ALL)
+    post(stepped, 3)
+    with monkeypatch.context() as broken:
+        broken.setattr(Registry, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            stepped.run()
+    stepped.run()
+    assert (told(stepped, "old"), told(stepped, "new")) == ([1, 2], [2])
