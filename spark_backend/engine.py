@@ -20,7 +20,7 @@ from pathlib import Path
 from protocol.entailment.regimes import Regime
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.evaluations import Ended, Evaluation, Health, Listener, Notice, Outcome, QueryDescription
+from protocol.evaluations import Ended, Evaluation, Health, Listener, Outcome, QueryDescription
 from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
@@ -31,6 +31,7 @@ from protocol.windows.spec import StreamWindow, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
 from spark_backend.federation.records import ServiceRecords
@@ -135,6 +136,9 @@ class SparkBackend:
             )
         self._ticker: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._failing: set[str] = set()
+        self._store_unread = False
+        """A change of the store has not reached all queries that read it."""
         self._restore()
         self._look_for_warnings()
 
@@ -366,14 +370,23 @@ class SparkBackend:
     # --- store and life --------------------------------------------------------------------
 
     def store_changed(self) -> None:
+        self._store_unread = False
+        try:
+            self._read_store()
+        except BaseException:
+            self._store_unread = True
+            raise
+
+    def _read_store(self) -> None:
+        """Have the queries read the store as it is. Raises OSError; then they may read it as it was."""
         with self._lock:
             read = {pattern for one in self._running if one.evaluable for pattern in one.plan.statics}
         # What takes long is found, and kept for this version of the store, before others have to wait.
         for pattern in read:
             self._statics.file(pattern)
         with self._telling, self._lock:
-            changed = False
-            failed: list[Notice] = []
+            changed: list[tuple[RunningQuery, Plan, frozenset[StaticPattern], str]] = []
+            failed: list[tuple[RunningQuery, str]] = []
             for running in self._running:
                 if not running.plan.statics or not running.evaluable:
                     continue
@@ -386,21 +399,29 @@ class SparkBackend:
                         else self._preparation.compile(running.query, running.windows)
                     )
                 except ProtocolError as error:  # a schema under which it is not answered
-                    running.failed = f"the query has failed: {error.detail}. Put it again to start it again"
-                    failed.append(Ended(running.name, running.failed))
+                    failed.append((running, f"the query has failed: {error.detail}. Put it again to start it again"))
                     continue
                 prepared = self._preparation.write(
                     running.registered.key, plan, running.windows, running.registered.start
                 )
                 if prepared != running.registered.prepared:
-                    running.plan, running.present = plan, present
-                    running.registered = running.registered.with_prepared(prepared)
-                    changed = True
-            if failed:
-                self._keep()
-            elif changed:
-                self._publish()
-            self._running.tell(failed)
+                    changed.append((running, plan, present, prepared))
+            for running, plan, present, prepared in changed:
+                running.plan, running.present = plan, present
+                running.registered = running.registered.with_prepared(prepared)
+            for running, reason in failed:
+                running.failed = reason
+            try:
+                if failed:
+                    self._keep()
+                elif changed or self._running.unwritten:
+                    self._publish()
+            except BaseException:
+                # It is told once it is written down.
+                for running, _ in failed:
+                    running.failed = None
+                raise
+            self._running.tell([Ended(running.name, reason) for running, reason in failed])
 
     def backup(self, directory: Path) -> None:
         copy = Layout(directory)
@@ -586,7 +607,7 @@ class SparkBackend:
     def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
         """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
         others = [one.registered for one in self._running if one.evaluable and one.name != name]
-        queries = {**self._catalogue.queries}
+        queries = self._entries()
         queries.pop(name, None)
         if entry is not None:
             queries[name] = entry
@@ -595,9 +616,12 @@ class SparkBackend:
     def _keep(self) -> None:
         """Have the files say, durably, which queries are in lanes of their own or have failed. Raises OSError."""
         with self._lock:
-            queries = {name: self._as_it_is(entry) for name, entry in self._catalogue.queries.items()}
-            self._write(queries, [one.registered for one in self._running if one.evaluable], durable=True)
+            self._write(self._entries(), [one.registered for one in self._running if one.evaluable], durable=True)
             self._follow()
+
+    def _entries(self) -> dict[str, QueryEntry]:
+        """The standing queries by name, as they are."""
+        return {name: self._as_it_is(entry) for name, entry in self._catalogue.queries.items()}
 
     def _as_it_is(self, entry: QueryEntry) -> QueryEntry:
         """The entry of a query with its lane and whether it has failed; the same one where it says so already."""
@@ -612,17 +636,21 @@ class SparkBackend:
     def _write(
         self, queries: dict[str, QueryEntry], registered: list[RegisteredQuery], *, durable: bool = False
     ) -> None:
-        """Write the registry, and the catalogue if it is to have other queries: both or none. Raises OSError."""
-        kept = self._catalogue.queries
-        if queries == kept:
+        """Write the registry, and the catalogue if it is to have other queries: both or none. Raises OSError; what runs
+        is written down by ``_write_again`` then.
+        """
+        kept, again = self._catalogue.queries, self._running.unwritten
+        self._running.unwritten = True
+        if queries == kept and not again:
             self._registry.write(registered, durable=durable)
-            return
-        self._catalogue.queries = queries
-        try:
-            self._catalogue.save(self._registry.content(registered, durable=durable))
-        except OSError:
-            self._catalogue.queries = kept
-            raise
+        else:
+            self._catalogue.queries = queries
+            try:
+                self._catalogue.save(self._registry.content(registered, durable=durable))
+            except OSError:
+                self._catalogue.queries = kept
+                raise
+        self._running.unwritten = False
 
     def _drop_output(self, name: str) -> None:
         """Drop what a query published that is there no more; where that cannot be, the next start does it."""
@@ -632,8 +660,22 @@ class SparkBackend:
             log.warning("the stream %s, which no query publishes any more, stays until the next start: %s", name, error)
 
     def _publish(self) -> None:
-        self._registry.write([one.registered for one in self._running if one.evaluable])
+        if self._running.unwritten:
+            self._keep()
+            return
+        self._write(self._catalogue.queries, [one.registered for one in self._running if one.evaluable])
         self._follow()
+
+    def _write_again(self) -> None:
+        """Have the files say what could not be written into them before, and queries read the store as it is.
+
+        Raises OSError where that can still not be.
+        """
+        if self._store_unread:
+            self.store_changed()
+        with self._lock:
+            if self._running.unwritten:
+                self._keep()
 
     def _follow(self) -> None:
         """Read for the queries that run now, and keep what they need."""
@@ -675,18 +717,27 @@ class SparkBackend:
         """Move arrival streams' watermarks; now and then say how far the queries are."""
         said = 0.0
         while not self._stopping.wait(_TICK):
-            try:
-                self._streams.tick()
-                now = time.monotonic()
-                if now - said >= _PROGRESS_EVERY:
-                    said = now
-                    self._progress.say()
-                    self._look_for_warnings()
-                    self._forget_records()
-                    # An evaluator that was ended with its query's job may have nobody who comes after it.
-                    remove_orphaned_spill(self._layout)
-            except Exception:
-                log.exception("the watermarks could not be moved")
+            self._try(self._streams.tick, "the watermarks could not be moved")
+            now = time.monotonic()
+            if now - said >= _PROGRESS_EVERY:
+                said = now
+                self._try(self._write_again, "how the queries are could not be written down")
+                self._try(self._progress.say, "how far the queries are could not be told")
+                self._try(self._look_for_warnings, "warnings could not be looked for")
+                self._try(self._forget_records, "records of services could not be removed")
+                # An evaluator that was ended with its query's job may have nobody who comes after it.
+                self._try(partial(remove_orphaned_spill, self._layout), "what evaluators left could not be removed")
+
+    def _try(self, work: Callable[[], None], failure: str) -> None:
+        """Do one of the things that are done again and again; that it cannot be done is logged once."""
+        try:
+            work()
+        except Exception:
+            if failure not in self._failing:
+                self._failing.add(failure)
+                log.exception("%s; it is tried again until it can be", failure)
+        else:
+            self._failing.discard(failure)
 
     def _forget_records(self) -> None:
         """Delete what services gave at instants that nobody can have evaluated again."""

@@ -75,12 +75,12 @@ class Delivery:
         """
         received: list[_Received] = []
         wrong: Exception | None = None
-        left = False
         with self._running.telling:
             # What was evaluated was in the logs: the bounds of count windows are to know it.
             self._timelines.refresh()
             with self._running.lock:
                 by_key = {running.registered.key: running for running in self._running}
+                left = self._running.unwritten
             for key, of_query in groupby(answers, key=lambda one: one[0]):
                 running = by_key.get(key)
                 if running is None or running.registered.lane is not lane or not running.evaluable:

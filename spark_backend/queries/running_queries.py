@@ -88,13 +88,15 @@ class RunningQueries:
     """The queries by name, with the locks that go with them.
 
     ``lock`` guards them. ``telling`` is held while something is found out and told, so that no answer is overtaken by
-    the end of its query; whoever takes both takes it first.
+    the end of its query; whoever takes both takes it first. ``unwritten``: how they are could not be written down, so
+    that the files may say something else of them.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.telling = threading.RLock()
         self.listener: Listener = lambda notices: None
+        self.unwritten = False
         self._queries: dict[str, RunningQuery] = {}
 
     def __iter__(self) -> Iterator[RunningQuery]:

@@ -20,6 +20,7 @@ from spark_backend.budget import Budget
 from spark_backend.evaluation.spill import spill_of
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
+from spark_backend.registry import Registry
 from spark_backend.streams.catalogue import read_catalogue
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
@@ -613,6 +614,55 @@ def test_a_change_that_touches_no_querys_triples_prepares_nothing_anew(tmp_path:
     stepped.backend.store_changed()
     assert files(tmp_path) == before
     assert sorted(path.name for path in (tmp_path / "queries").iterdir()) == prepared
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_change_of_the_store_that_could_not_be_written_down_is_seen_once_it_can_be(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch, prepared: bool
+) -> None:
+    for name in ("q", "other"):
+        stepped.register(name, LABELLED)
+    post(stepped, 1)
+
+    def full(*given: object, **named: object) -> None:
+        raise OSError("No space left on device")
+
+    stepped.graphs.set([label("e1"), label("e3")])
+    with monkeypatch.context() as broken:
+        broken.setattr("spark_backend.streams.catalogue.write_atomically", full)
+        broken.setattr(Registry, "write_prepared" if prepared else "write", full)
+        with pytest.raises(OSError, match="No space"):
+            stepped.backend.store_changed()
+        with pytest.raises(OSError, match="No space"):
+            stepped.backend._write_again()
+    stepped.backend._write_again()
+    post(stepped, 3, 5)
+    stepped.run()
+    assert answers(stepped) == answers(stepped, "other") == {2: ["e1"], 4: ["e3"]}
+
+
+def test_a_query_that_a_changed_schema_ends_is_told_so_once_that_could_be_written_down(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("q", LABELLED)
+
+    def full(*given: object, **named: object) -> None:
+        raise OSError("No space left on device")
+
+    def refused(*given: object) -> None:
+        raise UnsupportedFeature("a schema under which it is not answered")
+
+    stepped.graphs.set([label("e1")])
+    with monkeypatch.context() as broken:
+        broken.setattr(stepped.backend._preparation, "compile", refused)
+        with monkeypatch.context() as without_room:
+            without_room.setattr("spark_backend.streams.catalogue.write_atomically", full)
+            with pytest.raises(OSError, match="No space"):
+                stepped.backend.store_changed()
+        assert (stepped.backend.query("q").state, stepped.notices) == ("running", [])
+        stepped.backend._write_again()
+    assert stepped.backend.query("q").state == "failed"
+    assert [type(one) for one in stepped.notices] == [Ended]
 
 
 def test_after_a_restart_the_store_is_read_as_it_is_then(

@@ -111,3 +111,41 @@ def test_answers_are_told_though_it_cannot_be_written_that_a_query_changes_lanes
             stepped.run()
     stepped.run()
     assert (told(stepped, "old"), told(stepped, "new")) == ([1, 2], [2])
+
+
+def test_what_could_not_be_written_of_a_query_is_written_again(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("old", ALL)
+    post(stepped, 1, 2)
+    stepped.run()
+    stepped.register("new", ALL)
+    post(stepped, 3)
+    with monkeypatch.context() as broken:
+        broken.setattr(Registry, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            stepped.run()
+    stepped.backend._write_again()
+    post(stepped, 4, 5)
+    stepped.run()
+    assert (told(stepped, "old"), told(stepped, "new")) == ([1, 2, 3, 4], [2, 3, 4])
+
+
+def test_no_position_is_kept_that_is_beyond_a_move_that_is_not(
+    stepped: SteppedBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("old", ALL)
+    post(stepped, 1, 2)
+    stepped.run()
+    stepped.register("new", ALL)
+    post(stepped, 3)
+    with monkeypatch.context() as broken:
+        broken.setattr(Registry, "write", full)
+        broken.setattr("spark_backend.streams.catalogue.write_atomically", full)
+        for time in (4, 5):
+            with pytest.raises(OSError, match="No space"):
+                stepped.run()
+            post(stepped, time)
+    assert told(stepped, "old") == [1, 2, 3]
+    # As it was before the new query was to have another lane.
+    assert stepped.backend._delivery.saved_progress() == {stepped.running("old").registered.key: 2}
