@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
+from protocol.errors import InvalidMessage, ProtocolError
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Outcome
 from protocol.formats.sse import show_instant
 from protocol.language.model import ContinuousQuery
@@ -69,7 +72,8 @@ class Delivery:
         """Take the answers of a micro-batch, those of a query together: write each once, drop what was out already.
 
         Answers of a lane that the query has left are dropped; from the first one on that is deferred, it is in its own.
-        A new one that has all of its answers is in the common lane then.
+        A new one that has all of its answers is in the common lane then. One whose output cannot be written is in its
+        own, and holds up no other.
         Raises what kept it from taking a query's answers, Unavailable for one: then nobody was told of these. And
         OSError if the files could not be written: everybody was told, but of queries that have failed.
         """
@@ -88,8 +92,10 @@ class Delivery:
                 before = replace(running)
                 there, moves = _before_deferred(running, [answer for _, answer in of_query])
                 try:
-                    taken = self._taken(running, there)
-                    self._outputs.publish(running, taken)
+                    taken, elements = self._taken(running, there)
+                    if not self._published(running, elements):
+                        _take_back(running, before)
+                        taken, moves = [], True
                 except Exception as error:
                     _take_back(running, before)
                     wrong = wrong or error
@@ -147,8 +153,8 @@ class Delivery:
                     # As when it was live: the query goes on.
                     yield Failed(name, answer.instant, answer.error)
                 elif self._reported(running, answer):
-                    data, _ = writer.write(answer)
-                    yield Evaluation(name, answer.instant, data, running.incarnation)
+                    told, *_ = self._written(running, writer, answer)
+                    yield told
             after = instants[-1]
 
     def latest(self, name: str) -> Evaluation | None:
@@ -158,12 +164,13 @@ class Delivery:
             writer, evaluated = self.writer(running.query, running.plan, running.windows), running.evaluated
         answers = iter(()) if evaluated is None else self._answers_before(running, evaluated + 1)
         answer = next(answers, None)
-        if answer is None:
-            return None
-        if writer.needs_previous:
-            writer.previous = next(answers, None)
-        data, _ = writer.write(answer)
-        return Evaluation(name, answer.instant, data, running.incarnation)
+        while answer is not None:
+            before = writer.previous = next(answers, None) if writer.needs_previous else None
+            told, *_ = self._written(running, writer, answer)
+            if isinstance(told, Evaluation):
+                return told
+            answer = before if writer.needs_previous else next(answers, None)
+        return None
 
     def saved_progress(self) -> dict[str, Instant] | None:
         """By key of registration, the latest instant that was out; None if that is not known."""
@@ -174,40 +181,60 @@ class Delivery:
             progress = {q.registered.key: q.evaluated for q in self._running if q.evaluated is not None}
         write_progress(self._progress, progress)
 
-    def _taken(self, running: RunningQuery, answers: Sequence[Answer]) -> list[Notice]:
-        """What is to be told of a query's answers, up to the one with which it has failed."""
-        taken: list[Notice] = []
+    def _taken(
+        self, running: RunningQuery, answers: Sequence[Answer]
+    ) -> tuple[list[Notice], dict[Instant, pa.RecordBatch]]:
+        """What is to be told of a query's answers, up to the one with which it has failed, and to be in its output."""
+        notices: list[Notice] = []
+        elements: dict[Instant, pa.RecordBatch] = {}
         for answer in answers:
-            taken += self._told(running, answer)
-            if running.failed is not None:
-                break
-        return taken
-
-    def _told(self, running: RunningQuery, answer: Answer) -> list[Notice]:
-        running.stopped = running.stopped + 1 if answer.stopped else 0
-        if answer.error is not None:
-            running.evaluated, running.last_error = answer.instant, answer.error
-            running.measurements = running.measurements.with_answer(answer, 0)
-            log.warning("query %s at %d: %s", running.name, answer.instant, answer.error)
-            failure = Failed(running.name, answer.instant, answer.error)
-            if running.stopped < _STOPPED_IN_A_ROW:
-                return [failure]
-            running.failed = (
-                f"the query has failed: {_STOPPED_IN_A_ROW} evaluations in a row took more than their budget, the last "
-                f"one at {show_instant(answer.instant)}: {answer.error}. Put it again to start it again"
-            )
-            return [failure, Ended(running.name, running.failed)]
-        if not self._reported(running, answer):
+            running.stopped = running.stopped + 1 if answer.stopped else 0
             running.evaluated = answer.instant
-            return []
-        if running.writer.needs_previous and running.writer.previous is None:
-            self._load_previous(running, running.writer, answer.instant)
-        data, solutions = running.writer.write(answer)
-        running.evaluated = answer.instant
-        running.evaluations += 1
-        running.solutions += solutions
-        running.measurements = running.measurements.with_answer(answer, solutions)
-        return [Evaluation(running.name, answer.instant, data, running.incarnation)]
+            if answer.error is not None:
+                notices += _failed(running, answer, answer.error)
+                if running.failed is not None:
+                    break
+            elif self._reported(running, answer):
+                self._load_previous(running, running.writer, answer.instant)
+                told, solutions, element = self._written(running, running.writer, answer)
+                if isinstance(told, Failed):
+                    notices += _failed(running, answer, told.detail)
+                    continue
+                if element is not None:
+                    elements[answer.instant] = element
+                running.evaluations += 1
+                running.solutions += solutions
+                running.measurements = running.measurements.with_answer(answer, solutions)
+                notices.append(told)
+        return notices, elements
+
+    def _written(
+        self, running: RunningQuery, writer: DocumentWriter, answer: Answer
+    ) -> tuple[Outcome, int, pa.RecordBatch | None]:
+        """The answer as it is told, with the number of its solutions and the element of the query's output; it has
+        failed where no stream takes that.
+        """
+        data, solutions = writer.write(answer)
+        evaluation = Evaluation(running.name, answer.instant, data, running.incarnation)
+        try:
+            return evaluation, solutions, self._outputs.element(running, evaluation)
+        except InvalidMessage as error:
+            detail = f"the stream {running.output} does not take the answer: {error.detail}"
+            return Failed(running.name, answer.instant, detail), 0, None
+
+    def _published(self, running: RunningQuery, elements: Mapping[Instant, pa.RecordBatch]) -> bool:
+        """Publish what a query constructed; False if that cannot be now, and is to be tried in a lane of its own.
+
+        Raises ProtocolError if it is there already.
+        """
+        try:
+            self._outputs.publish(running, elements)
+        except ProtocolError as error:
+            if running.registered.lane is Lane.OWN:
+                raise
+            log.error("the output of the query %s cannot be written: %s", running.name, error.detail)
+            return False
+        return True
 
     def _reported(self, running: RunningQuery, answer: Answer) -> bool:
         """Whether its instant is one of ET."""
@@ -249,6 +276,21 @@ def _before_deferred(running: RunningQuery, answers: list[Answer]) -> tuple[list
     new = [one for one in answers if running.evaluated is None or one.instant > running.evaluated]
     there = list(takewhile(lambda one: one.deferred is None, new))
     return there, len(there) < len(new)
+
+
+def _failed(running: RunningQuery, answer: Answer, error: str) -> list[Notice]:
+    """What is told of an evaluation that has failed, and the query with it if it was stopped too often."""
+    running.last_error = error
+    running.measurements = running.measurements.with_answer(replace(answer, error=error), 0)
+    log.warning("query %s at %d: %s", running.name, answer.instant, error)
+    failure = Failed(running.name, answer.instant, error)
+    if running.stopped < _STOPPED_IN_A_ROW:
+        return [failure]
+    running.failed = (
+        f"the query has failed: {_STOPPED_IN_A_ROW} evaluations in a row took more than their budget, the last "
+        f"one at {show_instant(answer.instant)}: {error}. Put it again to start it again"
+    )
+    return [failure, Ended(running.name, running.failed)]
 
 
 def _take_back(running: RunningQuery, before: RunningQuery) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from protocol.errors import Unavailable
+from protocol.errors import StorageFull, Unavailable
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import COMMON_SECONDS, OWN_AT_ONCE, Budget, Lane
@@ -73,7 +73,7 @@ class OwnLanes:
     def turn(self) -> bool:
         """Evaluate what is due of the query that has waited for longest; False if none is due.
 
-        Raises Unavailable while nothing is evaluated.
+        Raises Unavailable while nothing is evaluated, or StorageFull where an output cannot be written.
         """
         with self._running.lock:
             found = self._next()
@@ -115,7 +115,7 @@ class OwnLanes:
             answers = list(evaluations.answers(registered.key, registered.prepared, instants, budget))
             self._delivery.receive([(registered.key, answer) for answer in answers], Lane.OWN)
             self._learn(running, answers)
-        except Unavailable:
+        except (Unavailable, StorageFull):
             with self._running.lock:
                 removed = self._running.get(running.name) is not running
             if not removed:
@@ -166,7 +166,7 @@ class OwnLanes:
         """Take a turn; for how many seconds there is nothing to do then."""
         try:
             return 0.0 if turn() else _PAUSE
-        except Unavailable:
+        except (Unavailable, StorageFull):
             return _LONG_PAUSE
         except Exception:
             log.exception("a turn in a lane of its own failed")

@@ -9,14 +9,16 @@ when a batch is evaluated once more after a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
 
 from protocol.errors import Conflict, QuerySemanticError
-from protocol.evaluations import Evaluation, Notice
+from protocol.evaluations import Evaluation
 from protocol.language.model import ContinuousQuery
 from protocol.names import registered_name
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from protocol.windows.timeline import END
 from spark_backend.ingest.columns import one_request, read_elements
@@ -83,26 +85,31 @@ class Outputs:
         """The instant of the last evaluation in the output."""
         return self._streams.describe(output).last
 
-    def publish(self, running: RunningQuery, notices: Iterable[Notice]) -> None:
-        """Append the evaluations (in order) that are not in the output yet; durable on return.
+    def element(self, running: RunningQuery, evaluation: Evaluation) -> pa.RecordBatch | None:
+        """The evaluation as it is in the query's output; None if there is none.
 
-        Raises Unavailable if it could not be written: then the output is as it was, or has all of them.
+        Raises InvalidMessage for what no stream takes: a term may be longer than whoever reads it can read.
         """
         if running.output is None:
-            return
-        evaluations = [notice for notice in notices if isinstance(notice, Evaluation)]
-        there = self._streams.describe(running.output)
-        out = [instant for instant in (there.last, there.watermark) if instant is not None]
-        if there.ended or not evaluations:
-            return
-        fresh = [one for one in evaluations if not out or one.instant > max(out)]
+            return None
         settings = self._streams.describe(running.output).settings
+        return read_elements(evaluation.data, "application/n-triples", settings=settings, at=evaluation.instant)
+
+    def publish(self, running: RunningQuery, elements: Mapping[Instant, pa.RecordBatch]) -> None:
+        """Append the elements, by their instants (in order), that are not in the output yet; durable on return.
+
+        Raises Unavailable or StorageFull if it could not be written: then the output is as it was, or has all of them.
+        """
+        if running.output is None or not elements:
+            return
+        there = self._streams.describe(running.output)
+        if there.ended:
+            return
+        out = max((instant for instant in (there.last, there.watermark) if instant is not None), default=BEFORE_ALL)
+        fresh = [element for instant, element in elements.items() if instant > out]
         if fresh:
-            elements = [
-                read_elements(one.data, "application/n-triples", settings=settings, at=one.instant) for one in fresh
-            ]
-            self._streams.publish(running.output, one_request(elements))
-        self.reach(running, evaluations[-1].instant)
+            self._streams.publish(running.output, one_request(fresh))
+        self.reach(running, max(elements))
 
     def reach(self, running: RunningQuery, watermark: Instant) -> None:
         """All evaluations up to here are in the output: its watermark follows; END ends it."""

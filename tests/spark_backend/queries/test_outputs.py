@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import Conflict, ProtocolError, QuerySemanticError, Unavailable
-from protocol.evaluations import Ended
+from protocol.errors import Conflict, ProtocolError, QuerySemanticError, StorageFull, Unavailable
+from protocol.evaluations import Ended, Evaluation, Failed
+from protocol.formats.long_tokens import LONGEST_TOKEN
 from protocol.streams import StreamSettings, TimeKind
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
@@ -128,8 +129,9 @@ def test_what_was_published_is_not_published_again_after_a_crash(tmp_path: Path,
         again.close()
 
 
-def test_an_output_that_cannot_be_written_is_written_by_the_batch_that_comes_again(
-    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [Unavailable("the log cannot be opened"), StorageFull("the disk is full")])
+def test_a_query_whose_output_cannot_be_written_waits_until_it_can_be_and_holds_up_no_other(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch, error: ProtocolError
 ) -> None:
     stepped.register("seen", SEEN.replace("CONSTRUCT {", "CONSTRUCT ISTREAM {"))
     stepped.register(
@@ -138,18 +140,65 @@ def test_an_output_that_cannot_be_written_is_written_by_the_batch_that_comes_aga
     post(stepped, 1, 1)
     post(stepped, 12, 2)
 
-    def full(name: str, batch: object) -> None:
-        raise Unavailable("the disk is full")
+    def refused(name: str, batch: object) -> None:
+        raise error
 
     with monkeypatch.context() as broken:
-        broken.setattr(stepped.backend._streams, "publish", full)
-        with pytest.raises(Unavailable):
-            stepped.run()
-    assert (stepped.answers("seen"), list(stepped.answers("other"))) == ({}, [10])
+        broken.setattr(stepped.backend._streams, "publish", refused)
+        while stepped.pipeline.step():
+            pass
+        for _ in range(2):
+            with pytest.raises(type(error)):
+                stepped.turn()
+        post(stepped, 22, 3)
+        while stepped.pipeline.step():
+            pass
+    assert (stepped.answers("seen"), list(stepped.answers("other"))) == ({}, [10, 20])
     settle(stepped)
-    assert list(stepped.answers("seen")) == [5]
-    assert stepped.backend.stream("seen").triples == 1
-    assert [notice for notice in stepped.notices if notice.query == "other" and hasattr(notice, "data")][1:] == []
+    assert list(stepped.answers("seen")) == [5, 15]
+    assert stepped.backend.stream("seen").triples == 2
+    told = [notice for notice in stepped.notices if notice.query == "other" and hasattr(notice, "data")]
+    assert len(told) == 2
+
+
+LONG = "x" * (LONGEST_TOKEN * 6 // 10)
+TWICE = """REGISTER STREAM twice AS
+    CONSTRUCT { ?s <http://ex/twice> ?x } FROM STREAM <http://ex/s> [RANGE 5]
+    WHERE { ?s <http://ex/v> ?v BIND(CONCAT(STR(?v), STR(?v)) AS ?x) }"""
+
+
+def test_an_answer_that_no_stream_takes_has_failed_and_those_after_it_are_published(stepped: SteppedBackend) -> None:
+    stepped.register("twice", TWICE)
+    stepped.register("other", SEEN.replace("REGISTER STREAM seen AS", ""))
+    post(stepped, 1, 1)
+    stepped.post("s", f'<http://ex/a> <http://ex/v> "{LONG}" .', 6)
+    post(stepped, 11, 3)
+    post(stepped, 21, 4)
+    settle(stepped)
+    failed = [one for one in stepped.notices if isinstance(one, Failed)]
+    assert [(one.query, one.instant) for one in failed] == [("twice", 10)]
+    assert "the stream twice does not take the answer" in failed[0].detail
+    assert list(stepped.answers("twice")) == [5, 15]
+    assert list(stepped.answers("other")) == [5, 10, 15]
+    output = stepped.backend.stream("twice")
+    assert (output.elements, output.last, output.watermark) == (2, 15, 20)
+    # Whoever asks for it once more is told the same.
+    assert [(type(one), one.instant) for one in stepped.backend.replay("twice", 5, 15)] == [
+        (Failed, 10),
+        (Evaluation, 15),
+    ]
+
+
+def test_the_latest_answer_is_one_that_was_published(stepped: SteppedBackend) -> None:
+    stepped.register("twice", TWICE)
+    post(stepped, 1, 1)
+    stepped.post("s", f'<http://ex/a> <http://ex/v> "{LONG}" .', 6)
+    post(stepped, 11, 3)
+    settle(stepped)
+    assert stepped.backend.query("twice").evaluated == 10
+    latest = stepped.backend.latest("twice")
+    assert latest is not None
+    assert latest.instant == 5
 
 
 def test_nobody_else_appends_to_an_output_or_ends_it(stepped: SteppedBackend) -> None:
