@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from protocol.errors import Unavailable
+from protocol.errors import ProtocolError
 from protocol.evaluations import Ended, Notice, Progress
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.spec import (
@@ -44,6 +44,8 @@ class QueryProgress:
         self._streams = streams
         self._outputs = outputs
         self._publish = publish
+        self._behind: set[str] = set()
+        """The queries whose outputs stay behind, as it was logged."""
 
     def say(self) -> None:
         """Tell of each query that has come further."""
@@ -71,18 +73,28 @@ class QueryProgress:
                 if watermark > BEFORE_ALL:
                     try:
                         self._outputs.reach(running, watermark)
-                    except Unavailable as error:
-                        log.error("the output of the query %s stays behind: %s", running.name, error.detail)
+                    except (ProtocolError, OSError) as error:
+                        if running.name not in self._behind:
+                            self._behind.add(running.name)
+                            log.error("the output of the query %s stays behind: %s", running.name, error)
                         continue
+                    self._behind.discard(running.name)
                 running.progressed = watermark
                 if watermark >= END:
                     running.ended = True
                     notices.append(Ended(running.name, "all streams of the query have ended"))
                 elif watermark > BEFORE_ALL:
                     notices.append(Progress(running.name, watermark, watermark))
-            if any(isinstance(notice, Ended) for notice in notices):
-                self._publish()
-            self.retain()
+            # What has been found out is told, whatever cannot be written; it is written again later.
+            try:
+                if any(isinstance(notice, Ended) for notice in notices):
+                    self._publish()
+            except OSError as error:
+                log.error("that queries have ended could not be written down: %s", error)
+            try:
+                self.retain()
+            except OSError as error:
+                log.error("a stream's log could not be told what is still to be read: %s", error)
         return notices
 
     def _needed(self) -> dict[str, tuple[Milliseconds, Instant | None]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import pyarrow as pa
 
-from protocol.errors import Conflict, NotFound, Unavailable
+from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.messages.rejected import Rejected
 from protocol.sources import SourceBatch, SourceMessage, SourceReceipt
 from protocol.streams import (
@@ -42,6 +43,8 @@ from spark_backend.streams.references import bound_windows, with_only_stream
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.sides import SideStreams
 
+_LOGGER = logging.getLogger(__name__)
+
 
 class Streams:
     """All streams. Thread-safe; appends to different streams do not wait for each other.
@@ -70,6 +73,7 @@ class Streams:
         self._shapes = StreamShapes() if shapes is None else shapes
         self._ending: set[str] = set()
         self._idle: WeakKeyDictionary[Log, IdleClocks] = WeakKeyDictionary()
+        self._still: WeakSet[Log] = WeakSet()
         self._logs = KnownLogs(catalogue, layout.streams, clock)
         self._lock = self._logs.lock
         self._sides = SideStreams(self._logs, self.url, clock)
@@ -283,21 +287,36 @@ class Streams:
         idle = []
         with self._lock:
             for entry, log in self._logs:
-                if entry.name not in self._ending:
-                    log.tick()
-                    timeout = entry.settings.idle_timeout
-                    if entry.settings.time is TimeKind.EVENT and timeout is not None:
-                        idle.append((log, self._idle.setdefault(log, IdleClocks(timeout))))
+                if entry.name in self._ending:
+                    continue
+                timeout = entry.settings.idle_timeout
+                if entry.settings.time is TimeKind.ARRIVAL:
+                    with self._standing_still(entry, log):
+                        log.tick()
+                elif timeout is not None:
+                    idle.append((entry, log, self._idle.setdefault(log, IdleClocks(timeout))))
         # Not under the lock: a move waits for the disk.
-        for log, clocks in idle:
+        for entry, log, clocks in idle:
             counts = log.describe()
             due = None if counts.ended else clocks.due(counts, self._clock())
             if due is not None:
-                try:
+                with self._standing_still(entry, log):
                     log.advance(due)
                     clocks.moved(counts, due)
-                except (NotFound, Unavailable):
-                    continue  # deleted or closed meanwhile
+
+    @contextmanager
+    def _standing_still(self, entry: StreamEntry, log: Log) -> Iterator[None]:
+        """Where the clock cannot move a stream, that holds up no other; it is logged once, until it can again."""
+        try:
+            yield
+            self._still.discard(log)
+        except NotFound:
+            return  # deleted meanwhile
+        except (ProtocolError, OSError) as error:
+            if log not in self._still:
+                self._still.add(log)
+                reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
+                _LOGGER.error("the clock cannot move the watermark of the stream %s: %s", entry.name, reason)
 
     def bound(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
         """The windows with the directories of their streams' logs in place of the streams' IRIs.

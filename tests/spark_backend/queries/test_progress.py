@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import Unavailable
+from protocol.errors import StorageFull, Unavailable
 from protocol.evaluations import Ended, Notice, Progress
 from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
@@ -59,11 +59,11 @@ class NotedOutputs(Outputs):
 
     def __init__(self) -> None:
         self.reached: list[tuple[str, Instant]] = []
-        self.fail = False
+        self.failing: dict[str, Exception] = {}
 
     def reach(self, running: RunningQuery, watermark: Instant) -> None:
-        if self.fail:
-            raise Unavailable("no space left on device")
+        if running.name in self.failing:
+            raise self.failing[running.name]
         self.reached.append((running.name, watermark))
 
 
@@ -166,18 +166,36 @@ def test_a_query_ends_once_with_its_streams(watched: Watched) -> None:
     assert watched.published == 1
 
 
+@pytest.mark.parametrize("error", [Unavailable, StorageFull, OSError])
 def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
-    watched: Watched, caplog: pytest.LogCaptureFixture
+    watched: Watched, caplog: pytest.LogCaptureFixture, error: type[Exception]
 ) -> None:
     running = watched.run("q", ("s", TUMBLING))
-    watched.run("other", ("t", TUMBLING))
+    watched.run("other", ("s", TUMBLING))
     watched.append("s", 9)
-    watched.outputs.fail = True
-    assert watched.told() == []
+    watched.outputs.failing["q"] = error("no space left on device")
+    assert watched.told() == [Progress("other", 8, 8)]
+    assert watched.streams.needed == {"s": (10, BEFORE_ALL)}, "what is still to be read is known nevertheless"
     assert running.progressed is None
-    assert "the output of the query q stays behind: no space left on device" in caplog.text
-    watched.outputs.fail = False
+    assert watched.told() == []
+    assert caplog.text.count("the output of the query q stays behind: no space left on device") == 1
+    watched.outputs.failing.clear()
     assert watched.told() == [Progress("q", 8, 8)]
+
+
+def test_what_has_been_found_out_is_told_though_nothing_can_be_written(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError("no space left on device")
+
+    watched.run("q", ("s", TUMBLING))
+    watched.run("other", ("t", TUMBLING))
+    watched.log("s").end()
+    watched.append("t", 9)
+    monkeypatch.setattr(watched.streams, "retain", full)
+    monkeypatch.setattr(watched.progress, "_publish", full)
+    assert watched.told() == [Ended("q", "all streams of the query have ended"), Progress("other", 8, 8)]
 
 
 @pytest.mark.parametrize(
