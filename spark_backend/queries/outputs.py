@@ -51,7 +51,7 @@ class Outputs:
             return
         self._streams.check_output(output, self._settings(output, query), name)
         for member in windows:
-            path = self._path(member.stream, name)
+            path = self._path(member.stream, name, set())
             if path is not None:
                 way = f" by way of {', '.join(path)}" if path else ""
                 raise QuerySemanticError(
@@ -129,8 +129,13 @@ class Outputs:
         iri = registration.name if registration is not None and named else self._streams.output_iri(output)
         return StreamSettings(iri, TimeKind.EVENT)
 
-    def _path(self, log: str, target: str) -> list[str] | None:
-        """By way of which queries the stream with this log comes from the target; None if it does not."""
+    def _path(self, log: str, target: str, seen: set[str]) -> list[str] | None:
+        """By way of which queries the stream with this log comes from the target; None if it does not, or if the log
+        was ``seen`` before: many ways may lead to it.
+        """
+        if log in seen:
+            return None
+        seen.add(log)
         owner = self._streams.owner(log)
         if owner is None:
             return None
@@ -138,7 +143,7 @@ class Outputs:
             return []
         running = self._running.get(owner)
         for upstream in sorted(running.logs) if running is not None else ():
-            path = self._path(upstream, target)
+            path = self._path(upstream, target, seen)
             if path is not None:
                 return [*path, owner]
         return None

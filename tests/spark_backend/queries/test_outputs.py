@@ -263,6 +263,33 @@ def test_a_cycle_is_refused_at_the_window_that_closes_it(stepped: SteppedBackend
     assert stepped.backend.stream("further").elements == 1
 
 
+def test_a_stream_to_which_many_ways_lead_is_looked_at_once(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = "FROM NAMED WINDOW <http://ex/{0}> ON <{1}> [RANGE 5]"
+    before = ["http://ex/s", "http://ex/s"]
+    for level in range(5):
+        names = [f"l{level}{side}" for side in "ab"]
+        windows = " ".join(window.format(side, stream) for side, stream in zip("ab", before, strict=True))
+        pattern = "{ WINDOW <http://ex/a> { ?s ?p ?o } } UNION { WINDOW <http://ex/b> { ?s ?p ?o } }"
+        for name in names:
+            stepped.register(
+                name, f"REGISTER STREAM {name} AS CONSTRUCT {{ ?s ?p ?o }} {windows} WHERE {{ {pattern} }}"
+            )
+        before = [f"{BASE}/streams/{name}" for name in names]
+    asked: list[str] = []
+    real = stepped.backend._streams.owner
+
+    def owner(log: str) -> str | None:
+        asked.append(log)
+        return real(log)
+
+    monkeypatch.setattr(stepped.backend._streams, "owner", owner)
+    further = SEEN.replace("http://ex/s>", f"{before[0]}>").replace("seen", "further")
+    stepped.register("further", further)
+    assert len(asked) == len(set(asked)) == 10
+
+
 @pytest.mark.parametrize(
     "text",
     [
