@@ -314,7 +314,8 @@ class SparkBackend:
             query, plan, windows = running.query, running.plan, running.windows
             measurements, lane = running.measurements, running.registered.lane
             overdue = running.behind(time.monotonic())
-            matches = {pattern: self._statics.matches(pattern) for pattern in plan.statics}
+        # Not under the lock: the store may be slow.
+        matches = {pattern: self._statics.matches(pattern) for pattern in plan.statics}
         self._timelines.refresh()
         instant, rows = self._timelines.held(windows)
         logs = [window.stream for window in windows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from spark_backend.budget import Budget
 from spark_backend.evaluation.spill import spill_of
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
+from spark_backend.queries.static_graphs import Quad
 from spark_backend.registry import Registry
 from spark_backend.streams.catalogue import read_catalogue
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
@@ -779,6 +780,39 @@ def test_a_description_says_how_far_the_query_is(stepped: SteppedBackend) -> Non
     assert stepped.backend.query("q").watermark is None
     assert stepped.backend.health().state == "running"
     assert f"<{EX}s>" in stepped.backend.plan("q")
+
+
+class SlowGraphs(Graphs):
+    """Graphs that do something of the test's before they answer."""
+
+    asked: Callable[[], object] | None = None
+
+    def quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> Iterator[Quad]:
+        if self.asked is not None:
+            self.asked()
+        return super().quads(subject, predicate, object, graphs)
+
+
+def test_while_a_plan_waits_for_the_store_others_are_described(opened: Callable[..., SteppedBackend]) -> None:
+    graphs = SlowGraphs([label("e1")])
+    stepped = opened(graphs)
+    stepped.event_stream("s", EX + "s")
+    stepped.register("q", LABELLED)
+    graphs.version += 1
+    others: list[bool] = []
+
+    def describe() -> None:
+        thread = threading.Thread(target=lambda: stepped.backend.query("q"), daemon=True)
+        thread.start()
+        thread.join(timeout=10)
+        others.append(not thread.is_alive())
+
+    graphs.asked = describe
+    stepped.backend.plan("q")
+    assert others
+    assert all(others)
 
 
 # --- windows in documents --------------------------------------------------------------------
