@@ -26,7 +26,7 @@ from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
-from protocol.time import BEFORE_ALL, Instant, format_instant
+from protocol.time import BEFORE_ALL, Instant, Milliseconds, format_instant
 from protocol.windows.spec import StreamWindow, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
@@ -687,11 +687,6 @@ class SparkBackend:
     def _describe(self, running: RunningQuery) -> QueryDescription:
         watermark = self._timelines.watermark(running.logs)
         state = "failed" if running.failed else "running" if self._pipeline.state == "running" else "waiting"
-        due = running.evaluable and watermark is not None and bool(running.reached)
-        place = running.position
-        if place is None and running.reached:
-            # Nothing is out yet: as far as from the first instant that was due.
-            place = running.reached[0][1]
         return QueryDescription(
             name=running.name,
             query=running.query,
@@ -704,13 +699,25 @@ class SparkBackend:
             solutions=running.solutions,
             last_error=running.failed or running.last_error,
             lane=running.registered.lane,
-            behind=0 if not due or watermark is None or place is None else max(watermark - place, 0),
+            behind=self._behind(running, watermark),
             overdue=running.behind(time.monotonic()),
             last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
             limits=running.limits,
             lowered=self._budget.lowered(running.limits),
             incarnation=running.incarnation,
         )
+
+    def _behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:
+        """How far the watermark is ahead of what is out; where all streams have ended, the last instant of ET."""
+        if not running.evaluable or watermark is None or not running.reached:
+            return 0
+        place = running.position
+        if place is None:
+            # Nothing is out yet: as far as from the first instant that is due.
+            place = self._timelines.next_instant(running.windows, None, watermark)
+        if watermark >= END:
+            watermark = self._timelines.previous_instant(running.windows, END + 1, place)
+        return 0 if place is None or watermark is None else max(watermark - place, 0)
 
     # --- the clock -------------------------------------------------------------------------
 

@@ -782,6 +782,24 @@ def test_a_description_says_how_far_the_query_is(stepped: SteppedBackend) -> Non
     assert f"<{EX}s>" in stepped.backend.plan("q")
 
 
+@pytest.mark.parametrize("before", [(), (1, 3)])
+def test_what_is_due_of_a_stream_that_has_ended_is_behind_by_the_time_to_the_last_of_it(
+    stepped: SteppedBackend, before: tuple[int, ...]
+) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, *before)
+    stepped.run()
+    post(stepped, 5, 13)
+    stepped.backend.end_stream("s")
+    progress(stepped)
+    described = stepped.backend.query("q")
+    assert described.evaluated == (2 if before else None)
+    assert described.behind == 14 - (2 if before else 6)
+    stepped.run()
+    progress(stepped)
+    assert stepped.backend.query("q").behind == 0
+
+
 class SlowGraphs(Graphs):
     """Graphs that do something of the test's before they answer."""
 
