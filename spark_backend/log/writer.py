@@ -45,7 +45,7 @@ SEGMENT_BYTES = 64 * 1024 * 1024
 
 _SEGMENTS_HELD = 4
 _SHORTEST_SPAN: Milliseconds = 1000
-"""So is one that spans a quarter of the retention, but not less than this: what has expired goes soon after."""
+"""So is one that spans a quarter of what is kept, but not less than this: what has expired goes soon after."""
 
 
 class StreamLog:
@@ -337,7 +337,9 @@ class StreamLog:
         if BEFORE_ALL in (before.last, self._active_from):
             self._active_from = before.last
             return False
-        return before.last - self._active_from > max(self._settings.retention // _SEGMENTS_HELD, _SHORTEST_SPAN)
+        # Where queries keep more than the retention, or all there is, readers would map ever more small files.
+        kept = max(self._settings.retention, self._retention.needed)
+        return before.last - self._active_from > max(kept // _SEGMENTS_HELD, _SHORTEST_SPAN)
 
     def _publish(self, *, dropped: bool = False, expire: bool = True) -> None:
         """Show the state to readers, then delete what has expired. Under _lock."""

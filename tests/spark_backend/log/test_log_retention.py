@@ -171,3 +171,14 @@ def test_a_small_log_lets_go_of_what_retention_no_longer_covers(tmp_path: Path) 
     log.close()
     assert retained is not None
     assert 45_000 <= retained <= 54_000
+
+
+def test_a_log_that_queries_keep_is_not_cut_into_small_segments(tmp_path: Path) -> None:
+    log = StreamLog.open(tmp_path / "log", event_stream(retention=5_000), lambda: 0)
+    log.retain(10**9)
+    append(log, *range(0, 60_000, 1000))
+    assert segment_numbers(tmp_path / "log") == [1]
+    log.retain(0)
+    append(log, *range(60_000, 70_000, 1000))
+    assert 1 not in segment_numbers(tmp_path / "log"), "once nothing needs it"
+    log.close()
