@@ -45,6 +45,8 @@ __all__ = [
 class StreamFollower(Protocol):
     """A stream's elements in the order in which they came. Its methods may block."""
 
+    incarnation: int
+    """What tells the stream from others that had its name before: 0 until one is deleted."""
     watermark: Instant
     """The stream's, as of the last ``take``."""
     ended: bool
@@ -120,8 +122,12 @@ class Backend(Protocol):
     def end_stream(self, name: str) -> StreamDescription:
         """Nothing at all is coming: every window closes."""
 
-    def follow(self, name: str, after: int | None) -> StreamFollower:
-        """The stream's elements after the one with this number (-1: all that are held); None: those that come next."""
+    def follow(self, name: str, after: int | None, *, incarnation: int | None = None) -> StreamFollower:
+        """The stream's elements after the one with this number (-1: all that are held); None: those that come next.
+
+        ``incarnation``: of which stream of that name that element was; None: of this one. After one of another, all
+        that are held follow a gap.
+        """
 
     # Queries
     def register(

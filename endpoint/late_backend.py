@@ -139,8 +139,8 @@ class LateBackend:
     def end_stream(self, name: str) -> StreamDescription:
         return self._there().end_stream(name)
 
-    def follow(self, name: str, after: int | None) -> StreamFollower:
-        return self._there().follow(name, after)
+    def follow(self, name: str, after: int | None, *, incarnation: int | None = None) -> StreamFollower:
+        return self._there().follow(name, after, incarnation=incarnation)
 
     # Queries
 

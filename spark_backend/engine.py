@@ -198,8 +198,10 @@ class SparkBackend:
     def end_stream(self, name: str) -> StreamDescription:
         return self._streams.end(name)
 
-    def follow(self, name: str, after: int | None) -> LogFollower:
-        return LogFollower(self._layout.streams / self._streams.read(name), after)
+    def follow(self, name: str, after: int | None, *, incarnation: int | None = None) -> LogFollower:
+        log = self._streams.read(name)
+        of = self._streams.incarnation([log])
+        return LogFollower(self._layout.streams / log, after, of, foreign=incarnation not in (None, of))
 
     # --- queries ---------------------------------------------------------------------------
 

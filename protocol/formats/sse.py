@@ -20,8 +20,7 @@ RESUME = "resume"
 
 _TOKEN_SHIFT = 2**52
 _DIGITS = 16
-_NUMBER = re.compile(rf"[0-9]{{{_DIGITS}}}\Z", re.ASCII)
-_TOKEN = re.compile(rf"(?P<shifted>[0-9]{{{_DIGITS}}})(?P<incarnation>[1-9][0-9]{{0,15}})?\Z", re.ASCII)
+_TOKEN = re.compile(rf"(?P<number>[0-9]{{{_DIGITS}}})(?P<incarnation>[1-9][0-9]{{0,15}})?\Z", re.ASCII)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -35,6 +34,13 @@ class ResumeToken(NamedTuple):
     """What an id says: the instant of an evaluation, and the ``incarnation`` of the streams that it was made of."""
 
     instant: Instant
+    incarnation: int = 0
+
+
+class ElementToken(NamedTuple):
+    """What the id of an element says: its number in the stream, and the stream's ``incarnation``."""
+
+    number: int
     incarnation: int = 0
 
 
@@ -54,7 +60,7 @@ def parse_resume_token(token: str) -> ResumeToken:
     """What the id of an event says. Raises InvalidResumePoint for anything ``resume_token`` never wrote."""
     found = _TOKEN.match(token)
     if found is not None:
-        instant = int(found["shifted"]) - _TOKEN_SHIFT
+        instant = int(found["number"]) - _TOKEN_SHIFT
         if FIRST_INSTANT <= instant <= LAST_INSTANT:
             return ResumeToken(instant, int(found["incarnation"] or 0))
     raise InvalidResumePoint(
@@ -63,19 +69,23 @@ def parse_resume_token(token: str) -> ResumeToken:
     )
 
 
-def element_id(number: int) -> str:
-    """The id of an element in a stream's own events, by its number in the stream."""
-    return f"{number:0{_DIGITS}d}"
+def element_id(number: int, incarnation: int = 0) -> str:
+    """The id of an element in a stream's own events, by its number in the stream.
+
+    The digits of the stream's ``incarnation`` follow where it is not 0, as in ``resume_token``.
+    """
+    return f"{number:0{_DIGITS}d}{incarnation or ''}"
 
 
-def parse_element_id(token: str) -> int:
-    """The number of the element with this id. Raises InvalidResumePoint for anything ``element_id`` never wrote."""
-    if not _NUMBER.match(token):
+def parse_element_id(token: str) -> ElementToken:
+    """What the id of an element says. Raises InvalidResumePoint for anything ``element_id`` never wrote."""
+    found = _TOKEN.match(token)
+    if found is None:
         raise InvalidResumePoint(
             f"{token!r} is not the id of an element of this stream: send the id of the last event received, "
             "or leave it out to start with the next element"
         )
-    return int(token)
+    return ElementToken(int(found["number"]), int(found["incarnation"] or 0))
 
 
 def event(data: bytes, *, name: str | None = None, identifier: str | None = None) -> bytes:

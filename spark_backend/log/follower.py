@@ -18,14 +18,16 @@ _BYTES_AT_ONCE = 256 * 1024
 class LogFollower:
     """Takes what has been appended since it last did. Not for several threads at once.
 
-    Begins behind the element with the number ``after``; None: with what comes next. A number that the log has not
-    reached is that of another log, which had the stream's name or was lost: then it begins with all there is.
+    Begins behind the element with the number ``after``; None: with what comes next. One that is ``foreign``, or that
+    the log has not reached, is of another log, which had the stream's name or was lost: then it begins with all there
+    is. ``incarnation``: see ``endpoint.backend.StreamFollower``.
     """
 
-    def __init__(self, directory: Path, after: int | None) -> None:
+    def __init__(self, directory: Path, after: int | None, incarnation: int = 0, *, foreign: bool = False) -> None:
+        self.incarnation = incarnation
         self._directory = directory
         self._reader = LogReader(directory)
-        self._foreign = after is not None and after >= max(self._reader.elements, 1)
+        self._foreign = after is not None and (foreign or after >= self._reader.elements)
         self._next = self._reader.elements if after is None else 0 if self._foreign else after + 1
         self._place = self._reader.end if after is None else _before(directory, self._next, self._reader.begin)
         self._exact = after is None or after >= 0

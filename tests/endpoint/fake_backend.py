@@ -58,6 +58,7 @@ class FakeFollower:
     backend: FakeBackend
     name: str
     after: int
+    incarnation: int
     watermark: Instant = BEFORE_ALL
     ended: bool = False
     closed: bool = False
@@ -87,7 +88,7 @@ class FakeBackend:
     state: str = "running"
     detail: str = ""
     incarnation: int = 0
-    """Of the streams of queries that are registered from now on."""
+    """Of the streams: of those of queries that are registered from now on, and of those that are followed."""
     appended: list[Appended] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     history: dict[str, list[Outcome]] = field(default_factory=dict)
@@ -195,10 +196,13 @@ class FakeBackend:
             return StreamDescription(name, StreamSettings(f"urn:{name}"), None, None, None, 0, 0, 0, 0, False)
         return description
 
-    def follow(self, name: str, after: int | None) -> FakeFollower:
-        """Whatever the test has put into ``followed``, from the element after that one on."""
+    def follow(self, name: str, after: int | None, *, incarnation: int | None = None) -> FakeFollower:
+        """Whatever the test has put into ``followed``, from the element after that one on; all of it after one of
+        another incarnation.
+        """
         self.stream(name)
-        return FakeFollower(self, name, -1 if after is None else after)
+        foreign = incarnation not in (None, self.incarnation)
+        return FakeFollower(self, name, -1 if after is None or foreign else after, self.incarnation)
 
     def append(
         self,

@@ -89,11 +89,14 @@ def read_requested_span(request: Request, *, last_event_id: str, since: str, unt
 class RequestedElements:
     """What a client asks a stream's own elements for: those after the one with the number ``after`` (-1: all that are
     held; None: those that come next) whose time is after ``since`` and not after ``until``, where these are given.
+
+    ``incarnation``: of which stream of that name ``after`` is; None: of the one that is there.
     """
 
     after: int | None
     since: Instant | None = None
     until: Instant | None = None
+    incarnation: int | None = None
 
     def have(self, time: Instant) -> bool:
         """Whether an element with this time is wanted."""
@@ -105,7 +108,8 @@ def requested_elements(request: Request) -> RequestedElements:
     until = instant_parameter(request, "until")
     token = _last_event_id(request, _only(request, "lastEventId"))
     if token:
-        return RequestedElements(sse.parse_element_id(token), until=until)
+        after = sse.parse_element_id(token)
+        return RequestedElements(after.number, until=until, incarnation=after.incarnation)
     if _only(request, "since").strip().lower() == _BEGINNING:
         return RequestedElements(-1, until=until)
     since = instant_parameter(request, "since", also=_BEGINNING)

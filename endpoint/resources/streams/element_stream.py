@@ -4,13 +4,14 @@ text/event-stream``.
 The default event of an element has its triples as ``data``: N-Triples, one line each, and N-Quads for those in named
 graphs; one that is empty has a comment. The ``progress`` event that follows it has its timestamp and the stream's
 watermark, as with CONSTRUCT. Ids are the numbers of elements, so that a client can go on after any of them while the
-log holds what follows.
+log holds what follows; those of a stream of which there was another before tell it from that one.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 
 import anyio
 from starlette.requests import Request
@@ -24,7 +25,7 @@ from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats import sse
 from protocol.formats.media_types import RdfSyntax
 from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
-from protocol.time import Instant, format_instant
+from protocol.time import format_instant
 
 _LOOKED_EVERY = 0.05
 _EMPTY = b"# an empty message"
@@ -38,7 +39,8 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
     @asynccontextmanager
     async def open_events() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
         hub = services.hub
-        follower: StreamFollower = await hub.threads.run(hub.backend.follow, name, requested.after)
+        follow = partial(hub.backend.follow, name, requested.after, incarnation=requested.incarnation)
+        follower: StreamFollower = await hub.threads.run(follow)
         try:
             async with aclosing(_events(hub, follower, requested)) as stream:
                 yield stream
@@ -59,7 +61,7 @@ async def _events(hub: Hub, follower: StreamFollower, requested: RequestedElemen
             taken = await hub.threads.run_replay(follower.take)
             wanted = [one for one in taken if _is_wanted(one, requested)]
             if wanted:
-                yield b"".join(_encoded(one, follower.watermark) for one in wanted)
+                yield b"".join(_encoded(one, follower) for one in wanted)
             elif not taken and follower.ended:
                 yield sse.end_event("the stream has ended")
                 return
@@ -84,12 +86,12 @@ def _is_wanted(one: StreamItem, requested: RequestedElements) -> bool:
     return requested.since is None or time is None or time > requested.since
 
 
-def _encoded(one: StreamItem, watermark: Instant) -> bytes:
+def _encoded(one: StreamItem, follower: StreamFollower) -> bytes:
     if isinstance(one, StreamDamage):
         return sse.error_event(Unavailable(f"elements cannot be read: {one}").problem())
     if isinstance(one, StreamGap):
         return sse.reset_event(one.time)
+    identifier = sse.element_id(one.number, follower.incarnation)
     # Clients pass over events without data.
-    return sse.event(one.data.rstrip(b"\n") or _EMPTY, identifier=sse.element_id(one.number)) + sse.progress_event(
-        one.time, watermark
-    )
+    data = one.data.rstrip(b"\n") or _EMPTY
+    return sse.event(data, identifier=identifier) + sse.progress_event(one.time, follower.watermark)

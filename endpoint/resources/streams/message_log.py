@@ -7,6 +7,7 @@ It has what is held when the request comes, and ends there. An element is a mess
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from functools import partial
 
 from pyoxigraph import RdfFormat, parse, serialize
 from starlette.requests import Request
@@ -77,7 +78,8 @@ async def message_log(request: Request, stream: StreamDescription, media_type: s
     requested = requested_elements(request)
     content_type, form = _FORMS[media_type]
     after = -1 if requested.after is None else requested.after
-    follower: StreamFollower = await hub.threads.run(hub.backend.follow, stream.name, after)
+    follow = partial(hub.backend.follow, stream.name, after, incarnation=requested.incarnation)
+    follower: StreamFollower = await hub.threads.run(follow)
     written = _written(hub, follower, requested, stream.elements - 1, *form())
     # What comes first may be what the format cannot write: said of what comes later, the response breaks off.
     first = [await anext(written), await anext(written, b"")]

@@ -67,6 +67,18 @@ def test_what_was_never_an_id_is_refused(token: str) -> None:
     assert caught.value.status == 400
 
 
+@given(st.integers(0, 10**16 - 1), INCARNATIONS)
+def test_the_id_of_an_element_gives_its_number_and_incarnation_back(number: int, incarnation: int) -> None:
+    assert sse.parse_element_id(sse.element_id(number, incarnation)) == (number, incarnation)
+    assert sse.element_id(number) == f"{number:016d}"
+
+
+@pytest.mark.parametrize("token", ["", "17", "abc", "0" * 17, "0" * 15 + "1\n", "0" * 16 + "1" * 17, "٠" * 16])
+def test_what_was_never_the_id_of_an_element_is_refused(token: str) -> None:
+    with pytest.raises(sse.InvalidResumePoint):
+        sse.parse_element_id(token)
+
+
 @pytest.mark.parametrize("instant", [FIRST_INSTANT - 1, LAST_INSTANT + 1])
 def test_an_instant_that_cannot_be_written_has_no_token(instant: int) -> None:
     with pytest.raises(ValueError, match="years 1 to 9999"):

@@ -14,7 +14,7 @@ from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticErro
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
-from protocol.streams import StreamSettings, TimeKind
+from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
 from spark_backend.evaluation.spill import spill_of
@@ -408,6 +408,27 @@ def test_answers_tell_their_streams_from_those_that_had_their_names_before(
     stepped = opened()
     post(stepped, 7)
     assert incarnations() == anew
+
+
+def test_who_reads_on_after_an_element_of_a_stream_that_is_gone_gets_all_of_the_new_one(
+    stepped: SteppedBackend,
+) -> None:
+    def taken(after: int, incarnation: int | None) -> tuple[int, list[type]]:
+        follower = stepped.backend.follow("s", after, incarnation=incarnation)
+        found = [type(one) for one in follower.take()]
+        follower.close()
+        return follower.incarnation, found
+
+    post(stepped, 1, 2)
+    assert taken(0, 0) == (0, [StreamElement])
+    stepped.backend.delete_stream("s")
+    stepped.event_stream("s", EX + "s")
+    post(stepped, 3, 4, 5)
+    anew, found = taken(0, 0)
+    assert found == [StreamGap, *3 * [StreamElement]]
+    assert anew > 0
+    assert taken(0, anew) == (anew, 2 * [StreamElement])
+    assert taken(-1, None) == (anew, 3 * [StreamElement])
 
 
 def test_a_replay_stops_at_the_watermark(stepped: SteppedBackend) -> None:

@@ -56,14 +56,22 @@ def test_a_follower_begins_after_any_element_in_any_segment(tmp_path: Path) -> N
     assert len(list((tmp_path / "s").glob("*.segment"))) > 5
     for after in range(-1, 40):
         assert numbers(taken(LogFollower(tmp_path / "s", after))) == list(range(after + 1, 40))
-    for after in (40, 1000):
-        gap, *elements = taken(LogFollower(tmp_path / "s", after))
+    for after, foreign in ((40, False), (1000, False), (5, True)):
+        gap, *elements = taken(LogFollower(tmp_path / "s", after, foreign=foreign))
         assert gap == StreamGap(-1), "the number is another log's"
         assert numbers(elements) == list(range(40))
     behind = LogFollower(tmp_path / "s", 39)
     assert taken(behind) == []
     log.append(request((30, [triple("c")])))
     assert numbers(taken(behind)) == [40]
+    log.close()
+
+
+def test_no_element_of_an_empty_log_was_there_before(tmp_path: Path) -> None:
+    log = opened(tmp_path / "s")
+    follower = LogFollower(tmp_path / "s", 0)
+    log.append(request((7, [triple("a")])))
+    assert [type(one) for one in taken(follower)] == [StreamGap, StreamElement]
     log.close()
 
 

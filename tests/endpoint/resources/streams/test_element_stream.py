@@ -68,6 +68,20 @@ def test_a_listener_goes_on_after_the_event_it_had_last(backend: FakeBackend) ->
         run(test())
 
 
+def test_ids_tell_a_stream_from_one_that_had_its_name_before(backend: FakeBackend) -> None:
+    backend.followed += [ONE, TWO, THREE]
+    backend.incarnation = 3
+
+    async def test(last_event_id: str, wanted: list[str]) -> None:
+        events = await listened(backend, "/streams/s", 2 * len(wanted), last_event_id=last_event_id)
+        assert [event["id"] for event in events if "id" in event] == wanted
+
+    number = "0" * 15
+    run(test(number + "13", [number + "23"]))
+    for of_another in (number + "1", number + "12"):
+        run(test(of_another, [number + "03", number + "13", number + "23"]))
+
+
 def test_since_leaves_out_what_is_older(backend: FakeBackend) -> None:
     backend.followed += [ONE, TWO, THREE]
 

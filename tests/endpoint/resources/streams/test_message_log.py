@@ -78,6 +78,16 @@ def test_until_leaves_out_what_is_later(client: TestClient) -> None:
     assert lines_of(response.content, N_QUADS) == EXPECTED[:2]
 
 
+def test_what_came_before_an_element_is_left_out_unless_it_was_of_a_stream_that_is_gone(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    backend.incarnation = 3
+    number = "0" * 15
+    for last, wanted in ((number + "13", EXPECTED[2:]), (number + "1", EXPECTED), (number + "12", EXPECTED)):
+        response = client.get(f"/streams/s?lastEventId={last}", headers={"Accept": N_QUADS})
+        assert lines_of(response.content, N_QUADS) == wanted
+
+
 def test_what_comes_after_the_request_is_not_in_it(client: TestClient, backend: FakeBackend) -> None:
     backend.followed.append(StreamElement(len(LINES), 9_000, LINES[0]))
     assert lines_of(client.get("/streams/s", headers={"Accept": JELLY}).content, JELLY) == EXPECTED
