@@ -16,7 +16,7 @@ from spark_backend.files import DamagedDocument, read_document, set_aside
 from spark_backend.layout import Layout
 from spark_backend.log.format.manifest import MANIFEST, decode_manifest
 from spark_backend.log.reader import LogReader
-from spark_backend.log.recovery import has_elements, is_of_another_log
+from spark_backend.log.recovery import has_elements, is_dropped, is_of_another_log
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, copy_of, read_catalogue
 
@@ -100,7 +100,7 @@ def _logs(layout: Layout) -> Iterator[Finding]:
         if name not in there:
             yield Finding(place, "the log of a stream is missing", _NO_BACKUP, True)
         elif name not in known:
-            if not directory.is_dir() or has_elements(directory):
+            if not directory.is_dir() or (has_elements(directory) and not is_dropped(directory)):
                 yield Finding(place, "this belongs to no stream", "restore the catalogue that knows it, or remove it")
         else:
             yield from _log(directory, place)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow as pa
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
+from spark_backend.files import sync_directory
 from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames, lost_files, note_lost_files
 from spark_backend.log.format.frame import (
     HEADER_BYTES,
@@ -31,7 +33,7 @@ from spark_backend.log.format.frame import (
     walk,
 )
 from spark_backend.log.format.keys import KeyedRequest, decode_keys
-from spark_backend.log.format.manifest import Manifest
+from spark_backend.log.format.manifest import MANIFEST, Manifest, decode_manifest
 from spark_backend.log.format.positions import merged
 from spark_backend.log.format.segment import (
     ActiveSegment,
@@ -298,6 +300,22 @@ def _with_clock(totals: Totals, settings: StreamSettings, published: Manifest | 
     if settings.time is TimeKind.ARRIVAL and published is not None and published.totals.watermark < END:
         return totals._replace(watermark=max(totals.watermark, published.totals.watermark))
     return totals
+
+
+def is_dropped(directory: Path) -> bool:
+    """Whether the files of a log say that it was dropped, so that nobody misses them."""
+    try:
+        manifest = decode_manifest((directory / MANIFEST).read_bytes())
+    except OSError:
+        return False
+    return manifest is not None and bool(manifest.dropped)
+
+
+def delete_log(directory: Path) -> None:
+    """Delete a log with its directory; first its elements, for as long as it says that it was dropped."""
+    remove_segments(directory)
+    shutil.rmtree(directory)
+    sync_directory(directory.parent)
 
 
 def has_elements(directory: Path) -> bool:

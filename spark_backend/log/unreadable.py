@@ -83,6 +83,9 @@ class UnreadableLog:
         """Nothing is open."""
 
     def drop(self) -> None:
+        """Nothing is open."""
+
+    def delete(self) -> None:
         """Delete the directory."""
         shutil.rmtree(self._directory, ignore_errors=True)
         sync_directory(self._directory.parent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +34,7 @@ from spark_backend.log.partitions import (
     partition_watermarks,
     without_watermarks,
 )
-from spark_backend.log.recovery import ReopenedLog, reopen
+from spark_backend.log.recovery import ReopenedLog, delete_log, reopen
 from spark_backend.log.request_keys import LONGEST, RequestKey, RequestKeys
 from spark_backend.log.retention import SealedSegment
 from spark_backend.log.written_messages import WrittenMessages
@@ -252,8 +251,14 @@ class StreamLog:
         self._shut(Unavailable(f"the stream log {self._directory.name} is closed"), dropped=False)
 
     def drop(self) -> None:
-        """Close the log and delete its directory. Readers learn of it, and keep what they have read."""
+        """Close the log for good. Readers learn of it, and keep what they have read; its files say so (``is_dropped``),
+        and are left for ``delete``.
+        """
         self._shut(NotFound(f"the stream log {self._directory.name} was deleted"), dropped=True)
+
+    def delete(self) -> None:
+        """Delete the directory of a log that was dropped. Raises OSError."""
+        delete_log(self._directory)
 
     def _commit(self, operation: Operation) -> AppendReceipt | Instant:
         return self._commit_all([operation])[0]
@@ -377,11 +382,11 @@ class StreamLog:
                     self._active.close()
                     self._manifest.close()
                 return
-            self._publish(dropped=True)
-            self._active.close()
-            self._manifest.close(durable=False)
-            shutil.rmtree(self._directory)
-            sync_directory(self._directory.parent)
+            try:
+                self._publish(dropped=True)
+            finally:
+                self._active.close()
+                self._manifest.close()
 
 
 def finish_copy(directory: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from protocol.errors import NotFound, ProtocolError
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
+from spark_backend.log.recovery import delete_log, is_dropped
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
@@ -33,6 +35,7 @@ class KnownLogs:
         self.warnings: list[str] = []
         self._catalogue = catalogue
         self._clock = clock
+        self._finish_deletions()
         self._logs = {name: self._open(entry) for name, entry in catalogue.streams.items()}
 
     def __getitem__(self, name: str) -> Log:
@@ -66,12 +69,13 @@ class KnownLogs:
         except BaseException:
             del self._catalogue.streams[name]
             log.drop()
+            log.delete()
             raise
         self._logs[name] = log
         return log
 
     def drop(self, names: Iterable[str]) -> list[Log]:
-        """Drop streams with their logs, which are returned: they are closed, and their directories gone."""
+        """Drop streams with their logs, which are returned: they are closed, and their files left for ``delete``."""
         names = list(names)
         before = dict(self._catalogue.streams), self._catalogue.deleted
         for name in names:
@@ -83,13 +87,39 @@ class KnownLogs:
             self._catalogue.streams, self._catalogue.deleted = before
             raise
         gone = [self._logs.pop(name) for name in names]
-        for log in gone:
-            log.drop()
+        for name, log in zip(names, gone, strict=True):
+            try:
+                log.drop()
+            except OSError as error:
+                _LOGGER.warning("the log of the stream %s does not say that it was deleted: %s", name, error)
         return gone
 
+    def delete(self, gone: Iterable[Log]) -> None:
+        """Delete the files of logs that were dropped. What is left of them, the next start deletes.
+
+        It takes long where they are large: without ``lock``.
+        """
+        for log in gone:
+            try:
+                log.delete()
+            except OSError as error:
+                _LOGGER.warning("a log that was dropped is deleted at the next start: %s", error)
+
     def close(self) -> None:
-        for log in self._logs.values():
-            log.close()
+        """Close all of them, also where one cannot be: then raises what that one did."""
+        with ExitStack() as stack:
+            for log in self._logs.values():
+                stack.callback(log.close)
+
+    def _finish_deletions(self) -> None:
+        """Delete what a crash has left of logs that were dropped."""
+        known = {entry.log for entry in self._catalogue.streams.values()}
+        for path in self.root.iterdir() if self.root.is_dir() else ():
+            if path.name not in known and is_dropped(path):
+                try:
+                    delete_log(path)
+                except OSError as error:
+                    _LOGGER.warning("what is left of the log streams/%s cannot be deleted: %s", path.name, error)
 
     def _open(self, entry: StreamEntry) -> Log:
         """One that cannot be opened keeps nothing else from being served."""

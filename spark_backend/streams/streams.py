@@ -149,8 +149,9 @@ class Streams:
         """Drop the stream, those beside it, and their logs."""
         with self._lock:
             self._own_or_output(name)
-            log, *_ = self._logs.drop(self.with_sides(name))
-            self._sides.forget(name, log)
+            gone = self._logs.drop(self.with_sides(name))
+            self._sides.forget(name, gone[0])
+        self._logs.delete(gone)
 
     def with_sides(self, name: str) -> list[str]:
         """A stream and those beside it that are there."""

@@ -144,12 +144,15 @@ def test_a_closed_or_dropped_log_takes_nothing(tmp_path: Path) -> None:
     log = open_event(tmp_path)
     reader = LogReader(tmp_path / "log")
     log.drop()
-    assert not (tmp_path / "log").exists()
     with pytest.raises(NotFound):
         log.advance(1)
     for _ in range(2):
         with pytest.raises(NotFound, match="deleted"):
             reader.refresh()
+    with pytest.raises(NotFound):
+        LogReader(tmp_path / "log")
+    log.delete()
+    assert not (tmp_path / "log").exists()
     with pytest.raises(NotFound):
         LogReader(tmp_path / "log")
 

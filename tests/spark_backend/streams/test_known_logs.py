@@ -8,6 +8,8 @@ from unittest.mock import patch
 import pytest
 
 from protocol.streams import StreamSettings
+from spark_backend.log.format.segment import remove_segments
+from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue
 from spark_backend.streams.known_logs import KnownLogs
 
@@ -48,3 +50,46 @@ def test_what_cannot_be_written_down_changes_nothing(tmp_path: Path, error: Exce
     assert [path.name for path in (tmp_path / "streams").iterdir()] == [logs.entry("kept").log]
     logs.create("new", StreamSettings("http://e/new"))
     logs.close()
+
+
+@pytest.mark.parametrize("deleted", ["nothing", "the segments"])
+def test_a_deletion_that_a_crash_has_cut_short_is_finished_at_the_next_start(tmp_path: Path, deleted: str) -> None:
+    root = tmp_path / "streams"
+    logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
+    for name in ("gone", "kept"):
+        logs.create(name, StreamSettings(f"http://e/{name}"))
+    logs.drop(["gone"])
+    assert (root / "gone.1").is_dir()
+    if deleted == "the segments":
+        remove_segments(root / "gone.1")
+    (root / "of-another-catalogue").mkdir()
+    logs.close()
+    logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
+    assert sorted(path.name for path in root.iterdir()) == ["kept.2", "of-another-catalogue"]
+    logs.close()
+
+
+def test_a_log_that_cannot_be_deleted_keeps_no_other_from_being_deleted(tmp_path: Path) -> None:
+    root = tmp_path / "streams"
+    logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
+    for name in ("a", "b"):
+        logs.create(name, StreamSettings(f"http://e/{name}"))
+    gone = logs.drop(["a", "b"])
+    with patch.object(gone[0], "delete", side_effect=OSError(16, "Device or resource busy")):
+        logs.delete(gone)
+    assert [path.name for path in root.iterdir()] == ["a.1"]
+    logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
+    assert list(root.iterdir()) == []
+
+
+def test_a_log_that_cannot_be_closed_keeps_no_other_open(tmp_path: Path) -> None:
+    logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), tmp_path / "streams", lambda: 0)
+    opened = [logs.create(name, StreamSettings(f"http://e/{name}")) for name in ("a", "b", "c")]
+    assert isinstance(opened[1], StreamLog)
+    failing = patch.object(opened[1]._active, "trim", side_effect=OSError(5, "Input/output error"))
+    with failing, pytest.raises(OSError, match="Input/output error"):
+        logs.close()
+    again = [StreamLog.open(path, StreamSettings("http://e/a"), lambda: 0) for path in (tmp_path / "streams").iterdir()]
+    assert len(again) == 3, "none is locked any more"
+    for log in again:
+        log.close()

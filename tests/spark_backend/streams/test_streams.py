@@ -1,0 +1,40 @@
+"""A stream is made, ended or deleted while others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from unittest.mock import patch
+
+from protocol.streams import StreamSettings, TimeKind
+from spark_backend.log.writer import StreamLog
+from spark_backend.streams.streams import Streams
+from tests.spark_backend.streams.opened_streams import opened
+
+OTHER = StreamSettings("http://ex/other", TimeKind.EVENT)
+
+
+def meanwhile(streams: Streams, changed: list[str]) -> Callable[..., None]:
+    """A slow step, within which another thread appends to the other stream."""
+
+    def append() -> None:
+        streams.append("other", b"<http://ex/a> <http://ex/p> 1 .", "text/turtle", 1)
+        changed.append("other")
+
+    def step(*_: object) -> None:
+        other = Thread(target=append, daemon=True)
+        other.start()
+        other.join(timeout=20)
+
+    return step
+
+
+def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) -> None:
+    changed: list[str] = []
+    with opened(tmp_path) as streams:
+        streams.create("other", OTHER)
+        streams.create("s", StreamSettings("http://ex/s", TimeKind.EVENT))
+        with patch.object(StreamLog, "delete", meanwhile(streams, changed)):
+            streams.delete("s")
+        assert changed == ["other"]
