@@ -94,16 +94,25 @@ class Streams:
 
     def create(self, name: str, settings: StreamSettings) -> bool:
         """True if it is new, False if it is there with these settings; Conflict otherwise."""
+        if not self._is_new(name, settings):
+            return False
+        # Not under the lock: the store is asked, which may be busy.
+        self._shapes.check(settings)
+        with self._lock:
+            is_new = self._is_new(name, settings)
+            if is_new:
+                self._logs.create(name, settings)
+            return is_new
+
+    def _is_new(self, name: str, settings: StreamSettings) -> bool:
+        """Whether there is no such stream; Conflict if it, or another one with its IRI, is there otherwise."""
         with self._lock:
             known = self._catalogue.streams.get(name)
-            if known is not None:
-                if known.settings == settings:
-                    return False
+            if known is None:
+                self._require_free(settings.iri)
+            elif known.settings != settings:
                 raise Conflict(f"the stream {name} exists with other settings: delete it first, or choose another name")
-            self._require_free(settings.iri)
-            self._shapes.check(settings)
-            self._logs.create(name, settings)
-            return True
+            return known is None
 
     def create_output(self, name: str, settings: StreamSettings, query: str) -> None:
         """The output of a query, unless it is there; Conflict if a stream of that name or IRI is not its own."""

@@ -7,8 +7,12 @@ from pathlib import Path
 from threading import Thread
 from unittest.mock import patch
 
+import pytest
+
+from protocol.errors import Conflict
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.log.writer import StreamLog
+from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.streams import Streams
 from tests.spark_backend.streams.opened_streams import opened
 
@@ -28,6 +32,31 @@ def meanwhile(streams: Streams, changed: list[str]) -> Callable[..., None]:
         other.join(timeout=20)
 
     return step
+
+
+def test_the_shapes_of_a_stream_are_read_while_others_are_appended_to(tmp_path: Path) -> None:
+    changed: list[str] = []
+    with opened(tmp_path) as streams:
+        streams.create("other", OTHER)
+        with patch.object(StreamShapes, "check", meanwhile(streams, changed)):
+            assert streams.create("s", StreamSettings("http://ex/s", shape="http://ex/shape"))
+        assert changed == ["other"]
+
+
+def test_of_two_that_make_a_stream_at_once_one_has_made_it(tmp_path: Path) -> None:
+    settings = StreamSettings("http://ex/s")
+
+    def made_by_another(_: object) -> None:
+        with patch.object(StreamShapes, "check"):
+            assert streams.create("s", settings)
+
+    with opened(tmp_path) as streams:
+        with patch.object(StreamShapes, "check", side_effect=made_by_another):
+            assert not streams.create("s", settings)
+        streams.delete("s")
+        other = StreamSettings("http://ex/other")
+        with patch.object(StreamShapes, "check", side_effect=made_by_another), pytest.raises(Conflict):
+            streams.create("s", other)
 
 
 def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) -> None:
