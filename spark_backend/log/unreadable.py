@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ import pyarrow as pa
 
 from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
-from spark_backend.files import sync_directory
+from spark_backend.files import link_or_copy, sync_directory
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import Damage
+from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.positions import Positions
 from spark_backend.log.partitions import PartitionWatermarks
 from spark_backend.log.request_keys import RequestKey
@@ -77,7 +79,14 @@ class UnreadableLog:
         yield
 
     def copy_to(self, directory: Path) -> None:
-        """There is nothing to be copied that could be read."""
+        """Make a copy of the files as they are. Raises Unavailable if one of them cannot be copied."""
+        try:
+            shutil.copytree(self._directory, directory, copy_function=_copy)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise Unavailable(
+                f"the stream's log in streams/{self._directory.name} cannot be copied: {reason}"
+            ) from error
 
     def close(self) -> None:
         """Nothing is open."""
@@ -92,3 +101,9 @@ class UnreadableLog:
 
     def _refuse(self) -> NoReturn:
         raise Unavailable(f"the stream's log in streams/{self._directory.name} cannot be opened: {self._reason}")
+
+
+def _copy(source: str, target: str) -> None:
+    # Segments are never changed where they are committed.
+    copied = shutil.copyfile if os.path.basename(source) == MANIFEST else link_or_copy
+    copied(Path(source), Path(target))

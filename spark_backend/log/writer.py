@@ -390,10 +390,17 @@ class StreamLog:
 
 
 def finish_copy(directory: Path) -> None:
-    """Let the last segment of a copy have what was committed when it was made, and be a file of its own."""
-    state = decode_manifest((directory / MANIFEST).read_bytes())
-    assert state is not None
+    """Let the last segment of a copy have what was committed when it was made, and be a file of its own.
+
+    The copy of a log that cannot be opened stays as it is, unless its manifest can be read.
+    """
+    manifest = directory / MANIFEST
+    state = decode_manifest(manifest.read_bytes()) if manifest.is_file() else None
+    if state is None:
+        return
     path = segment_path(directory, state.last_segment)
+    if not path.exists():
+        return
     with mapped(path) as data:
         committed = bytes(data[: state.committed])
     path.unlink()

@@ -9,6 +9,7 @@ import pytest
 
 from protocol.errors import Unavailable
 from protocol.evaluations import Failed
+from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.segment import segment_path
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -104,6 +105,30 @@ def test_a_log_that_cannot_be_opened_stops_no_other(tmp_path: Path) -> None:
     again.run()
     assert len(counts(again, "qone")) > 3
     again.close()
+
+
+def test_a_backup_has_what_there_is_of_a_log_that_cannot_be_opened_or_says_why_not(tmp_path: Path) -> None:
+    made(tmp_path).close()
+    path = log_of(tmp_path, "one")
+    manifest = path / MANIFEST
+    manifest.rename(tmp_path / MANIFEST)
+    manifest.mkdir()
+    stepped = backend(tmp_path)
+    copy = tmp_path / "backup"
+    copy.mkdir()
+    stepped.backend.backup(copy)
+    path.rename(tmp_path / "elsewhere")
+    path.write_text("not a directory")
+    another = tmp_path / "another"
+    another.mkdir()
+    with pytest.raises(Unavailable, match=r"streams/one\.\d+ cannot be copied"):
+        stepped.backend.backup(another)
+    stepped.close()
+    (log_of(copy, "one") / MANIFEST).rmdir()
+    (tmp_path / MANIFEST).rename(log_of(copy, "one") / MANIFEST)
+    restored = backend(copy)
+    assert (restored.backend.stream("one").elements, restored.backend.stream("one").damage) == (12, ())
+    restored.close()
 
 
 def test_a_missing_segment_in_the_middle_is_told_and_the_rest_is_answered(tmp_path: Path) -> None:
