@@ -74,9 +74,9 @@ class RequestKeys:
     def request(self, wanted: RequestKey, now: Instant, *, pending: bool = False) -> KeyedRequest | None:
         """The first request with this key, as ``answer``."""
         with self._lock:
-            found = self._recent.get(wanted.key) or self._in_packed(wanted.key)
-            if found is None and pending:
-                found = self._pending.get(wanted.key)
+            # What is pending is younger: what was stored under the same key before is known no more.
+            found = self._pending.get(wanted.key) if pending else None
+            found = found or self._recent.get(wanted.key) or self._in_packed(wanted.key)
         if found is None or found.at < now - self._lifetime:
             return None
         if found.body != wanted.body:

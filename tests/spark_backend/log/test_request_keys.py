@@ -107,6 +107,20 @@ def test_two_at_once_are_appended_once(tmp_path: Path) -> None:
     log.close()
 
 
+def test_two_of_one_group_are_appended_once_where_the_key_was_there_long_before(tmp_path: Path) -> None:
+    clock = Clock()
+    log = opened(tmp_path / "s", clock, retention=1000)
+    send(log, "a", 1)
+    clock.now = 2000
+    batch = request((2, [triple("a")]))
+    first, second = log.append_all([(batch, key("a")), (batch, key("a"))])
+    assert first == second
+    assert log.describe().elements == 2
+    with pytest.raises(KeyReused):
+        send(log, "a", 3, body="another")
+    log.close()
+
+
 def test_what_could_not_be_stored_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = opened(tmp_path / "s", Clock(), segment_bytes=10**6)
 
