@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +40,8 @@ from spark_backend.log.request_keys import LONGEST, RequestKey, RequestKeys
 from spark_backend.log.retention import SealedSegment
 from spark_backend.log.written_messages import WrittenMessages
 
+_LOGGER = logging.getLogger(__name__)
+
 SEGMENT_BYTES = 64 * 1024 * 1024
 """A segment that has reached this size is followed by another."""
 
@@ -74,6 +77,8 @@ class StreamLog:
         self._keys = RequestKeys(min(settings.retention, LONGEST), reopened.keyed)
         self._committed = self._active.committed
         self._changes = 0
+        # The segments that retention has taken and whose files are still there.
+        self._expired: deque[int] = deque()
         self._unavailable: ProtocolError | None = None
         # The first of a group of callers commits for all of them, holding _committing while it writes;
         # _lock guards the state below it and is never held while waiting for the disk.
@@ -205,7 +210,8 @@ class StreamLog:
         with self._lock:
             self._retention.needed = needed
             self._retention.evaluated = evaluated
-            if self._unavailable is None:
+            # What has not changed is no news: readers would look at everything anew.
+            if self._unavailable is None and self._expire():
                 self._publish()
 
     def describe(self) -> LogCounts:
@@ -347,15 +353,27 @@ class StreamLog:
         return before.last - self._active_from > max(kept // _SEGMENTS_HELD, _SHORTEST_SPAN)
 
     def _publish(self, *, dropped: bool = False, expire: bool = True) -> None:
-        """Show the state to readers, then delete what has expired. Under _lock."""
-        expired = self._retention.take_expired(self._totals) if expire else []
+        """Show the state to readers, then delete what has expired. Under _lock. Raises OSError."""
+        if expire:
+            self._expire()
+        self._changes += 1
+        self._manifest.publish(self._state()._replace(dropped=int(dropped)))
+        while self._expired:
+            try:
+                segment_path(self._directory, self._expired[0]).unlink(missing_ok=True)
+            except OSError as error:
+                _LOGGER.debug("stream log %s: what has expired is deleted later: %s", self._directory.name, error)
+                return
+            self._expired.popleft()
+
+    def _expire(self) -> bool:
+        """Take out what has expired: it is deleted once readers know. Whether there is any. Under _lock."""
+        expired = self._retention.take_expired(self._totals)
         if expired:
             self._retained_from = expired[-1].latest
             self._damage = [damage for damage in self._damage if damage.segment > expired[-1].number]
-        self._changes += 1
-        self._manifest.publish(self._state()._replace(dropped=int(dropped)))
-        for segment in expired:
-            segment_path(self._directory, segment.number).unlink(missing_ok=True)
+            self._expired.extend(segment.number for segment in expired)
+        return bool(self._expired)
 
     def _state(self) -> Manifest:
         return Manifest(

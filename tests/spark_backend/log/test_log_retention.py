@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from protocol.errors import Unavailable
 from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
@@ -181,4 +184,42 @@ def test_a_log_that_queries_keep_is_not_cut_into_small_segments(tmp_path: Path) 
     log.retain(0)
     append(log, *range(60_000, 70_000, 1000))
     assert 1 not in segment_numbers(tmp_path / "log"), "once nothing needs it"
+    log.close()
+
+
+def test_what_is_still_needed_as_before_is_no_news_to_readers(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    append(log, 10, 20, 112)
+    reader = LogReader(tmp_path / "log")
+    for needed, evaluated in ((0, None), (50, 100), (50, 112)):
+        log.retain(needed, evaluated)
+        assert not reader.refresh()
+    log.close()
+
+
+@pytest.mark.parametrize("failing", ["publish", "unlink"])
+def test_what_could_not_be_deleted_is_deleted_later(
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path)
+    append(log, 10, 20)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        if failing == "publish":
+            patched.setattr(log._manifest, "publish", fail)
+            with pytest.raises(Unavailable, match="stored, but"):
+                append(log, 1000)
+            with pytest.raises(Unavailable, match="stored, but"):
+                append(log, 1001)
+        else:
+            patched.setattr(Path, "unlink", fail)
+            append(log, 1000, 1001)
+    assert segment_numbers(tmp_path / "log") == [1, 2, 3, 4]
+    log.retain(0)
+    assert segment_numbers(tmp_path / "log") == [3, 4]
+    reader = LogReader(tmp_path / "log")
+    assert (reader.begin.segment, reader.retained_from) == (3, 20)
     log.close()
