@@ -35,6 +35,7 @@ class KnownLogs:
         self.warnings: list[str] = []
         self._catalogue = catalogue
         self._clock = clock
+        self._ending: list[Log] = []
         self._finish_deletions()
         self._logs = {name: self._open(entry) for name, entry in catalogue.streams.items()}
 
@@ -105,6 +106,24 @@ class KnownLogs:
             except OSError as error:
                 _LOGGER.warning("a log that was dropped is deleted at the next start: %s", error)
 
+    def end(self, entry: StreamEntry, log: Log) -> None:
+        """End a stream's log, which no clock moves meanwhile; durable on return."""
+        with self.lock:
+            self._ending.append(log)
+        try:
+            if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
+                # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
+                now, reached = self._clock() - 1, log.tick()
+                log.advance(now if reached is None else max(now, reached + 1))
+            log.end()
+        finally:
+            with self.lock:
+                self._ending.remove(log)
+
+    def ticking(self) -> Iterator[tuple[StreamEntry, Log]]:
+        """Those that the clock moves: but for those that are just being ended."""
+        return ((entry, log) for entry, log in self if log not in self._ending)
+
     def close(self) -> None:
         """Close all of them, also where one cannot be: then raises what that one did."""
         with ExitStack() as stack:
@@ -136,12 +155,3 @@ class KnownLogs:
                 "anew from its segments: what the last of these has lost at its end would not be noticed"
             )
         return log
-
-
-def end_log(log: Log, settings: StreamSettings, clock: Callable[[], Instant]) -> None:
-    """End a stream's log; durable on return."""
-    if settings.time is TimeKind.ARRIVAL and not log.describe().ended:
-        # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
-        now, reached = clock() - 1, log.tick()
-        log.advance(now if reached is None else max(now, reached + 1))
-    log.end()

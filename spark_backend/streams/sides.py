@@ -20,7 +20,7 @@ from protocol.streams import (
 )
 from protocol.time import Instant
 from spark_backend.streams.catalogue import StreamEntry
-from spark_backend.streams.known_logs import KnownLogs, Log, end_log
+from spark_backend.streams.known_logs import KnownLogs, Log
 from spark_backend.streams.late import LateElements
 from spark_backend.streams.rejected import rejected_element, rejected_key
 
@@ -153,7 +153,7 @@ class SideStreams:
             sides = [(self._logs.entry(side), self._logs[side]) for side in self.names(name) if side != lacking]
         for entry, log in sides:
             try:
-                end_log(log, entry.settings, self._clock)
+                self._logs.end(entry, log)
             except ProtocolError as error:
                 _LOGGER.warning("the stream %s is not ended before the next start: %s", entry.name, error.detail)
 

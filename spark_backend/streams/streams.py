@@ -38,7 +38,7 @@ from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
 from spark_backend.streams.diversion import Diversion, Read
 from spark_backend.streams.idle import IdleClocks
-from spark_backend.streams.known_logs import KnownLogs, Log, end_log
+from spark_backend.streams.known_logs import KnownLogs, Log
 from spark_backend.streams.references import bound_windows, with_only_stream
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.sides import SideStreams
@@ -71,7 +71,6 @@ class Streams:
         self._clock = clock
         self._parsers = Parsers() if parsers is None else parsers
         self._shapes = StreamShapes() if shapes is None else shapes
-        self._ending: set[str] = set()
         self._idle: WeakKeyDictionary[Log, IdleClocks] = WeakKeyDictionary()
         self._still: WeakSet[Log] = WeakSet()
         self._logs = KnownLogs(catalogue, layout.streams, clock)
@@ -262,14 +261,9 @@ class Streams:
     def end(self, name: str) -> StreamDescription:
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-            self._ending.add(name)
-        try:
-            end_log(log, entry.settings, self._clock)
-            self._sides.copy_late(name, log)
-            self._sides.end(name)
-        finally:
-            with self._lock:
-                self._ending.discard(name)
+        self._logs.end(entry, log)
+        self._sides.copy_late(name, log)
+        self._sides.end(name)
         return self.describe(name)
 
     def describe(self, name: str) -> StreamDescription:
@@ -296,9 +290,7 @@ class Streams:
         self._sides.catch_up()
         idle = []
         with self._lock:
-            for entry, log in self._logs:
-                if entry.name in self._ending:
-                    continue
+            for entry, log in self._logs.ticking():
                 timeout = entry.settings.idle_timeout
                 if entry.settings.time is TimeKind.ARRIVAL:
                     with self._standing_still(entry, log):

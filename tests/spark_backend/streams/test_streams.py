@@ -11,9 +11,12 @@ import pytest
 
 from protocol.errors import Conflict
 from protocol.streams import StreamSettings, TimeKind
+from protocol.time import Instant
+from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.streams import Streams
+from spark_backend.streams.timelines import _watermark_before_end
 from tests.spark_backend.streams.opened_streams import opened
 
 OTHER = StreamSettings("http://ex/other", TimeKind.EVENT)
@@ -67,3 +70,29 @@ def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) 
         with patch.object(StreamLog, "delete", meanwhile(streams, changed)):
             streams.delete("s")
         assert changed == ["other"]
+
+
+def test_how_far_the_clock_was_before_the_end_is_in_the_log_whatever_ticks_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [10_000]
+    advance = StreamLog.advance
+    ended: dict[str, Instant] = {}
+
+    with opened(tmp_path, lambda: now[0]) as streams:
+
+        def after_a_tick(log: StreamLog, watermark: Instant) -> Instant:
+            now[0] += 20
+            streams.tick()
+            return ended.setdefault(log._directory.name, advance(log, watermark))
+
+        streams.create("s", StreamSettings("http://ex/s"))
+        streams.read("s/late")
+        streams.read("s/rejected")
+        now[0] = 20_000
+        streams.tick()
+        monkeypatch.setattr(StreamLog, "advance", after_a_tick)
+        streams.end("s")
+        assert len(ended) == 3
+        for name, watermark in ended.items():
+            assert _watermark_before_end(Layout(tmp_path).streams / name) == watermark
