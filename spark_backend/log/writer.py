@@ -124,7 +124,12 @@ class StreamLog:
         except BaseException:
             manifest.close(durable=False)
             raise
-        return cls(directory, settings, clock, segment_bytes, manifest, reopened)
+        try:
+            return cls(directory, settings, clock, segment_bytes, manifest, reopened)
+        except BaseException:
+            reopened.active.close()
+            manifest.close(durable=False)
+            raise
 
     def answer(self, key: RequestKey) -> AppendReceipt | None:
         """What the request with this key was answered, if it was there before. Raises KeyReused if it was another

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary, WeakSet
@@ -388,10 +388,8 @@ class Streams:
             at_once()
 
     def close(self) -> None:
-        with self._lock:
-            self._logs.close()
+        with closing(self._parsers), self._lock, closing(self._logs):
             self._sides.close()
-        self._parsers.close()
 
     def require_own(self, name: str) -> None:
         """Raises Conflict for the output of a query, which nobody else appends to or ends."""

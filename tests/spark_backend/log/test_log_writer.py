@@ -13,6 +13,7 @@ from protocol.errors import Conflict, InvalidMessage, NotFound, ProtocolError, S
 from protocol.streams import AppendReceipt
 from protocol.windows.timeline import END
 from spark_backend.log.format.columns import LATEST
+from spark_backend.log.format.manifest import ManifestWriter
 from spark_backend.log.format.segment import segment_numbers
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
@@ -118,6 +119,19 @@ def test_a_second_writer_is_kept_out_until_the_first_is_gone(tmp_path: Path) -> 
     with pytest.raises(Conflict, match="open for writing"):
         open_event(tmp_path)
     log.close()
+    open_event(tmp_path).close()
+
+
+def test_a_log_that_cannot_be_opened_is_not_kept_from_who_opens_it_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ManifestWriter, "publish", fail)
+        with pytest.raises(OSError, match="No space left"):
+            open_event(tmp_path)
     open_event(tmp_path).close()
 
 

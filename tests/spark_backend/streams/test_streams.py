@@ -13,6 +13,7 @@ from protocol.errors import Conflict
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.layout import Layout
+from spark_backend.log.format.segment import ActiveSegment
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.streams import Streams
@@ -60,6 +61,16 @@ def test_of_two_that_make_a_stream_at_once_one_has_made_it(tmp_path: Path) -> No
         other = StreamSettings("http://ex/other")
         with patch.object(StreamShapes, "check", side_effect=made_by_another), pytest.raises(Conflict):
             streams.create("s", other)
+
+
+def test_what_cannot_be_closed_keeps_nothing_else_open(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("other", OTHER)
+        failing = patch.object(ActiveSegment, "trim", side_effect=OSError(5, "Input/output error"))
+        with failing, patch.object(streams._parsers, "close") as closed:
+            with pytest.raises(OSError, match="Input/output error"):
+                streams.close()
+            closed.assert_called_once_with()
 
 
 def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) -> None:
