@@ -11,7 +11,8 @@ from enum import StrEnum
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from protocol.errors import MessageAhead, MessageWithoutTime, ProtocolError
+from protocol.errors import MessageAhead, MessageWithoutTime, ProtocolError, shortened
+from protocol.formats.long_tokens import LONGEST_TOKEN
 from protocol.shapes.report import as_triples
 from protocol.shapes.violation import ShapeViolation
 from protocol.terms import XSD, Term
@@ -22,9 +23,14 @@ _TERMS = "http://purl.org/dc/terms/"
 _PROV = "http://www.w3.org/ns/prov#"
 _COMMENT = NamedNode("http://www.w3.org/2000/01/rdf-schema#comment")
 _SEE_ALSO = NamedNode("http://www.w3.org/2000/01/rdf-schema#seeAlso")
-
-
 _REPORT = BlankNode("report")
+
+_LONGEST = LONGEST_TOKEN - 2**20
+"""The bytes of a term, as N-Triples write it: who stores the record and who reads it parse it."""
+
+_LONGEST_ESCAPE = len("\\u0000")
+_PIECE = 2**16
+"""Characters of a message that are kept together, or not."""
 
 
 class Reason(StrEnum):
@@ -79,23 +85,27 @@ class Rejected:
         report = ""
         if isinstance(error, ShapeViolation):
             triples = as_triples(error.results, str(_REPORT))
-            report = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
-        return cls(body, content_type, error.detail, source, key, reason_of(error), report)
+            report = "".join(f"{s} {p} {o} .\n" for s, p, o in triples if len(o.encode()) <= _LONGEST)
+        return cls(body, content_type, shortened(error.detail), source, key, reason_of(error), report)
 
 
 def rejected_document(rejected: Rejected, time: Instant) -> bytes:
     """What is kept of a rejected message, as N-Triples about one blank node, and the report that it refers to.
 
-    ``time``: when it was rejected.
+    ``time``: when it was rejected. A message that is too long for a term is cut, and the comment says so.
     """
     message = BlankNode("m")
+    content, kept = _content(rejected.body)
+    reason = rejected.reason
+    if kept < len(rejected.body):
+        reason += f" (of the {len(rejected.body)} bytes of the message, the first {kept} are kept)"
     described: list[tuple[NamedNode, Term]] = [
-        _content(rejected.body),
-        (_COMMENT, Literal(rejected.reason)),
+        content,
+        (_COMMENT, Literal(reason)),
         (NamedNode(_PROV + "generatedAtTime"), Literal(format_instant(time), datatype=NamedNode(XSD + "dateTime"))),
     ]
     if rejected.content_type:
-        described.append((NamedNode(_TERMS + "format"), Literal(rejected.content_type)))
+        described.append((NamedNode(_TERMS + "format"), Literal(shortened(rejected.content_type))))
     if rejected.source is not None:
         described.append((NamedNode(_PROV + "hadPrimarySource"), _source(rejected.source)))
     if rejected.report:
@@ -104,12 +114,27 @@ def rejected_document(rejected: Rejected, time: Instant) -> bytes:
     return (told + rejected.report).encode()
 
 
-def _content(body: bytes) -> tuple[NamedNode, Literal]:
+def _content(body: bytes) -> tuple[tuple[NamedNode, Literal], int]:
+    """What is kept of a message, and how many bytes of it that are."""
     try:
-        return NamedNode(_CONTENT + "chars"), Literal(body.decode())
+        text = _beginning(body.decode())
     except UnicodeDecodeError:
-        encoded = base64.b64encode(body).decode()
-        return NamedNode(_CONTENT + "bytes"), Literal(encoded, datatype=NamedNode(XSD + "base64Binary"))
+        kept = body[: _LONGEST // 4 * 3]
+        encoded = base64.b64encode(kept).decode()
+        return (NamedNode(_CONTENT + "bytes"), Literal(encoded, datatype=NamedNode(XSD + "base64Binary"))), len(kept)
+    return (NamedNode(_CONTENT + "chars"), Literal(text)), len(text.encode())
+
+
+def _beginning(text: str) -> str:
+    """As much of a text as a literal has room for, written with its escapes."""
+    if len(text) * _LONGEST_ESCAPE <= _LONGEST:
+        return text
+    room = _LONGEST
+    for start in range(0, len(text), _PIECE):
+        room -= len(str(Literal(text[start : start + _PIECE])).encode())
+        if room < 0:
+            return text[:start]
+    return text
 
 
 def _source(source: str) -> NamedNode | Literal:

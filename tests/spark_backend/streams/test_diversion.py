@@ -86,6 +86,19 @@ def test_a_body_that_cannot_be_divided_is_one_message(tmp_path: Path) -> None:
         assert streams.describe("s").rejected == 4
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"<a> <b> oops .\n" * (2**21), b"\xff" * (13 * 2**20), b'"' * (9 * 2**20)],
+    ids=["lines", "no text", "quotation marks"],
+)
+def test_a_message_that_is_too_long_to_be_kept_whole_is_rejected_as_any_other(tmp_path: Path, body: bytes) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("s", SETTINGS)
+        assert streams.append("s", body, "text/turtle", None) == AppendReceipt(0, 0, None, rejected=1)
+        (kept,) = _rejected(tmp_path, streams)
+        assert f"of the {len(body)} bytes of the message" in kept
+
+
 def test_an_empty_message_goes_with_the_one_before_it(tmp_path: Path) -> None:
     timed = "<http://ex/a> <http://www.w3.org/ns/sosa/resultTime> {} .\n# @message\n"
     body = (
