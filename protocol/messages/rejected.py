@@ -61,7 +61,8 @@ class Rejected:
     """A message that a stream did not take: its bytes as they came, their media type ("": not known), and why.
 
     ``source``: where it came from, an IRI or a text; None for a request. With a ``key`` (any bytes, of this message
-    alone) that was there before, it is not kept again. ``report``: what SHACL says of it, as N-Triples.
+    and those that came in one with it) that was there before, it is not kept again. ``report``: what SHACL says of it,
+    as N-Triples. ``number``: which it is of those that came in one, from 0.
     """
 
     body: bytes
@@ -71,6 +72,7 @@ class Rejected:
     key: bytes | None = None
     kind: Reason = Reason.UNREADABLE
     report: str = ""
+    number: int = 0
 
     @classmethod
     def by(
@@ -80,13 +82,14 @@ class Rejected:
         content_type: str,
         source: str | None = None,
         key: bytes | None = None,
+        number: int = 0,
     ) -> Rejected:
         """A message that was rejected with this error."""
         report = ""
         if isinstance(error, ShapeViolation):
             triples = as_triples(error.results, str(_REPORT))
             report = "".join(f"{s} {p} {o} .\n" for s, p, o in triples if len(o.encode()) <= _LONGEST)
-        return cls(body, content_type, shortened(error.detail), source, key, reason_of(error), report)
+        return cls(body, content_type, shortened(error.detail), source, key, reason_of(error), report, number)
 
 
 def rejected_document(rejected: Rejected, time: Instant) -> bytes:

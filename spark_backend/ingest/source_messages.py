@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,18 +20,13 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.ingest.bodies import read_documents
 from spark_backend.ingest.columns import ELEMENT_SCHEMA, element_columns, read_elements
+from spark_backend.ingest.divided_body import DividedBody, divide_body, is_divided
 from spark_backend.ingest.halves import read_by_halves
+from spark_backend.ingest.parsed_file import Parsed
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
 
 _VERSION = re.compile(rb"version\s", re.IGNORECASE)
 _UNTOLD = "nobody has said what the message is: say the source's contentType"
-
-
-class ReadMessages(NamedTuple):
-    """The elements of all messages that are right (columns of ELEMENT_SCHEMA), and those that are not, with why."""
-
-    batch: pa.RecordBatch
-    wrong: list[tuple[SourceMessage, ProtocolError]]
 
 
 def read_messages(
@@ -41,35 +35,54 @@ def read_messages(
     parser: Parser = IN_PROCESS,
     now: Instant | None = None,
     shapes: ShapesGraph | None = None,
-) -> ReadMessages:
+    before: Mapping[bytes, Instant] | None = None,
+) -> Parsed:
     """Read messages of a source: what is said of each does not depend on which others come with it.
 
-    ``now``, ``shapes``: see ``read_elements``. Raises Unavailable where a process that parses is lost.
+    ``now``, ``shapes``: see ``read_elements``. ``before``: the clock by which messages with these keys are judged. One
+    that is several is divided as a request is. Raises Unavailable where a process that parses is lost.
     """
     batches: list[pa.RecordBatch] = []
-    wrong: list[tuple[SourceMessage, ProtocolError]] = []
+    rejected: list[Rejected] = []
+    clocks = before or {}
 
-    for content_type, group in groupby(messages, key=lambda message: message.content_type):
-        read = partial(_batch, content_type, settings=settings, parser=parser, now=now, shapes=shapes)
+    for (content_type, clock), group in groupby(
+        messages, key=lambda message: (message.content_type, clocks.get(message.key, now))
+    ):
+        read = partial(_read, content_type, settings=settings, parser=parser, now=clock, shapes=shapes)
         right, others = read_by_halves(list(group), read, ProtocolError)
-        batches += right
-        wrong += others
-    return ReadMessages(_joined(batches), wrong)
+        for one in right:
+            batches.append(one.batch)
+            rejected += one.rejected
+        rejected += [_rejected(message, error) for message, error in others]
+    order = {message.key: place for place, message in enumerate(messages)}
+    return Parsed(_joined(batches), sorted(rejected, key=lambda one: order[one.key or b""]))
 
 
-def rejected_message(message: SourceMessage, error: ProtocolError) -> Rejected:
+def comes_in_parts(message: SourceMessage, settings: StreamSettings) -> bool:
+    """Whether it is several, of which some may be rejected and others not."""
+    if message.content_type is None:
+        return False
+    try:
+        return is_divided(message.body, message.content_type, has_context=settings.context is not None)
+    except ProtocolError:
+        return False
+
+
+def _rejected(message: SourceMessage, error: ProtocolError) -> Rejected:
     """A message that is wrong, as it is kept: under its key, so that it is there once however often it comes."""
     return Rejected.by(error, message.body, message.content_type or "", message.origin, message.key)
 
 
-def _batch(
+def _read(
     content_type: str | None,
     messages: Sequence[SourceMessage],
     settings: StreamSettings,
     parser: Parser,
     now: Instant | None,
     shapes: ShapesGraph | None,
-) -> pa.RecordBatch:
+) -> Parsed:
+    """Messages of one type. Raises ProtocolError where one of them is wrong, unless each is read by itself."""
     if content_type is None:
         raise InvalidMessage(_UNTOLD)
     # Blank nodes of messages without times are told apart by what they came with, as those of requests are.
@@ -78,25 +91,30 @@ def _batch(
     body_type = parse_content_type(content_type, has_context=context is not None)
     bodies = [message.body for message in messages]
     if body_type.grouping is Grouping.LINES and all(map(_is_plain_line, bodies)):
-        return read_elements(
+        lines = read_elements(
             b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, now=now, parser=parser,
             shapes=shapes,
         )  # fmt: skip
+        return Parsed(lines, [])
     alone = body_type.grouping is not Grouping.SINGLE or any(map(_says_version, bodies))
     if len(messages) == 1 or alone:
-        each = (
-            read_elements(
-                message.body, content_type, settings=settings, at=None,
-                blank_scope=None if scope is None else f"{scope}{number}", now=now, parser=parser,
-                shapes=shapes,
-            )
-            for number, message in enumerate(messages)
-        )  # fmt: skip
-        return _joined(list(each))
+        each: list[DividedBody] = []
+        for number, message in enumerate(messages):
+            read = partial(
+                read_elements, settings=settings, at=None,
+                blank_scope=None if scope is None else f"{scope}{number}", now=now, parser=parser, shapes=shapes,
+            )  # fmt: skip
+            each.append(
+                divide_body(
+                    message.body, content_type, read, has_context=context is not None,
+                    source=message.origin, key=message.key,
+                )
+            )  # fmt: skip
+        return Parsed(_joined([one.elements for one in each]), [bad for one in each for bad in one.rejected])
     statements = read_documents(bodies, body_type, settings.iri, parser, context)
     if settings.time is TimeKind.EVENT and not all(statements.counts):
         raise InvalidMessage("an empty message has no time")  # alone, too: it would have that of the one before it
-    return element_columns(statements, settings=settings, blank_scope=scope, now=now, shapes=shapes)
+    return Parsed(element_columns(statements, settings=settings, blank_scope=scope, now=now, shapes=shapes), [])
 
 
 def _says_version(body: bytes) -> bool:

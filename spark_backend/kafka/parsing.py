@@ -91,12 +91,11 @@ def _message(parsing: Parsing, record: Record) -> SourceMessage:
 
 def _write(parsing: Parsing, messages: Sequence[SourceMessage]) -> str:
     from spark_backend.ingest.parsed_file import write_parsed, write_unparsed
-    from spark_backend.ingest.source_messages import read_messages, rejected_message
+    from spark_backend.ingest.source_messages import read_messages
 
     path = Path(parsing.directory) / uuid.uuid4().hex
     if in_tasks(parsing.settings):
-        read = read_messages(messages, parsing.settings)
-        write_parsed(path, read.batch, [rejected_message(message, error) for message, error in read.wrong])
+        write_parsed(path, *read_messages(messages, parsing.settings))
     else:
         write_unparsed(path, messages)
     return str(path)

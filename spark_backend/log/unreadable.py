@@ -50,7 +50,9 @@ class UnreadableLog:
     ) -> NoReturn:
         self._refuse()
 
-    def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> NoReturn:
+    def append_all(
+        self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]], at: Instant | None = None
+    ) -> NoReturn:
         self._refuse()
 
     def advance(self, watermark: Instant | PartitionWatermarks) -> NoReturn:

@@ -168,9 +168,11 @@ class StreamLog:
         operation = Operation(check_request(batch, self._settings.time), key, positions, at, partition)
         return cast(AppendReceipt, self._commit(operation))
 
-    def append_all(self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]]) -> list[AppendReceipt]:
+    def append_all(
+        self, requests: Sequence[tuple[pa.RecordBatch, RequestKey | None]], at: Instant | None = None
+    ) -> list[AppendReceipt]:
         """Append several requests (see ``append``) with one write: those that are not there yet, all or none."""
-        operations = [Operation(check_request(batch, self._settings.time), key) for batch, key in requests]
+        operations = [Operation(check_request(batch, self._settings.time), key, at=at) for batch, key in requests]
         return [cast(AppendReceipt, outcome) for outcome in self._commit_all(operations)]
 
     def advance(self, watermark: Instant | PartitionWatermarks) -> Instant:

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-import pyarrow as pa
-
-from protocol.errors import Conflict, InvalidMessage
-from protocol.messages.body_type import parse_content_type
-from protocol.messages.rejected import Rejected
+from protocol.errors import Conflict
 from protocol.streams import REJECTED, AppendReceipt
 from protocol.time import Instant
-from spark_backend.ingest.columns import ELEMENT_SCHEMA
-from spark_backend.ingest.messages.parts import MessageParts
+from spark_backend.ingest.divided_body import Read, divide_body
 from spark_backend.log.request_keys import RequestKey
 from spark_backend.streams.known_logs import Log
 from spark_backend.streams.rejected import rejected_elements
 from spark_backend.streams.sides import SideStreams
-
-Read = Callable[[bytes, str], pa.RecordBatch]
-"""What makes elements (columns of ELEMENT_SCHEMA) of a body of a content type. Raises InvalidMessage."""
 
 
 @dataclass(frozen=True)
@@ -58,32 +49,9 @@ class Diversion:
         if self.log.describe().ended:
             raise Conflict("the stream has ended: nothing can be appended to it")
         now = self.clock() if before is None else before.at
-        divided = divide_request(body, content_type, reading(now), has_context=self.has_context)
+        divided = divide_body(body, content_type, reading(now), has_context=self.has_context)
         if divided.rejected and before is None:
             rejected = self.sides.made(self.name, REJECTED)
             rejected.append(rejected_elements(divided.rejected, now), key, at=now)
             self.sides.count(self.name, divided.rejected)
         return replace(self.log.append(divided.elements, key, partition=partition), rejected=len(divided.rejected))
-
-
-class DividedRequest(NamedTuple):
-    """The elements of a request's messages that are right (columns of ELEMENT_SCHEMA), and the others."""
-
-    elements: pa.RecordBatch
-    rejected: list[Rejected]
-
-
-def divide_request(body: bytes, content_type: str, read: Read, *, has_context: bool) -> DividedRequest:
-    """Divide a request by whether ``read``, which makes elements of a body, raises InvalidMessage.
-
-    ``has_context``: whether the stream reads plain JSON. What is right is read together, as if it had come alone.
-    """
-    try:
-        return DividedRequest(read(body, content_type), [])
-    except InvalidMessage as error:
-        parts = MessageParts.of(body, content_type, parse_content_type(content_type, has_context=has_context))
-        wrong = {0: error} if len(parts.parts) == 1 else parts.wrong(read)
-    rejected = [Rejected.by(error, parts.alone(number), parts.content_type) for number, error in sorted(wrong.items())]
-    rest = parts.without(list(wrong))
-    nothing = pa.RecordBatch.from_pylist([], ELEMENT_SCHEMA)
-    return DividedRequest(nothing if rest is None else read(*rest), rejected)

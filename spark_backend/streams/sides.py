@@ -22,7 +22,7 @@ from protocol.time import Instant
 from spark_backend.streams.catalogue import StreamEntry
 from spark_backend.streams.known_logs import KnownLogs, Log
 from spark_backend.streams.late import LateElements
-from spark_backend.streams.rejected import rejected_element, rejected_key
+from spark_backend.streams.rejected import rejected_elements, rejected_key
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -114,25 +114,33 @@ class SideStreams:
         known = self._late.get(log)
         return log.describe().late > (0 if known is None else known.copied)
 
-    def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
-        """Keep messages that the stream does not take: all or none, durable on return. One whose key was there before,
-        within the stream's retention (at most a day), is there already.
+    def divert(self, name: str, rejected: Sequence[Rejected], now: Instant) -> None:
+        """Keep messages that the stream does not take: all or none, durable on return. Those whose key was there
+        before, within the stream's retention (at most a day), are there already. ``now``: what they were judged by.
 
         Raises NotFound, Conflict for a stream that has ended, StorageFull or Unavailable if it could not be written.
         """
         with self._logs.lock:
             if self._logs[name].describe().ended:
                 raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
-            log, now = self.made(name, REJECTED), self._clock()
-        keyed = [(one, None if one.key is None else rejected_key(one.key)) for one in rejected]
-        new = {key or number: one for number, (one, key) in enumerate(keyed) if key is None or log.request(key) is None}
-        log.append_all([(rejected_element(one, now), key) for one, key in keyed])
-        self.count(name, list(new.values()))
+            log = self.made(name, REJECTED)
+        # What came in one is one request, under its key; a repeat of it has messages of the same numbers.
+        together: dict[bytes | int, dict[int, Rejected]] = {}
+        for place, one in enumerate(rejected):
+            together.setdefault(place if one.key is None else one.key, {}).setdefault(one.number, one)
+        keyed = [
+            (list(some.values()), rejected_key(key) if isinstance(key, bytes) else None)
+            for key, some in together.items()
+        ]
+        new = [one for some, key in keyed if key is None or log.request(key) is None for one in some]
+        log.append_all([(rejected_elements(some, now), key) for some, key in keyed], now)
+        self.count(name, new)
 
-    def rejected_before(self, name: str, keys: Iterable[bytes]) -> set[bytes]:
-        """Those of the keys under which a message of the stream was diverted before."""
+    def rejected_before(self, name: str, keys: Iterable[bytes]) -> dict[bytes, Instant]:
+        """Those of the keys under which messages of the stream were diverted before, and when."""
         log = self.find(name, REJECTED)
-        return set() if log is None else {key for key in keys if log.request(rejected_key(key)) is not None}
+        found = {} if log is None else {key: log.request(rejected_key(key)) for key in keys}
+        return {key: request.at for key, request in found.items() if request is not None}
 
     def count(self, name: str, rejected: Sequence[Rejected]) -> None:
         """Note that messages of a stream were rejected."""

@@ -27,16 +27,17 @@ from protocol.streams import (
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import check_at, check_watermark, read_elements
+from spark_backend.ingest.divided_body import Read
 from spark_backend.ingest.parsed_file import Parsed, ParsedFile
 from spark_backend.ingest.parsing.parsers import Parsers
-from spark_backend.ingest.source_messages import read_messages, rejected_message
+from spark_backend.ingest.source_messages import comes_in_parts, read_messages
 from spark_backend.layout import Layout
 from spark_backend.log.partitions import partition_name
 from spark_backend.log.recovery import has_elements
 from spark_backend.log.request_keys import RequestKey
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
-from spark_backend.streams.diversion import Diversion, Read
+from spark_backend.streams.diversion import Diversion
 from spark_backend.streams.idle import IdleClocks
 from spark_backend.streams.known_logs import KnownLogs, Log
 from spark_backend.streams.references import bound_windows, with_only_stream
@@ -208,37 +209,36 @@ class Streams:
 
     def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
         """What ``SideStreams.divert`` says."""
-        self._sides.divert(name, rejected)
+        self._sides.divert(name, rejected, self._clock())
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest.
 
         So a message that comes again after a crash may be rejected already; then it stays so, though by the clock or
-        the shapes of today it would be right.
+        the shapes of today it would be right. Of one that is several, each is judged by the clock of then.
         """
         with self._lock:
             entry, log = self._own(name), self._logs[name]
-        before = 0
+        before, now = 0, self._clock()
         if isinstance(batch.parsed, ParsedFile):
             read = batch.parsed.read()
         else:
-            read, before = self._parsed(batch.messages, entry)
+            read, before = self._parsed(batch.messages, entry, now)
         if read.rejected:
-            self.divert(name, read.rejected)
+            self._sides.divert(name, read.rejected, now)
         receipt = log.append(read.batch, positions=batch.positions, partition=batch.partition)
         self._sides.copy_late(name, log)
         return SourceReceipt(receipt.elements, before + len(read.rejected))
 
-    def _parsed(self, messages: Sequence[SourceMessage], entry: StreamEntry) -> tuple[Parsed, int]:
+    def _parsed(self, messages: Sequence[SourceMessage], entry: StreamEntry, now: Instant) -> tuple[Parsed, int]:
         """What messages become, and how many are left out since they were rejected before."""
-        known: set[bytes] = set()
-        if entry.settings.max_ahead is not None or entry.settings.shape is not None:
+        settings = entry.settings
+        known: dict[bytes, Instant] = {}
+        if settings.max_ahead is not None or settings.shape is not None:
             known = self._sides.rejected_before(entry.name, [message.key for message in messages])
-        left = [message for message in messages if message.key not in known]
-        shapes = self._shapes.of(entry.settings)
-        read = read_messages(left, entry.settings, self._parsers, self._clock(), shapes)
-        wrong = [rejected_message(message, error) for message, error in read.wrong]
-        return Parsed(read.batch, wrong), len(messages) - len(left)
+        left = [message for message in messages if message.key not in known or comes_in_parts(message, settings)]
+        read = read_messages(left, settings, self._parsers, now, self._shapes.of(settings), known)
+        return read, len(messages) - len(left)
 
     def positions(self, name: str) -> dict[str, bytes]:
         """How far the source of the stream was read."""

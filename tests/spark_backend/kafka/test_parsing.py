@@ -74,6 +74,20 @@ def test_a_wrong_message_is_told_with_where_it_was(parsing: Parsing) -> None:
     assert (wrong.body, wrong.source, wrong.key) == (b"no RDF", "kafka://h:9092/t", b"t/2/7")
 
 
+def test_of_a_value_of_several_messages_the_wrong_one_alone_is_rejected(parsing: Parsing) -> None:
+    value = b'VERSION "1.2-messages"\n' + b"\nMESSAGE\n".join([statement(1), b"oops .", statement(2), b"no ."])
+    ((row, found),) = run(parsing, [record(0, 0, statement(0)), record(0, 1, value), record(0, 2, statement(3))])
+    assert (row["count"], objects(found)) == (3, ["0", "1", "2", "3"])
+    assert found.batch["element"].to_pylist() == [0, 1, 2, 3]
+    assert [(one.body.strip(), one.key, one.number) for one in found.rejected] == [
+        (b"oops .", b"t/0/1", 1),
+        (b"no .", b"t/0/1", 3),
+    ]
+    lines = b'{"@id": "http://ex/s", "http://ex/n": "1"}\n{"@id":\n{"@id": "http://ex/s", "http://ex/n": "2"}'
+    ((_, found),) = run(parsing, [record(0, 0, lines, "application/x-ndjson")])
+    assert (objects(found), [one.body for one in found.rejected]) == (["1", "2"], [b'{"@id":'])
+
+
 def test_what_the_server_judges_by_its_clock_is_left_as_it_is(parsing: Parsing) -> None:
     settings = StreamSettings("http://ex/s", TimeKind.EVENT, max_ahead=1000)
     table = batch([record(0, 0, statement(1)), record(0, 1, b"no RDF")])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from protocol.errors import Unavailable
 from protocol.sources import SourceBatch, SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.log.format.manifest import MANIFEST, decode_manifest
@@ -92,6 +93,31 @@ def _found(root: Path, streams: Streams) -> tuple[list[str], list[str], list[str
         [data for _, data in elements(root, streams, name)] for name in ("s", "s/rejected", "s/late")
     )
     return stored, rejected, late
+
+
+def test_of_messages_that_came_in_one_those_stay_rejected_that_were_and_the_others_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [*BODIES[:4], BODIES[5]]
+    value = SourceMessage("\n".join(lines).encode(), "application/x-ndjson", "kafka://broker/t", b"t/0/1")
+    batch = SourceBatch([value], {"t/0": b"2"})
+
+    def fail(*_: object, **__: object) -> None:
+        raise Unavailable("the machine has lost its power")
+
+    with opened(tmp_path, lambda: 1_000) as streams:
+        streams.create("s", SETTINGS)
+        with monkeypatch.context() as patched:
+            patched.setattr(StreamLog, "append", fail)
+            with pytest.raises(Unavailable):
+                streams.receive("s", batch)
+    with opened(tmp_path, lambda: LATER) as streams:
+        receipt = streams.receive("s", batch)
+        assert (receipt.elements, receipt.rejected) == (2, 3)
+        assert len(elements(tmp_path, streams, "s")) == 2
+        rejected = [data for _, data in elements(tmp_path, streams, "s/rejected")]
+        assert [sum(text in one for one in rejected) for text in ("is more than PT1S", "http://ex/p")] == [1, 1]
+        assert len(rejected) == 3
 
 
 def _late(stored: list[str]) -> int:
