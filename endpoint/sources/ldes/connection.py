@@ -38,7 +38,8 @@ _ACCEPT = (
 
 @dataclass(frozen=True)
 class PageState:
-    """What is known of a page. ``pages``: where it leads. ``over``: it is not to be read any more.
+    """What is known of a page. ``pages``: where it leads. ``over``: it is not to be read any more. ``partly``: not all
+    of its members were taken yet. ``path``: the property that has the times of the feed's members, if it said so.
 
     ``seen``: digests of the members that were taken, in hexadecimal, one behind the other. ``tag``, ``modified``: what
     its answer was known by, once all of its members were taken.
@@ -49,6 +50,8 @@ class PageState:
     tag: str = ""
     modified: str = ""
     over: bool = False
+    partly: bool = False
+    path: str = ""
 
     def encode(self) -> bytes:
         """The state as bytes."""
@@ -67,8 +70,10 @@ class LdesConnection:
         self.notice: str | None = None
         self._surroundings = surroundings
         self._clock = clock
-        self._first = surroundings.settings.url
+        self._first = surroundings.settings.url.partition("#")[0]
         self._known = {address: PageState.decode(one) for address, one in surroundings.positions.items()}
+        self._path = next((state.path for state in self._known.values() if state.path), "")
+        """What a page has said that leads to others: these need not say it again."""
         self._due: dict[str, float] = {}
         """When each page that is not over is to be read: seconds of the clock. Those of one time in their order."""
         self._waiting: deque[SourceBatch] = deque()
@@ -80,12 +85,13 @@ class LdesConnection:
             if not self._due:
                 self._surroundings.wait(seconds)
                 return None
-            address = min(self._due, key=self._due.__getitem__)
-            until = self._due[address] - self._clock()
-            if until > 0:
-                self._surroundings.wait(min(seconds, until))
+            now = self._clock()
+            due = [address for address, at in self._due.items() if at <= now]
+            if not due:
+                self._surroundings.wait(min(seconds, min(self._due.values()) - now))
                 return None
-            self._waiting.extend(self._read(address))
+            # What was not read yet goes first: reading the others again each time would take ever longer.
+            self._waiting.extend(self._read(min(due, key=lambda address: (self._is_read(address), self._due[address]))))
         return self._waiting.popleft() if self._waiting else None
 
     def stored(self, batch: SourceBatch) -> None:
@@ -96,6 +102,10 @@ class LdesConnection:
 
     def forget(self) -> None:
         """Who serves pages knows of nobody."""
+
+    def _is_read(self, address: str) -> bool:
+        known = self._known.get(address)
+        return known is not None and not known.partly
 
     def _find(self, addresses: list[str]) -> None:
         for address in addresses:
@@ -128,13 +138,14 @@ class LdesConnection:
             status = opened.response.status_code
             if status in _GONE:
                 self.notice = f"{address} is gone: what it had and was not read is lost"
-                yield self._moved(address, PageState(state.pages, over=True))
+                yield self._moved(address, PageState(state.pages, over=True, path=state.path))
                 return
             self._due[address] = self._clock() + _fresh_seconds(told)
             if status == httpx.codes.NOT_MODIFIED:
                 return
             body = opened.body(self._surroundings.largest)
-            page = read_page(body, self._syntax(opened), opened.address)
+            page = read_page(body, self._syntax(opened), opened.address, self._path)
+            self._path = page.path or self._path
         finally:
             opened.close()
         yield from self._new(address, state, page, told)
@@ -158,7 +169,7 @@ class LdesConnection:
                 size += len(member.quads)
                 state = replace(state, seen=state.seen + digest)
             if left:
-                yield self._moved(address, state, messages)
+                yield self._moved(address, replace(state, partly=True), messages)
             else:
                 yield self._moved(address, _whole(state, page, told, over=over), messages)
         # Without new members there may be new pages, or another tag.
@@ -185,8 +196,15 @@ class LdesConnection:
 def _whole(state: PageState, page: Page, told: httpx.Headers, *, over: bool) -> PageState:
     """The state of a page all of whose members were taken."""
     if over:
-        return PageState(page.pages, over=True)
-    return replace(state, pages=page.pages, tag=told.get("etag", ""), modified=told.get("last-modified", ""))
+        return PageState(page.pages, over=True, path=page.path)
+    return replace(
+        state,
+        pages=page.pages,
+        tag=told.get("etag", ""),
+        modified=told.get("last-modified", ""),
+        partly=False,
+        path=page.path,
+    )
 
 
 def _digest(member: Member) -> str:

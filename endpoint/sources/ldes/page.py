@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ _MEMBER, _VIEW, _RELATION, _NODE, _VALUE = (
     ox.NamedNode(_TREE + name) for name in ("member", "view", "relation", "node", "value")
 )
 _TIMESTAMP_PATH = ox.NamedNode(_LDES + "timestampPath")
+_DATE = re.compile(r"\s*(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?\s*")
+"""An ``xsd:date``."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +35,21 @@ class Member:
 @dataclass(frozen=True)
 class Page:
     """Members in the order of their times, where all have one, and the addresses of other pages in the order of the
-    relations' values. ``nameless``: whether there are members without an IRI, which are left out.
+    relations' values. ``nameless``: whether there are members without an IRI, which are left out. ``path``: the IRI of
+    the property that has the times, if the page says it.
     """
 
     members: list[Member]
     pages: list[str]
     nameless: bool
+    path: str = ""
 
 
-def read_page(document: bytes, syntax: RdfSyntax, address: str) -> Page:
-    """The page that was found at an address. Raises SourceFailed for what is not RDF."""
+def read_page(document: bytes, syntax: RdfSyntax, address: str, path: str = "") -> Page:
+    """The page that was found at an address; ``path``: the property of times, where the page itself says none.
+
+    Raises SourceFailed for what is not RDF.
+    """
     try:
         check_document(document, syntax)
         with long_token_refused(document, syntax):
@@ -54,15 +62,17 @@ def read_page(document: bytes, syntax: RdfSyntax, address: str) -> Page:
         by_graph[quad.graph_name].append(quad)
     found = list(dict.fromkeys(quad.object for quad in quads if quad.predicate == _MEMBER))
     named = [node for node in found if isinstance(node, ox.NamedNode)]
-    path = next((quad.object for quad in quads if quad.predicate == _TIMESTAMP_PATH), None)
+    said = (quad.object for quad in quads if quad.predicate == _TIMESTAMP_PATH)
+    own = next((one.value for one in said if isinstance(one, ox.NamedNode)), "")
     described = [(node, _described(node, by_subject, by_graph)) for node in named]
-    times = [_time(node, about, path) for node, about in described]
+    times = [_time(node, about, own or path) for node, about in described]
     if None not in times:
         # Sorting keeps the order of those of one time.
         order = sorted(range(len(times)), key=lambda place: times[place] or FIRST_INSTANT)
         described = [described[place] for place in order]
     members = [Member(node.value, ox.serialize(about, format=ox.RdfFormat.N_QUADS) or b"") for node, about in described]
-    return Page(members, _pages(quads, by_subject, address), len(named) < len(found))
+    pages = dict.fromkeys(page.partition("#")[0] for page in _pages(quads, by_subject, address))
+    return Page(members, list(pages), len(named) < len(found), own)
 
 
 def _described(
@@ -82,14 +92,17 @@ def _described(
     return list(about)
 
 
-def _time(node: ox.NamedNode, about: list[ox.Quad], path: object) -> Instant | None:
+def _time(node: ox.NamedNode, about: list[ox.Quad], path: str) -> Instant | None:
     for quad in about:
-        if quad.predicate == path and quad.subject == node and isinstance(quad.object, ox.Literal):
+        if quad.predicate.value == path and quad.subject == node and isinstance(quad.object, ox.Literal):
             return _instant(quad.object.value)
     return None
 
 
 def _instant(text: str) -> Instant | None:
+    date = _DATE.fullmatch(text)
+    if date is not None:
+        text = f"{date[1]}T00:00:00{date[2] or ''}"
     try:
         return parse_instant(text)
     except (ValueError, ProtocolError):
@@ -112,7 +125,7 @@ def _pages(quads: list[ox.Quad], by_subject: dict[object, list[ox.Quad]], addres
                 for quad in about
                 if quad.predicate == _NODE and isinstance(quad.object, ox.NamedNode)
             ]
-        return list(dict.fromkeys(page for _, page in sorted(found, key=lambda one: one[0])))
+        return [page for _, page in sorted(found, key=lambda one: one[0])]
     views = [quad.object.value for quad in quads if quad.predicate == _VIEW and isinstance(quad.object, ox.NamedNode)]
     # Views say the same in different ways: one of them is enough. A page that is one has it here already.
     here = {address, address.partition("#")[0]}

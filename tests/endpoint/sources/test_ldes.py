@@ -48,17 +48,16 @@ class Feed:
             relation = f"<p{number}> tree:relation [ tree:node <{self.elsewhere}> ] .\n{relation}"
         return f"{PREFIXES}:feed ldes:timestampPath :at ; tree:view <p{number}> .\n{relation}{members}"
 
+    def first(self) -> str:
+        return f"{PREFIXES}:feed tree:view <p0> , <q0> ."
+
     @contextmanager
     def served(self, port: int = 0) -> Iterator[int]:
         feed = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page = (
-                    feed.page(int(self.path[2:]))
-                    if self.path != "/feed"
-                    else f"{PREFIXES}:feed tree:view <p0> , <q0> ."
-                )
+                page = feed.page(int(self.path[2:])) if self.path != "/feed" else feed.first()
                 tag = f'"{hash(page)}"'
                 status = 200
                 if self.path in feed.gone:
@@ -155,6 +154,42 @@ def test_pages_are_asked_for_again_as_their_caching_headers_say() -> None:
     assert numbers(log) == list(range(9))
 
 
+def test_pages_that_were_not_read_yet_go_before_those_that_are_due_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldes, "MOST_MESSAGES", 3)
+    feed, log, now = Feed(members=20), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        while len(log.bodies) < 7:
+            if (batch := connection.take(0)) is not None:
+                log.receive("s", batch)
+            now[0] += 2
+        connection = connect(port, log, now)
+        while feed.asked[-1][0] != "/p5":
+            if (batch := connection.take(0)) is not None:
+                log.receive("s", batch)
+            now[0] += 2
+    paths = [path for path, _ in feed.asked]
+    assert paths == ["/feed", "/p0", "/p1", "/p1", "/p2", "/p3", "/p4", "/p5"], "what was read in part goes first, too"
+    assert numbers(log) == list(range(20))
+
+
+def test_the_timestamp_path_holds_for_pages_that_do_not_repeat_it() -> None:
+    class Unsaid(Feed):
+        def page(self, number: int) -> str:
+            return super().page(number).replace("ldes:timestampPath :at ; ", "")
+
+        def first(self) -> str:
+            return f"{super().first()} :feed ldes:timestampPath :at ."
+
+    feed, log, now = Unsaid(members=6), Log(), [0.0]
+    with feed.served() as port:
+        read(connect(port, log, now), log)
+        feed.members, now[0] = 9, 5.0
+        read(connect(port, log, now), log)
+        assert ("/feed", 304) in feed.asked, "it is known after a restart"
+    assert numbers(log) == list(range(9))
+
+
 def test_a_page_of_many_members_comes_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldes, "MOST_MESSAGES", 3)
     feed, log, now = Feed(size=100, members=10), Log(), [0.0]
@@ -236,8 +271,23 @@ def test_relations_are_followed_in_the_order_of_their_values() -> None:
     assert page(f"<p> tree:relation {later}, {earlier}, [ tree:node <x> ] .")[1] == [
         "http://ex/x", "http://ex/2026-01-01", "http://ex/2026-02-01"
     ]  # fmt: skip
+    dates = ("2026-02-01", "2026-01-31+14:00", "2026-01-31Z")
+    relations = ", ".join(f'[ tree:node <{n}> ; tree:value "{date}"^^xsd:date ]' for n, date in enumerate(dates))
+    assert page(f"<p> tree:relation {relations} .")[1] == ["http://ex/1", "http://ex/2", "http://ex/0"]
     assert page(":f tree:view <p> , <q> .")[1] == []
     assert page(":f tree:view <q> , <r> .")[1] == ["http://ex/q"]
+
+
+def test_addresses_that_differ_in_their_fragment_are_one_page() -> None:
+    assert page("<p> tree:relation [ tree:node <q#a> ], [ tree:node <q> ], [ tree:node <q#b> ] .")[1] == ["http://ex/q"]
+    assert page(":f tree:view <q#view> .")[1] == ["http://ex/q"]
+    feed, log = Feed(members=6), Log()
+    with feed.served() as port:
+        given = surroundings(settings(port, "p0#feed"), f"http://127.0.0.1:{port}")()
+        feed.elsewhere = "p0#b"
+        read(LdesConnection(given, lambda: 0.0), log)
+    assert feed.asked == [("/p0", 200), ("/p1", 200)]
+    assert numbers(log) == list(range(6))
 
 
 def test_a_member_is_what_is_said_of_it_and_what_its_graph_says() -> None:
