@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
+_MOST_PATIENCE = 600.0
 
 
 class BackOff:
@@ -29,3 +30,9 @@ class BackOff:
     def succeeded(self) -> None:
         """The next failure is a first one."""
         self._next = FIRST_SECONDS
+
+
+def patience(retry_after: str) -> float:
+    """Seconds to wait by an answer's ``Retry-After``, ten minutes at most; a date, or nothing, says none."""
+    text = retry_after.strip()
+    return min(float(text), _MOST_PATIENCE) if text.isascii() and text.isdigit() else 0

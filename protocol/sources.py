@@ -121,10 +121,14 @@ class SourceDescription:
 
 
 class SourceFailed(ProtocolError):
-    """A source cannot be read: it is tried again later."""
+    """A source cannot be read: it is tried again later, not before ``retry_after`` seconds are over."""
 
     status = 502
     title = "The source cannot be read"
+
+    def __init__(self, detail: str, *, retry_after: float = 0) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
 
 
 class SourceRefused(ProtocolError):

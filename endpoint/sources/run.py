@@ -12,7 +12,7 @@ from typing import Protocol
 from endpoint.back_off import LONGEST_SECONDS, BackOff
 from endpoint.sources.connection import Connect, Connection, Surroundings
 from protocol.errors import Conflict, NotFound, ProtocolError, shortened
-from protocol.sources import SourceBatch, SourceDescription, SourceReceipt, SourceState
+from protocol.sources import SourceBatch, SourceDescription, SourceFailed, SourceReceipt, SourceState
 
 _TAKE_SECONDS = 0.5
 _ENDED = "the stream has ended: nothing can be appended to it"
@@ -83,7 +83,8 @@ class SourceRun:
                 self._note(error=error.detail)
             except Exception as error:
                 self._failed(error)
-                self._stopping.wait(self._back_off.failed())
+                patience = error.retry_after if isinstance(error, SourceFailed) else 0
+                self._stopping.wait(max(self._back_off.failed(), patience))
         self._note(state=SourceState.STOPPED)
 
     def _attempt(self) -> None:

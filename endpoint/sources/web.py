@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from endpoint.back_off import patience
 from endpoint.logins.password import password_of
 from endpoint.sources.connection import Surroundings
 from endpoint.time_limit import TimeLimit
@@ -88,7 +89,8 @@ def open_address(
             return opened
         else:
             opened.close()
-            raise SourceFailed(f"{address} answers with {response.status_code} {response.reason_phrase}".rstrip())
+            said = f"{address} answers with {response.status_code} {response.reason_phrase}".rstrip()
+            raise SourceFailed(said, retry_after=patience(response.headers.get("retry-after", "")))
     raise SourceFailed(f"{surroundings.settings.url} leads to more than {_REDIRECTS} others, one after the other")
 
 

@@ -190,6 +190,25 @@ def test_the_timestamp_path_holds_for_pages_that_do_not_repeat_it() -> None:
     assert numbers(log) == list(range(9))
 
 
+@pytest.mark.parametrize(
+    ("told", "seconds"), [("8", 8), ("86400", 600), ("Thu, 01 Jan 2026 00:00:00 GMT", 0), (None, 0)]
+)
+def test_an_answer_says_when_to_come_back(told: str | None, seconds: float) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            if told is not None:
+                self.send_header("Retry-After", told)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            """Say nothing."""
+
+    with serving(Handler) as port, pytest.raises(SourceFailed, match="answers with 503") as caught:
+        connect(port, Log(), [0.0]).take(0)
+    assert caught.value.retry_after == seconds
+
+
 def test_a_page_of_many_members_comes_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldes, "MOST_MESSAGES", 3)
     feed, log, now = Feed(size=100, members=10), Log(), [0.0]

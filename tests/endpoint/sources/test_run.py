@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
+
 from endpoint.back_off import BackOff
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.run import SourceRun
@@ -145,6 +147,21 @@ def test_it_waits_longer_after_each_failure_in_a_row_and_says_the_last() -> None
     assert log.bodies == [b"1", b"2"]
     assert running.describe().error == "away 9"
     assert (running.describe().messages, running.describe().bytes) == (2, 2)
+
+
+def test_it_comes_back_no_sooner_than_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = Feed(2, {1: SourceFailed("busy", retry_after=8), 2: SourceFailed("away")})
+    waited: list[float] = []
+    running = SourceRun(
+        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+        feed.connect,
+        Log(feed),
+        back_off=PatientBackOff(),
+    )
+    monkeypatch.setattr(running._stopping, "wait", waited.append)
+    feed.stop = running.stop
+    running.run()
+    assert waited == [8, 0]
 
 
 def test_it_ends_with_its_stream() -> None:
