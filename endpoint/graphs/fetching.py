@@ -98,6 +98,8 @@ class Fetching:
         address = iri
         for _ in range(_REDIRECTS + 1):
             if not self.allowed.permits(address):
+                if address == iri:
+                    raise LoadFailed(f"this server may not fetch <{iri}>")
                 raise LoadFailed(f"<{iri}> leads to <{address}>, which this server may not fetch")
             try:
                 answer = self._once(address, accept, deadline, form)

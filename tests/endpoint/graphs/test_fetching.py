@@ -74,8 +74,10 @@ def redirecting(to: str) -> Answer:
 def test_redirects_are_followed_to_allowed_addresses_only() -> None:
     assert "<http://ex/data/there>" in fetching(redirecting("there")).graph("http://ex/data/start")
     for to in ("http://ex.evil/data/x", "/secret", "../secret", "file:///etc/passwd", "//evil/data"):
-        with pytest.raises(LoadFailed, match="may not fetch"):
+        with pytest.raises(LoadFailed, match=r"^<http://ex/data/start> leads to <.*>, which .* may not fetch$"):
             fetching(redirecting(to)).graph("http://ex/data/start")
+    with pytest.raises(LoadFailed, match=r"^this server may not fetch <http://ex\.evil/data/x>$"):
+        fetching(always()).graph("http://ex.evil/data/x")
     with pytest.raises(LoadFailed, match="more than 5"):
         fetching(redirecting("start")).graph("http://ex/data/start")
 
