@@ -36,7 +36,7 @@ class NoStreams:
     def stream(self, name: str) -> StreamDescription:
         raise NotFound(f"there is no stream {name}")
 
-    def follow(self, name: str, after: int | None) -> StreamFollower:
+    def follow(self, name: str, after: int | None, *, incarnation: int | None = None) -> StreamFollower:
         raise NotFound(f"there is no stream {name}")
 
     def append(
@@ -61,9 +61,6 @@ class NoStreams:
 
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> KafkaWriter:
         _refuse()
-
-    def know_partitions(self, name: str, names: Sequence[str]) -> None:
-        raise NotFound(f"there is no stream {name}")
 
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         raise NotFound(f"there is no stream {name}")
