@@ -58,6 +58,8 @@ class Delivery:
         self._timelines = timelines
         self._outputs = outputs
         self._progress = progress
+        self._unpublished = False
+        """What became of queries could not be published, and no progress beyond it is saved before it is."""
 
     def writer(self, query: ContinuousQuery, plan: Plan, windows: Sequence[StreamWindow]) -> DocumentWriter:
         """A writer of a query, that has written nothing yet. ``windows``: those of the query, over logs."""
@@ -80,11 +82,11 @@ class Delivery:
         received: list[_Received] = []
         wrong: Exception | None = None
         with self._running.telling:
+            left = self._unpublished
             # What was evaluated was in the logs: the bounds of count windows are to know it.
             self._timelines.refresh()
             with self._running.lock:
                 by_key = {running.registered.key: running for running in self._running}
-                left = self._running.unwritten
             for key, of_query in groupby(answers, key=lambda one: one[0]):
                 running = by_key.get(key)
                 if running is None or running.registered.lane is not lane or not running.evaluable:
@@ -122,6 +124,7 @@ class Delivery:
 
     def _publish(self, received: list[_Received]) -> None:
         """Have the files say what has changed; what they cannot say of a query that has failed did not happen."""
+        self._unpublished = True
         try:
             self.publish()
         except BaseException:
@@ -129,6 +132,7 @@ class Delivery:
                 _take_back(one.running, one.before)
                 received.remove(one)
             raise
+        self._unpublished = False
 
     def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
         """See ``endpoint.backend.Backend.replay``."""

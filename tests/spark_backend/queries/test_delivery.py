@@ -149,3 +149,18 @@ def test_no_position_is_kept_that_is_beyond_a_move_that_is_not(
     assert told(stepped, "old") == [1, 2, 3]
     # As it was before the new query was to have another lane.
     assert stepped.backend._delivery.saved_progress() == {stepped.running("old").registered.key: 2}
+
+
+def test_a_registration_that_could_not_be_written_down_keeps_nothing_from_being_evaluated(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("old", ALL)
+    post(stepped, 1, 2)
+    with monkeypatch.context() as broken:
+        broken.setattr("spark_backend.streams.catalogue.write_atomically", full)
+        with pytest.raises(OSError, match="No space"):
+            stepped.register("new", ALL)
+        stepped.run()
+    assert told(stepped, "old") == [1]
+    stepped.backend._write_again()
+    assert [query.name for query in stepped.backend.queries()] == ["old"]
