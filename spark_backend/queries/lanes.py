@@ -51,7 +51,6 @@ class OwnLanes:
         self._publish = publish
         self._trials = trials
         self._busy: set[str] = set()
-        self._turns: dict[str, int] = {}
         self._turn = 0
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -82,7 +81,7 @@ class OwnLanes:
             running, instants = found
             registered, budget = running.registered, running.budget
             self._turn += 1
-            self._turns[registered.key] = self._turn
+            running.turn = self._turn
             self._busy.add(registered.key)
         if running.plan.services:
             self.apart(partial(self._evaluate_apart, running, registered, instants, budget))
@@ -134,7 +133,7 @@ class OwnLanes:
         if not waiting:
             return None
         self._timelines.refresh()
-        for running in sorted(waiting, key=lambda one: self._turns.get(one.registered.key, 0)):
+        for running in sorted(waiting, key=lambda one: one.turn):
             upto = self._timelines.watermark(running.logs)
             if upto is not None:
                 instants = self._timelines.instants(running.windows, running.position, upto, running.pace)
