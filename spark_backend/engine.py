@@ -437,6 +437,8 @@ class SparkBackend:
                 if path.exists():
                     (directory / path.name).write_bytes(path.read_bytes())
 
+        # Most of them before anybody has to wait.
+        self._records.copy(copy.services)
         # So that no answer is published, and no registration changes anything meanwhile.
         with self._telling, self._lock:
             self._streams.backup(copy.streams, positions)

@@ -8,9 +8,11 @@ directory. The server writes them, evaluators read them.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,11 +82,17 @@ class ServiceRecords:
             self.begin(key)
 
     def copy(self, target: Path) -> None:
-        """Make all records appear in another directory, too: none of them ever changes."""
+        """Make all records appear in another directory, too: none of them ever changes. Those that are there already
+        are left as they are.
+        """
         for source in self._directory.iterdir():
-            (target / source.name).mkdir()
+            copied = target / source.name
+            copied.mkdir(exist_ok=True)
+            there = set(os.listdir(copied))
             for path, _ in self._of(source.name):
-                link_or_copy(path, target / source.name / path.name)
+                if path.name not in there:
+                    with suppress(FileNotFoundError):  # nobody needs it any more
+                        link_or_copy(path, copied / path.name)
 
     def _of(self, key: str) -> Iterator[tuple[Path, Instant]]:
         for path in (self._directory / key).glob("*.json"):

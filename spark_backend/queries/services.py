@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
 
-from protocol.errors import ServiceFailed
+from protocol.errors import ServiceFailed, Unavailable
 from protocol.formats.solution_rows import solution_rows
 from protocol.sparql.guard import FetchRefused
 from protocol.sparql.source import Source
@@ -87,7 +87,10 @@ class FederatedEvaluations:
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         """The answers in order; an error where a service failed. Raises Unavailable, also if the query has ended."""
-        query = self._registry.read_prepared(prepared)
+        try:
+            query = self._registry.read_prepared(prepared)
+        except FileNotFoundError as error:
+            raise Unavailable("the query has ended meanwhile") from error
         if not query.plan.services:
             yield from self._evaluations.answers(key, prepared, instants, budget)
             return
@@ -135,6 +138,8 @@ class FederatedEvaluations:
                     self._records.write(key, instant, number, record)
             try:
                 failure = self._records.read(key, instant, number).failed
+            except FileNotFoundError as error:
+                raise Unavailable("the query has ended meanwhile, or its instant is held no more") from error
             except DamagedDocument as error:
                 failure = f"the record of what SERVICE gave is damaged: {error}"
             if failure is not None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from protocol.errors import ProtocolError, ServiceFailed
+from protocol.errors import ProtocolError, ServiceFailed, Unavailable
 from protocol.evaluations import Evaluation, Failed
 from spark_backend.budget import Budget
+from spark_backend.federation.records import ServiceRecords
+from spark_backend.files import link_or_copy
 from spark_backend.registry import PreparedQuery
 from spark_backend.spark.task import has_translation
 from tests.spark_backend.federated_endpoints import store
@@ -243,6 +246,53 @@ def test_a_backup_has_the_records(tmp_path: Path) -> None:
     again = backend(tmp_path / "copy", asked)
     assert again.replayed("q") == live
     again.close()
+
+
+def test_a_backup_links_the_records_before_anybody_has_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = backend(tmp_path / "data", endpoints())
+    made.register("q", JOINED)
+    post_all(made)
+    made.run()
+    done: list[str] = []
+
+    def linked(source: Path, target: Path) -> None:
+        done.append(source.name)
+        link_or_copy(source, target)
+
+    real = made.backend._streams.backup
+
+    def at_rest(directory: Path, at_once: Callable[[], None]) -> None:
+        # One that has come meanwhile is in it, too.
+        (records,) = (tmp_path / "data" / "services").iterdir()
+        (records / "30000.0.json").write_bytes((records / "25000.0.json").read_bytes())
+        done.append("at rest")
+        real(directory, at_once)
+
+    monkeypatch.setattr("spark_backend.federation.records.link_or_copy", linked)
+    monkeypatch.setattr(made.backend._streams, "backup", at_rest)
+    (tmp_path / "copy").mkdir()
+    made.backend.backup(tmp_path / "copy")
+    assert sorted(done[:5]) == sorted(f"{instant}.0.json" for instant in range(5000, 30000, 5000))
+    assert done[5:] == ["at rest", "30000.0.json"]
+    (copied,) = (tmp_path / "copy" / "services").iterdir()
+    assert len(list(copied.iterdir())) == 6
+    made.close()
+
+
+def test_a_query_that_has_ended_meanwhile_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = backend(tmp_path, endpoints())
+    made.register("q", JOINED)
+    post_all(made)
+    registered, budget = made.running("q").registered, Budget()
+    with monkeypatch.context() as ending:
+        # Its records go between two looks at them.
+        ending.setattr(ServiceRecords, "has", lambda *_: True)
+        with pytest.raises(Unavailable, match="has ended meanwhile"):
+            list(made.backend._federated.answers(registered.key, registered.prepared, [5000], budget))
+    made.backend.remove("q")
+    with pytest.raises(Unavailable, match="has ended meanwhile"):
+        list(made.backend._federated.answers(registered.key, registered.prepared, [5000], budget))
+    made.close()
 
 
 def test_a_damaged_record_is_told(tmp_path: Path) -> None:
