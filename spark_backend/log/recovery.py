@@ -67,11 +67,13 @@ class ReopenedLog(NamedTuple):
     without_manifest: bool = False
 
 
-def reopen(directory: Path, settings: StreamSettings, published: Manifest | None, *, known: bool) -> ReopenedLog:
+def reopen(
+    directory: Path, settings: StreamSettings, published: Manifest | None, now: Instant, *, known: bool
+) -> ReopenedLog:
     """The log in a directory, its torn tail cut off; a new one if there is none.
 
-    ``published`` is the last manifest, where that survived. ``known``: there was a log, so that having no files is
-    damage. Raises OSError if a file that is there cannot be read.
+    ``published`` is the last manifest, where that survived; ``now`` is the clock's time. ``known``: there was a log, so
+    that having no files is damage. Raises OSError if a file that is there cannot be read.
     """
     if published is not None and is_of_another_log(directory, published):
         _LOGGER.warning("stream log %s: its manifest is another log's, and made anew", directory.name)
@@ -93,7 +95,7 @@ def reopen(directory: Path, settings: StreamSettings, published: Manifest | None
     survey = _Survey(directory, numbers, published)
     after, damage = survey.after, survey.damage
     positions = survey.positions(directory)
-    first = _first(numbers, published, survey, settings)
+    first = _first(numbers, published, survey, settings, now)
     if published is not None and first > published.first_segment:
         damage = [one for one in damage if one.segment >= first]
     elif published is None and numbers and first < numbers[0]:
@@ -243,7 +245,9 @@ class _Survey:
                 yield SegmentPart(number, self._data, 0, len(self._data))
 
 
-def _first(numbers: list[int], published: Manifest | None, survey: _Survey, settings: StreamSettings) -> int:
+def _first(
+    numbers: list[int], published: Manifest | None, survey: _Survey, settings: StreamSettings, clock: Instant
+) -> int:
     """The number of the first segment that there is, or that should be there: retention has taken those before it.
 
     Of what it has taken last, a manifest that was not yet stored knows nothing.
@@ -254,6 +258,9 @@ def _first(numbers: list[int], published: Manifest | None, survey: _Survey, sett
     opening = survey.openings.get(numbers[0])
     totals = survey.after
     now = totals.last if totals.watermark == END else totals.watermark
+    if settings.time is TimeKind.ARRIVAL and totals.watermark < END:
+        # Between frames the clock has moved it, and retention with it.
+        now = max(now, clock - 1)
     if opening is None or not opening.frames or opening.last < now - settings.retention:
         return numbers[0]
     return published.first_segment if published is not None else numbers[0] - 1

@@ -117,7 +117,7 @@ class StreamLog:
         manifest = ManifestWriter(directory)
         try:
             fcntl.flock(manifest.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            reopened = reopen(directory, settings, manifest.last_published(), known=known)
+            reopened = reopen(directory, settings, manifest.last_published(), clock(), known=known)
         except BlockingIOError:
             manifest.close(durable=False)
             raise Conflict(f"the stream log {directory.name} is open for writing elsewhere") from None

@@ -9,7 +9,7 @@ from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.segment import segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
-from tests.spark_backend.log.log_oracle import event_stream, request, rows, triple
+from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
 
 
 def open_log(path: Path, retention: int = 100) -> StreamLog:
@@ -126,6 +126,32 @@ def test_what_has_expired_is_not_missed_whatever_an_old_manifest_says(tmp_path: 
         assert (log.describe().retained_from, log.describe().damage) == (20, [])
         assert times(LogReader(tmp_path / "log")) == [1000, 1001]
         log.close()
+
+
+def test_what_has_expired_by_the_clock_alone_is_not_missed_whatever_an_old_manifest_says(tmp_path: Path) -> None:
+    now = [1000]
+
+    def opened() -> StreamLog:
+        return StreamLog.open(tmp_path / "log", arrival_stream(retention=100), lambda: now[0], segment_bytes=1)
+
+    log = opened()
+    for _ in range(3):
+        log.append(request((None, [triple("a")])))
+        now[0] += 30
+    old = (tmp_path / "log" / MANIFEST).read_bytes()
+    now[0] = 1150
+    log.tick()
+    log.close()
+    assert segment_numbers(tmp_path / "log") == [3]
+    (tmp_path / "log" / MANIFEST).write_bytes(old)
+    log = opened()
+    assert (log.describe().retained_from, log.describe().damage) == (1030, [])
+    log.close()
+    now[0] = 1100
+    (tmp_path / "log" / MANIFEST).write_bytes(old)
+    log = opened()
+    assert [damage.what for damage in log.describe().damage] == ["the file is missing"], "it was not to go yet"
+    log.close()
 
 
 def test_a_reader_keeps_what_it_has_read_of_deleted_segments_and_goes_on(tmp_path: Path) -> None:
