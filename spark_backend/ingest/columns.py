@@ -40,25 +40,7 @@ from spark_backend.ingest.statements import Statements
 from spark_backend.ingest.terms.distinct import combine, repeated_rows
 from spark_backend.ingest.terms.facets import facet_columns
 from spark_backend.ingest.terms.quads import Quads
-
-_DISTINCT = pa.dictionary(pa.int32(), pa.string())
-
-ELEMENT_SCHEMA = pa.schema(
-    [
-        pa.field("element", pa.int32()),
-        pa.field("time", pa.int64()),
-        pa.field("g", _DISTINCT),
-        pa.field("s", _DISTINCT),
-        pa.field("p", _DISTINCT),
-        pa.field("o", _DISTINCT),
-        pa.field("k", pa.uint8()),
-        pa.field("n", pa.float64()),
-    ]
-)
-"""One row a triple, in the order of elements. ``element``: ordinals from 0, each present. ``time``: the
-element's instant, null in a stream whose elements the server stamps. ``g`` (null: default graph), ``s``,
-``p``, ``o``: canonical N-Triples. ``k``, ``n``: the facets of the object (``protocol.terms``). An element
-without triples is one row with g, s, p, o, k, n null."""
+from spark_backend.log.format.columns import REQUEST
 
 
 def read_elements(
@@ -72,7 +54,7 @@ def read_elements(
     parser: Parser = IN_PROCESS,
     shapes: ShapesGraph | None = None,
 ) -> pa.RecordBatch:
-    """The elements of a request body as a batch of ``ELEMENT_SCHEMA``.
+    """The elements of a request body as a batch of ``REQUEST``.
 
     In an arrival stream every message is an element, without a time. In an event stream with ``at`` every message is
     an element at that time; else a message is an element for each of its timestamped graphs,
@@ -316,7 +298,7 @@ def _batch(
     batch = _with_empty_elements(batch, len(times))
     element = batch.column("element")
     time = times.take(element)
-    return pa.RecordBatch.from_arrays([element, time, *batch.columns[1:]], schema=ELEMENT_SCHEMA)
+    return pa.RecordBatch.from_arrays([element, time, *batch.columns[1:]], schema=REQUEST)
 
 
 def _with_empty_elements(batch: pa.RecordBatch, elements: int) -> pa.RecordBatch:

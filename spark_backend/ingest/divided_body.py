@@ -10,15 +10,15 @@ import pyarrow as pa
 from protocol.errors import InvalidMessage
 from protocol.messages.body_type import parse_content_type
 from protocol.messages.rejected import Rejected
-from spark_backend.ingest.columns import ELEMENT_SCHEMA
 from spark_backend.ingest.messages.parts import MessageParts
+from spark_backend.log.format.columns import REQUEST
 
 Read = Callable[[bytes, str], pa.RecordBatch]
-"""What makes elements (columns of ELEMENT_SCHEMA) of a body of a content type. Raises InvalidMessage."""
+"""What makes elements (columns of REQUEST) of a body of a content type. Raises InvalidMessage."""
 
 
 class DividedBody(NamedTuple):
-    """The elements of a body's messages that are right (columns of ELEMENT_SCHEMA), and the others."""
+    """The elements of a body's messages that are right (columns of REQUEST), and the others."""
 
     elements: pa.RecordBatch
     rejected: list[Rejected]
@@ -48,7 +48,7 @@ def divide_body(
         for number, error in sorted(wrong.items())
     ]
     rest = parts.without(list(wrong))
-    nothing = pa.RecordBatch.from_pylist([], ELEMENT_SCHEMA)
+    nothing = pa.RecordBatch.from_pylist([], REQUEST)
     return DividedBody(nothing if rest is None else read(*rest), rejected)
 
 

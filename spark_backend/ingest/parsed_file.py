@@ -15,7 +15,7 @@ from protocol.sources import SourceMessage
 
 
 class Parsed(NamedTuple):
-    """The elements of all messages that are right (columns of ELEMENT_SCHEMA), and those that are not."""
+    """The elements of all messages that are right (columns of REQUEST), and those that are not."""
 
     batch: pa.RecordBatch
     rejected: list[Rejected]

@@ -19,11 +19,12 @@ from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.ingest.bodies import read_documents
-from spark_backend.ingest.columns import ELEMENT_SCHEMA, element_columns, read_elements
+from spark_backend.ingest.columns import element_columns, read_elements
 from spark_backend.ingest.divided_body import DividedBody, divide_body, is_divided
 from spark_backend.ingest.halves import read_by_halves
 from spark_backend.ingest.parsed_file import Parsed
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
+from spark_backend.log.format.columns import REQUEST
 
 _VERSION = re.compile(rb"version\s", re.IGNORECASE)
 _UNTOLD = "nobody has said what the message is: say the source's contentType"
@@ -132,10 +133,10 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     if not batches:
-        return pa.RecordBatch.from_pylist([], ELEMENT_SCHEMA)
+        return pa.RecordBatch.from_pylist([], REQUEST)
     counted, before = [], 0
     for batch in batches:
         ordinals = batch["element"].to_numpy()
-        counted.append(batch.set_column(0, ELEMENT_SCHEMA.field(0), pa.array(ordinals + np.int32(before), pa.int32())))
+        counted.append(batch.set_column(0, REQUEST.field(0), pa.array(ordinals + np.int32(before), pa.int32())))
         before += int(ordinals[-1]) + 1 if len(ordinals) else 0
     return pa.concat_batches(counted)

@@ -81,7 +81,7 @@ class StreamLog:
         self._expired: deque[int] = deque()
         self._unavailable: ProtocolError | None = None
         # The first of a group of callers commits for all of them, holding _committing while it writes;
-        # _lock guards the state below it and is never held while waiting for the disk.
+        # _lock guards the state below it. Nobody who holds it waits until something is durable, but for closing.
         self._waiting: deque[Operation] = deque()
         self._committing = threading.Lock()
         self._lock = threading.Lock()

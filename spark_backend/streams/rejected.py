@@ -24,7 +24,7 @@ def rejected_elements(rejected: Sequence[Rejected], now: Instant) -> pa.RecordBa
 
 
 def rejected_element(rejected: Rejected, now: Instant) -> pa.RecordBatch:
-    """The element of the message (columns of ELEMENT_SCHEMA); ``now``: when it was rejected."""
+    """The element of the message (columns of REQUEST); ``now``: when it was rejected."""
     document = rejected_document(rejected, now)
     return read_elements(document, "application/n-triples", settings=_SETTINGS, at=None, blank_scope=uuid.uuid4().hex)
 

@@ -23,7 +23,9 @@ def _terms(type: pa.DataType) -> list[pa.Field]:
 
 
 REQUEST = pa.schema([pa.field("element", pa.int32()), pa.field("time", pa.int64()), *_terms(_DISTINCT)])
-"""``element``: ordinal of the message in the request, from 0, rising by at most 1. ``time``: ms."""
+"""``element``: ordinal of the message in the request, from 0, rising by at most 1. ``time``: ms, null in a stream whose
+elements the server stamps.
+"""
 
 _TIMES = [pa.field("time", pa.int64()), pa.field("seen", pa.int64()), pa.field("element", pa.int64())]
 

@@ -44,7 +44,7 @@ class Totals(NamedTuple):
 class StampedRows:
     """Rows in the columns of STORED, their bounds, and the totals after them (``frames`` unchanged).
 
-    ``text``: see Request.
+    ``text``: see AppendRequest.
     """
 
     rows: pa.RecordBatch

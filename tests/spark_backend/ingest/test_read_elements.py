@@ -17,7 +17,8 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.terms import TermKind, triple_parts
 from protocol.time import parse_instant
 from spark_backend.ingest import statement_lines
-from spark_backend.ingest.columns import ELEMENT_SCHEMA, read_elements
+from spark_backend.ingest.columns import read_elements
+from spark_backend.log.format.columns import REQUEST
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -46,7 +47,7 @@ def rows(body: str | bytes, content_type: str, settings: StreamSettings = ARRIVA
     data = body.encode() if isinstance(body, str) else body
     batch = read_elements(data, content_type, settings=settings, at=at, blank_scope="r1")
     batch.validate(full=True)
-    assert batch.schema == ELEMENT_SCHEMA
+    assert batch.schema == REQUEST
     found: list[Row] = batch.to_pylist()
     elements = [row["element"] for row in found]
     assert elements == sorted(elements)
