@@ -30,7 +30,7 @@ from protocol.functions.table import CUSTOM_FUNCTIONS
 from protocol.grammar.one_shot import as_standard, exact_text, standard_text
 from protocol.sparql.corrections import corrected
 from protocol.sparql.dataset import dataset_clauses
-from protocol.sparql.guard import permitted_query, refuse_excess
+from protocol.sparql.guard import permitted_query, refuse_excess, service_names
 from protocol.sparql.iris import named_iris
 from protocol.sparql.syntax import query_error, refuse_misreading
 
@@ -45,6 +45,12 @@ Functions = dict[ox.NamedNode, Callable[..., Any]]
 OxigraphAnswer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
+_UNNAMED_SERVICE = "{service_name}"
+"""Stands so in what Oxigraph says of an answer without solutions."""
+_NO_SERVICE = ("variable encoding the service name is unbound", "is not a valid service name")
+"""What Oxigraph says of ``SERVICE ?x`` where no service is named."""
+
+
 class OxigraphResult(Result):
     """An rdflib Result over Oxigraph's answer, which is read once: either by ``written`` or as rdflib terms.
 
@@ -57,7 +63,7 @@ class OxigraphResult(Result):
         kind = {ox.QuerySolutions: "SELECT", ox.QueryBoolean: "ASK", ox.QueryTriples: "CONSTRUCT"}[type(answer)]
         super().__init__(kind)
         self.answer: OxigraphAnswer | None = answer
-        self._services = bool(answered.get("services"))
+        self._services: Sequence[str] = answered.get("services", ())
         self._graph: Graph | None = None
         if isinstance(answer, ox.QueryBoolean):
             self.askAnswer = bool(answer)
@@ -113,16 +119,23 @@ class OxigraphResult(Result):
             raise problem from error
 
 
-def _problem_of(error: RuntimeError | OSError, services: bool) -> ProtocolError | None:
-    """What an error of Oxigraph's is to the client, in a query that asks other endpoints or not; None: it is ours."""
+def _problem_of(error: RuntimeError | OSError, services: Sequence[str]) -> ProtocolError | None:
+    """What an error of Oxigraph's is to the client, in a query that asks these services; None: it is ours."""
     if (damaged := StorageDamaged.of(error)) is not None:
         return damaged
     if isinstance(error, OSError) and (lacking := json_ld_lacks(error)) is not None:
         return lacking
-    # An OSError with a number is that of the output or the disk; Oxigraph's of the network have none.
-    if services and (error.errno is None if isinstance(error, OSError) else "service <" in str(error)):
-        return ServiceFailed(str(error))
-    return None if isinstance(error, OSError) else QuerySemanticError(str(error))
+    # An OSError with a number is that of the output or the disk; Oxigraph's of the network have none. What is wrong
+    # with the text of an answer is a RuntimeError, as is all that is wrong with the query.
+    text = str(error)
+    of_query = error.errno is not None if isinstance(error, OSError) else any(one in text for one in _NO_SERVICE)
+    if services and not of_query:
+        named = " or ".join(services)
+        said = text.replace(_UNNAMED_SERVICE, named)
+        # Oxigraph names it as an IRI, or as an address.
+        told = any(service.strip("<>") in said for service in services)
+        return ServiceFailed(said if told else f"{named} gave no answer that can be read: {said}")
+    return None if isinstance(error, OSError) else QuerySemanticError(text)
 
 
 def _solutions(variables: Sequence[Variable], answer: ox.QuerySolutions) -> Iterator[Mapping[Variable, Any]]:
@@ -185,7 +198,7 @@ class OxigraphProcessor(Processor):
         """As ``query``; SyntaxError for what Oxigraph does not read."""
         refuse_excess(query)
         text = permitted_query(query, allow_fetch, base=base)
-        services = bool(allow_fetch) and "service" in text.casefold()
+        services = service_names(text) if allow_fetch else []
         default: list[DefaultName] = [ox.NamedNode(iri) for iri in default_graphs]
         named: list[NamedName] = [ox.NamedNode(iri) for iri in named_graphs]
         if not default and not named:

@@ -80,6 +80,15 @@ def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None
     return spliced(text, edits)
 
 
+def service_names(query: str) -> list[str]:
+    """What a query names its services by, as it is written there: IRIs and variables, each once."""
+    if "service" not in query.casefold():
+        return []
+    found = tokenize(query)[:-1]
+    named = (name_after(found, index, "SERVICE") for index in range(len(found)) if is_service(found, index))
+    return list(dict.fromkeys(name.text for name in named if name is not None))
+
+
 def refuse_services(update: str) -> None:
     """Raise FetchRefused, with the place, for a SERVICE in an update, whatever is allowed.
 

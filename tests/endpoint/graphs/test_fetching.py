@@ -12,8 +12,11 @@ import pytest
 
 from endpoint import create_app
 from endpoint.graphs.fetching import Fetching, LoadFailed, documents
+from endpoint.graphs.store import GraphStore
 from endpoint.settings import Settings
+from protocol.errors import QuerySemanticError
 from protocol.formats.allow_list import AllowList
+from protocol.formats.media_types import SolutionsFormat
 from protocol.sparql.guard import FetchRefused
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.dripping_server import ENDLESS, drips
@@ -140,6 +143,16 @@ def test_a_silent_load_that_fails_does_nothing_and_one_that_is_refused_is_refuse
 # Through the application
 
 
+_BEGINNING = b'{"head":{"vars":["x"]},"results":{"bindings":['
+BROKEN_ANSWERS = {
+    "/open/cut": (_BEGINNING, "The body was expected to contain"),
+    "/open/syntax": (_BEGINNING + b'{"x":nonsense', "Parser error"),
+    "/open/iri": (_BEGINNING + b'{"x":{"type":"uri","value":"a b"}}]}}', "Invalid IRI"),
+    "/open/boolean": (b'{"head":{},"boolean":true}', "No valid SPARQL solutions returned"),
+}
+"""What a service may answer, and what is said of it."""
+
+
 class Elsewhere(BaseHTTPRequestHandler):
     """Another server: RDF and SPARQL results, redirects and nonsense; notes what it was asked."""
 
@@ -154,10 +167,12 @@ class Elsewhere(BaseHTTPRequestHandler):
             body, media_type = json.dumps(document).encode(), "application/sparql-results+json"
         elif self.path == "/open/broken":
             body, media_type = b"nonsense", "text/html"
+        elif self.path in BROKEN_ANSWERS:
+            body, media_type = BROKEN_ANSWERS[self.path][0], "application/sparql-results+json"
         self.send_response(302 if self.path == "/open/redirect" else 200)
         self.send_header("Location", "/closed/sparql")
         self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(body) + (self.path == "/open/cut")))
         self.end_headers()
         self.wfile.write(body)
 
@@ -252,6 +267,26 @@ def test_a_service_that_fails_or_leads_elsewhere_is_an_error_unless_silent(
         response = client.get("/sparql", params={"query": query})
         assert response.status_code == status, response.text
     assert set(asked) == {f"POST {path}"}
+
+
+@pytest.mark.parametrize("path", BROKEN_ANSWERS)
+def test_a_service_whose_answer_cannot_be_read_is_named(
+    client: TestClient, other: tuple[str, list[str]], path: str
+) -> None:
+    service = f"<{other[0]}{path}>"
+    response = client.get("/sparql", params={"query": f"SELECT * {{ SERVICE {service} {{ ?s ?p ?x }} }}"})
+    assert (response.status_code, response.json()["title"]) == (502, "A service failed")
+    detail = response.json()["detail"]
+    assert service in detail
+    assert BROKEN_ANSWERS[path][1] in detail
+    assert "service_name" not in detail
+
+
+@pytest.mark.parametrize("pattern", ['BIND("x" AS ?e)', "OPTIONAL { <a:a> <a:b> ?e }"])
+def test_a_variable_that_names_no_service_is_a_fault_of_the_query(pattern: str) -> None:
+    store = GraphStore(fetching=Fetching(AllowList.of(["*"])))
+    with pytest.raises(QuerySemanticError, match="service name"):
+        store.query(f"SELECT * {{ {pattern} SERVICE ?e {{ ?s ?p ?o }} }}").write(SolutionsFormat.JSON)
 
 
 def test_updates_ask_no_service(client: TestClient, other: tuple[str, list[str]]) -> None:
