@@ -163,6 +163,7 @@ class Evaluator:
         """Make the tables that a step reads, which others may read as well. Raises EvaluationError."""
         with self._failures():
             self._tables.make_room()
+            self._services.make_room()
             self._closures.make_room()
             self._shared_tables([self._query(prepared) for _, prepared in step.members], step.instants)
 

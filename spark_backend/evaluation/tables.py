@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -32,6 +31,7 @@ from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents, rows_about
 from spark_backend.evaluation.database import found_within, rows_as
 from spark_backend.evaluation.interval_tables import IntervalTables
+from spark_backend.evaluation.kept_tables import KeptTables
 from spark_backend.evaluation.statement import GivenNarrowing, statement
 from spark_backend.ingest.terms.facets import facet_columns
 from spark_backend.log.reader import LogReader
@@ -66,17 +66,17 @@ class EvaluationTables:
         self._statics = statics
         self._readers: dict[str, LogReader] = {}
         self._partitions: dict[str, PartitionContents] = {}
-        self._windows: OrderedDict[tuple[str, WindowSpec, tuple[Instant, ...], bool], str] = OrderedDict()
-        self._instants: OrderedDict[tuple[Instant, ...], str] = OrderedDict()
-        self._members: OrderedDict[str, str] = OrderedDict()
+        self._windows = KeptTables[tuple[str, WindowSpec, tuple[Instant, ...], bool]](_KEPT_WINDOWS, self._drop)
+        self._facts = KeptTables[tuple[str, str, tuple[Instant, ...]]](_KEPT_WINDOWS, self._drop)
+        self._instants = KeptTables[tuple[Instant, ...]](_KEPT_INSTANTS, self._drop)
+        self._members = KeptTables[str](_KEPT_MEMBERS, self._drop)
         self._static_files: dict[str, str] = {}
         self._static_rows: dict[str, int] = {}
-        self._static_joins: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], str] = OrderedDict()
+        self._static_joins = KeptTables[tuple[str, tuple[tuple[str, str], ...]]](_KEPT_STATIC_JOINS, self._drop)
         self._large_joins: dict[str, tuple[tuple[str, str], ...]] = {}
         self._joined_rows: dict[str, int] = {}
         self._occurrences: OrderedDict[str, Occurrences] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
-        self._facts: OrderedDict[tuple[str, str, tuple[Instant, ...]], str] = OrderedDict()
         self._changes: dict[str, frozenset[Instant]] = {}
         self._views: set[str] = set()
         self._made = 0
@@ -106,7 +106,7 @@ class EvaluationTables:
         self._connection = connection
         self._intervals.move_to(connection)
         for kept in (self._windows, self._facts, self._instants, self._members, self._static_joins):
-            kept.clear()
+            kept.forget()
         self._static_files.clear()
         self._static_rows.clear()
         self._large_joins.clear()
@@ -128,25 +128,21 @@ class EvaluationTables:
         """A table of instants, one column ``instant``."""
         known = self._instants.get(instants)
         if known is not None:
-            self._instants.move_to_end(instants)
             return known
         name = self._fresh("instants")
         rows = ", ".join(f"({instant})" for instant in instants)
         self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT c::BIGINT AS instant FROM (VALUES {rows}) v(c)")
-        self._instants[instants] = name
-        self._drop_oldest(self._instants, _KEPT_INSTANTS)
+        self._instants.keep(instants, name)
         return name
 
     def members(self, select: str) -> str:
         """A table of what a SELECT of constants gives: the parameters of queries that are evaluated together."""
         known = self._members.get(select)
         if known is not None:
-            self._members.move_to_end(select)
             return known
         name = self._fresh("members")
         self._connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
-        self._members[select] = name
-        self._drop_oldest(self._members, _KEPT_MEMBERS)
+        self._members.keep(select, name)
         return name
 
     def window(
@@ -167,7 +163,6 @@ class EvaluationTables:
         key = (log, replace(window, report=None), instants, timed)
         known = self._windows.get(key)
         if known is not None:
-            self._windows.move_to_end(key)
             return known
         matching = None if condition is None else partial(self._matching, condition)
         content = contents(self.reader(log), window, instants, self._partitions[log], matching)
@@ -175,8 +170,7 @@ class EvaluationTables:
         name = self._fresh("window")
         self._changes[name] = content.changed
         if len(instants) == 1 and rows.num_rows >= LARGE and self._make_view(name, rows, instants[0], timed=timed):
-            self._windows[key] = name
-            self._drop_oldest(self._windows, _KEPT_WINDOWS)
+            self._windows.keep(key, name)
             return name
         if content.instants is not None:
             rows = rows.append_column("instants", content.instants)
@@ -188,8 +182,7 @@ class EvaluationTables:
         # To make a table tells how many rows it has: for one instant there is nothing more to ask.
         sizes = [(instants[0], *made[0])] if len(instants) == 1 else self._count(name)
         self._sizes[name] = {int(instant): int(size) for instant, size in sizes}
-        self._windows[key] = name
-        self._drop_oldest(self._windows, _KEPT_WINDOWS)
+        self._windows.keep(key, name)
         return name
 
     def intervals(
@@ -252,7 +245,6 @@ class EvaluationTables:
         key = (log, sql, instants)
         known = self._facts.get(key)
         if known is not None:
-            self._facts.move_to_end(key)
             return known
         name = self._fresh("facts")
         self._changes[name] = frozenset()
@@ -268,8 +260,7 @@ class EvaluationTables:
                     "JOIN periods ON begins <= i.instant AND i.instant < ends"
                 )
         self._sizes[name] = {int(instant): int(size) for instant, size in self._count(name)}
-        self._facts[key] = name
-        self._drop_oldest(self._facts, _KEPT_WINDOWS)
+        self._facts.keep(key, name)
         return name
 
     def _periods(self, rows: pa.Table, sql: str, instants: Sequence[Instant]) -> pa.Table:
@@ -301,10 +292,13 @@ class EvaluationTables:
         return True
 
     def make_room(self) -> None:
-        """Let go of contents that are too large together; not while an evaluation reads them."""
-        for kept in (self._windows, self._facts):
-            while sum(sum(self._sizes[name].values()) for name in kept.values()) > _KEPT_ROWS:
-                self._drop_oldest(kept, len(kept) - 1)
+        """Let go of what was not used for longest, and of contents that are too large together; not while an evaluation
+        reads them.
+        """
+        for contents_kept in (self._windows, self._facts):
+            contents_kept.make_room(lambda names: sum(map(self.rows_of_window, names)) <= _KEPT_ROWS)
+        for kept in (self._instants, self._members, self._static_joins):
+            kept.make_room()
         self._intervals.make_room()
         while len(self._occurrences) > _KEPT_OCCURRENCES:
             self._occurrences.popitem(last=False)[1].drop()
@@ -378,15 +372,11 @@ class EvaluationTables:
         read = tuple((table, file) for table, file in sorted(files.items()) if table in select)
         known = self._static_joins.get((select, read))
         if known is not None:
-            self._static_joins.move_to_end((select, read))
             return known
         if self._large_joins.get(select) == read:
             return f"({select})"
         self._large_joins.pop(select, None)
-        for old in [key for key in self._static_joins if key[0] == select]:
-            outdated = self._static_joins.pop(old)
-            self._connection.execute(f"DROP TABLE {outdated}")
-            del self._joined_rows[outdated]
+        self._static_joins.drop_where(lambda key: key[0] == select)
         name = self._fresh("joined")
         there = sum(self._static_rows[table] for table, _ in read)
         most = max(_MOST_JOINED, _MOST_JOINED_OF_EACH * there)
@@ -399,27 +389,24 @@ class EvaluationTables:
             self._large_joins[select] = read
             name = f"({select})"
         else:
-            self._static_joins[select, read] = name
+            self._static_joins.keep((select, read), name)
         self._joined_rows[name] = rows
-        self._drop_oldest(self._static_joins, _KEPT_STATIC_JOINS)
         return name
 
     def _fresh(self, kind: str) -> str:
         self._made += 1
         return f"{kind}_t{self._made}"
 
-    def _drop_oldest(self, kept: OrderedDict[Any, str], most: int) -> None:
-        while len(kept) > most:
-            _, name = kept.popitem(last=False)
-            self._sizes.pop(name, None)
-            self._changes.pop(name, None)
-            self._joined_rows.pop(name, None)
-            if name in self._views:
-                self._views.remove(name)
-                self._connection.execute(f"DROP VIEW {name}")
-                self._connection.unregister(f"{name}_rows")
-            else:
-                self._connection.execute(f"DROP TABLE {name}")
+    def _drop(self, name: str) -> None:
+        self._sizes.pop(name, None)
+        self._changes.pop(name, None)
+        self._joined_rows.pop(name, None)
+        if name in self._views:
+            self._views.remove(name)
+            self._connection.execute(f"DROP VIEW {name}")
+            self._connection.unregister(f"{name}_rows")
+        else:
+            self._connection.execute(f"DROP TABLE {name}")
 
 
 def _select(instants: Sequence[Instant], *, distinct: bool, timed: bool) -> str:

@@ -17,6 +17,7 @@ from protocol.entailment.regimes import Regime
 from protocol.terms import Term, comparable_facets, parse_term, term_text
 from protocol.time import Instant
 from spark_backend.evaluation.database import rows_as
+from spark_backend.evaluation.kept_tables import KeptTables
 
 MOST_TRIPLES = 2_000_000
 """What follows from more than so many triples, or comes to more, is not inferred."""
@@ -34,7 +35,9 @@ class ClosureTables:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._bases: OrderedDict[tuple[Regime, tuple[str, ...]], Closure] = OrderedDict()
-        self._known: OrderedDict[tuple[object, ...], str] = OrderedDict()
+        self._known = KeptTables[tuple[object, ...]](
+            _KEPT_TABLES, lambda name: connection.execute(f"DROP TABLE {name}")
+        )
         self._made = 0
 
     def table(
@@ -52,7 +55,6 @@ class ClosureTables:
         asked = (regime, tuple(statics), tuple(windows), instants)
         known = self._known.get(asked)
         if known is not None:
-            self._known.move_to_end(asked)
             return known
         base = self._base(regime, statics)
         rows = pa.concat_tables(
@@ -65,14 +67,12 @@ class ClosureTables:
             self._connection.execute(
                 f"CREATE TEMP TABLE {name} AS SELECT * REPLACE (nullif(n, 'NaN'::DOUBLE) AS n) FROM closure_rows"
             )
-        self._known[asked] = name
+        self._known.keep(asked, name)
         return name
 
     def make_room(self) -> None:
         """Let go of tables that are not the latest; not while an evaluation reads them."""
-        while len(self._known) > _KEPT_TABLES:
-            _, oldest = self._known.popitem(last=False)
-            self._connection.execute(f"DROP TABLE {oldest}")
+        self._known.make_room()
 
     def _base(self, regime: Regime, statics: Sequence[tuple[str, str]]) -> Closure:
         """What follows from what is there at every instant."""

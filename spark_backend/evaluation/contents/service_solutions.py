@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from protocol.time import Instant
 from spark_backend.compiler.plan import PlannedService
 from spark_backend.compiler.sql.patterns.services import FACETS, service_column
 from spark_backend.evaluation.database import rows_as
+from spark_backend.evaluation.kept_tables import KeptTables
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.ingest.terms.facets import facet_columns
 
@@ -48,7 +48,9 @@ class ServiceTables:
     def __init__(self, connection: duckdb.DuckDBPyConnection, directory: Path) -> None:
         self._connection = connection
         self._directory = directory
-        self._known: OrderedDict[tuple[str, int, tuple[Instant, ...]], str] = OrderedDict()
+        self._known = KeptTables[tuple[str, int, tuple[Instant, ...]]](
+            _KEPT, lambda name: connection.execute(f"DROP TABLE {name}")
+        )
         self._made = 0
 
     def table(self, key: str, number: int, service: PlannedService, instants: tuple[Instant, ...]) -> str:
@@ -61,8 +63,9 @@ class ServiceTables:
         name = f"service_t{self._made}"
         with rows_as(self._connection, service_rows=service_rows(self._directory, key, number, service, instants)):
             self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM service_rows")
-        self._known[asked] = name
-        while len(self._known) > _KEPT:
-            _, oldest = self._known.popitem(last=False)
-            self._connection.execute(f"DROP TABLE {oldest}")
+        self._known.keep(asked, name)
         return name
+
+    def make_room(self) -> None:
+        """Let go of tables that are not the latest; not while an evaluation reads them."""
+        self._known.make_room()
