@@ -43,6 +43,7 @@ from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
 from spark_backend.queries.delivery import Delivery
+from spark_backend.queries.evaluation_files import EvaluationFiles
 from spark_backend.queries.explain import Circumstances, explain
 from spark_backend.queries.facts import FactReaders, with_facts
 from spark_backend.queries.lanes import OwnLanes
@@ -68,6 +69,7 @@ log = logging.getLogger(__name__)
 _BUDGET = Budget()
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
+_SWEEP_EVERY = 5.0
 _MOST_WARNINGS = 20
 _LATE_SECONDS = 10.0
 _MOST_LATE = 5
@@ -122,7 +124,8 @@ class SparkBackend:
         self._endpoints = endpoints or NoEndpoints()
         self._records = ServiceRecords(self._layout.services)
         self._federated = FederatedEvaluations(self._pipeline, self._registry, self._records, self._endpoints)
-        self._delivery.evaluations = self._federated
+        self._files = EvaluationFiles(self._federated, self._registry, self._statics)
+        self._delivery.evaluations = self._files
         self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
         self._delivery.publish = self._keep
         trials = Trials(self._running, self._timelines, self._delivery)
@@ -336,7 +339,8 @@ class SparkBackend:
             raise Unavailable("the operators of another query are being measured: try again in a few seconds")
         try:
             registered = running.registered
-            return self._pipeline.measured(registered.key, registered.prepared, instant, running.budget)
+            with self._files.in_use([registered.prepared]):
+                return self._pipeline.measured(registered.key, registered.prepared, instant, running.budget)
         except EvaluationError as error:
             return str(error)
         finally:
@@ -545,7 +549,8 @@ class SparkBackend:
             if owner not in self._catalogue.queries or (running_owner is not None and running_owner.output != output):
                 self._drop_stream(output)
         self._publish()
-        self._sweep()
+        self._records.keep({running.registered.key for running in self._running if running.plan.services})
+        self._sweep(at_once=True)
         for warning in self._warnings:
             log.warning("%s", warning)
 
@@ -568,21 +573,12 @@ class SparkBackend:
         for live in [running.name for running in self._fact_readers.of(name)]:
             self.remove(live)
 
-    def _sweep(self) -> None:
-        """Delete prepared queries and static tables that nothing refers to any more."""
-        prepared = {
-            file
-            for running in self._running
-            for file in self._preparation.files(running.plan, running.registered.prepared)
-        }
-        static = {
-            file
-            for name in prepared
-            for file in self._registry.read_prepared(name).statics.values()
-        }  # fmt: skip
-        self._registry.sweep(prepared)
-        self._records.keep({running.registered.key for running in self._running if running.plan.services})
-        self._statics.keep(static)
+    def _sweep(self, *, at_once: bool = False) -> None:
+        """Delete prepared queries and static tables that nothing needs any more; ``at_once``: nobody evaluates yet."""
+        with self._lock:
+            prepared = {running.registered.prepared for running in self._running}
+            patterns = {pattern for running in self._running for pattern in running.plan.statics}
+            self._files.sweep(prepared, patterns, at_once=at_once)
 
     def _running_query(
         self,
@@ -726,8 +722,8 @@ class SparkBackend:
     # --- the clock -------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Move arrival streams' watermarks; now and then say how far the queries are."""
-        said = 0.0
+        """Move arrival streams' watermarks; now and then say how far the queries are, and tidy up."""
+        said = swept = 0.0
         while not self._stopping.wait(_TICK):
             self._try(self._streams.tick, "the watermarks could not be moved")
             now = time.monotonic()
@@ -739,6 +735,9 @@ class SparkBackend:
                 self._try(self._forget_records, "records of services could not be removed")
                 # An evaluator that was ended with its query's job may have nobody who comes after it.
                 self._try(partial(remove_orphaned_spill, self._layout), "what evaluators left could not be removed")
+            if now - swept >= _SWEEP_EVERY:
+                swept = now
+                self._try(self._sweep, "what queries read no more could not be removed")
 
     def _try(self, work: Callable[[], None], failure: str) -> None:
         """Do one of the things that are done again and again; that it cannot be done is logged once."""

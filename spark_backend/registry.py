@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from protocol.time import Instant
 from protocol.windows.spec import (
@@ -212,13 +212,23 @@ class RegisteredQuery:
         return replace(self, prepared=prepared)
 
 
+class Version(NamedTuple):
+    """What tells one state of the registry from others: its file's number, when that was written, in ns, and bytes."""
+
+    file: int
+    changed: int
+    size: int
+
+
 class Registry:
     """The registry in a directory. One writer; readers poll ``has_changed`` and ``read``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._index = directory / "registry.json"
-        self._seen: tuple[int, int, int] | None = None
+        self._planned = directory / "planned.json"
+        self._seen: Version | None = None
+        self._told: Version | None = None
         self._written: set[str] = set()
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -232,11 +242,30 @@ class Registry:
 
     def has_changed(self) -> bool:
         """Whether the registry is another one than at the last ``read`` of this object."""
+        version = self.version
+        return version is not None and version != self._seen
+
+    @property
+    def version(self) -> Version | None:
+        """The state that the registry is in; None before there is one."""
         try:
-            status = os.stat(self._index)
+            return _version(os.stat(self._index))
         except FileNotFoundError:
-            return False
-        return (status.st_ino, status.st_mtime_ns, status.st_size) != self._seen
+            return None
+
+    def tell_planned(self) -> None:
+        """Let the writer know that no evaluation is under way that was planned before the last ``read``."""
+        if self._seen != self._told:
+            write_atomically(document(self._planned, json.dumps(self._seen)))
+            self._told = self._seen
+
+    @property
+    def planned(self) -> Version | None:
+        """What ``tell_planned`` has told last: nothing is planned by an earlier version, nor is to be."""
+        try:
+            return Version(*read_document(self._planned))
+        except (FileNotFoundError, DamagedDocument):
+            return None
 
     def read(self) -> dict[str, RegisteredQuery]:
         """The registered queries by key."""
@@ -246,7 +275,7 @@ class Registry:
                 documents = json.load(file)
         except FileNotFoundError:
             return {}
-        self._seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        self._seen = _version(status)
         return {
             document["key"]: RegisteredQuery(
                 document["key"],
@@ -275,15 +304,17 @@ class Registry:
     def read_prepared(self, name: str) -> PreparedQuery:
         return PreparedQuery.from_json((self._directory / name).read_text(encoding="utf-8"))
 
-    def sweep(self, kept: set[str]) -> None:
-        """Delete the prepared queries that are not among these."""
-        for path in self._directory.glob("*-*.json"):
-            if path.name not in kept:
-                path.unlink()
+    def prepared(self) -> set[str]:
+        """The files of prepared queries that are there."""
+        return {path.name for path in self._directory.glob("*-*.json")}
 
     def remove_prepared(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)
         self._written.discard(name)
+
+
+def _version(status: os.stat_result) -> Version:
+    return Version(status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def write_progress(path: Path, progress: Mapping[str, Instant]) -> None:

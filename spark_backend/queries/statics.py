@@ -56,14 +56,23 @@ class StaticTables:
             self._known[pattern] = (version, file)
         return file
 
-    def keep(self, files: Collection[str]) -> None:
-        """Delete all other files; who asks for one of them again has it written anew."""
+    def files(self) -> set[str]:
+        """The files that are there, also of patterns that nobody asks for any more."""
+        return {path.name for path in self._directory.iterdir()}
+
+    def forget(self, files: Collection[str], patterns: Collection[StaticPattern]) -> None:
+        """Delete these files, and forget which patterns have no matches, but for ``patterns``.
+
+        Who asks for one of them again has it looked up, and written, anew.
+        """
         with self._changing:
-            for path in self._directory.iterdir():
-                if path.name not in files:
-                    path.unlink()
+            for name in files:
+                (self._directory / name).unlink(missing_ok=True)
+            self._written.difference_update(files)
             self._known = {
-                pattern: known for pattern, known in self._known.items() if known[1] is None or known[1] in files
+                pattern: (version, file)
+                for pattern, (version, file) in self._known.items()
+                if (pattern in patterns if file is None else file not in files)
             }
 
     def matches(self, pattern: StaticPattern) -> int:

@@ -8,6 +8,7 @@ function of the registry and the logs, so a batch planned again after a crash is
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -158,6 +159,8 @@ class EvaluationClock:
             self._warm = True
             return {**start, _WARM_UP: start.get(_WARM_UP, 0) + 1}
         self._look()
+        with contextlib.suppress(OSError):  # then it is told the next time
+            self._registry.tell_planned()  # whoever asks where to go on has no batch under way
         # From another start than the one given out last, that batch did not come about.
         if not self._stale and start == self._offered:
             return dict(start)

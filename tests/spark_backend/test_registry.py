@@ -83,6 +83,23 @@ def test_a_reader_is_told_of_each_change_once(tmp_path: Path) -> None:
     assert not reader.has_changed()
 
 
+def test_the_writer_is_told_which_version_evaluations_are_planned_by(tmp_path: Path) -> None:
+    writer, reader = Registry(tmp_path), Registry(tmp_path)
+    reader.tell_planned()
+    assert (writer.version, writer.planned) == (None, None)
+    writer.write([entry()])
+    reader.read()
+    first = writer.version
+    assert writer.planned is None
+    reader.tell_planned()
+    assert writer.planned == first
+    writer.write([])
+    reader.tell_planned()
+    assert writer.planned == first != writer.version
+    (tmp_path / "planned.json").write_text("damaged")
+    assert writer.planned is None
+
+
 def test_no_part_of_a_file_is_left_behind(tmp_path: Path) -> None:
     registry = Registry(tmp_path)
     registry.write([entry()])

@@ -136,12 +136,21 @@ def test_what_several_want_at_once_is_written_for_all_of_them(tmp_path: Path) ->
         assert len(rows(tmp_path, file)) == len(graphs.all)
 
 
-def test_a_file_that_is_not_kept_is_written_anew(tmp_path: Path) -> None:
-    tables = StaticTables(tmp_path, Graphs(*GRAPHS))
+def test_what_is_forgotten_is_looked_up_and_written_anew(tmp_path: Path) -> None:
+    graphs = Graphs(*GRAPHS)
+    tables = StaticTables(tmp_path, graphs)
     one, other = StaticPattern("default", (), None, P, None), StaticPattern("default", (), None, Q, None)
+    nothing, none = StaticPattern("default", (), None, S, None), StaticPattern("default", (), S, S, None)
     kept, gone = tables.file(one), tables.file(other)
     assert kept is not None
-    tables.keep({kept})
-    assert [path.name for path in tmp_path.iterdir()] == [kept]
-    assert (tables.file(one), tables.file(other)) == (kept, gone)
+    assert gone is not None
+    assert (tables.file(nothing), tables.file(none)) == (None, None)
+    assert tables.files() == {kept, gone}
+    tables.forget({gone}, {nothing})
+    assert tables.files() == {kept}
+    asked = graphs.asked
+    assert [tables.file(pattern) for pattern in (one, nothing)] == [kept, None]
+    assert graphs.asked == asked
+    assert [tables.file(pattern) for pattern in (other, none)] == [gone, None]
+    assert graphs.asked == asked + 2
     assert rows(tmp_path, gone)
