@@ -183,6 +183,7 @@ class _Shared:
                     socket.send_fds(self._door, [b"\0"], [theirs.fileno()])
             return _Lent(self._line, kind, place)
         except (EOFError, OSError):
+            self._line = None  # a line ends also where no process was to be had: the next one may be
             return self._own.take(kind, place)
 
 
@@ -219,8 +220,8 @@ def _serve(door: socket.socket, pool: EvaluatorPool) -> None:
                 try:
                     lines[ready] = _answered(pool, ready, lines[ready])
                 except (EOFError, OSError):
+                    _hang_up(ready)
                     _end(lines.pop(ready))
-                    ready.close()
             else:
                 _, knocked, _, _ = socket.recv_fds(door, 1, 1)
                 if not knocked:
@@ -247,8 +248,16 @@ def _answered(pool: EvaluatorPool, line: Connection, taken: _Kept | None) -> _Ke
     return taken
 
 
+def _hang_up(line: Connection) -> None:
+    """Close a line for whoever has it: the evaluators do that were forked meanwhile."""
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(line.fileno())) as ours:
+        ours.shutdown(socket.SHUT_RDWR)
+    line.close()
+
+
 def _end(taken: _Kept | None) -> None:
     """Have another one in place of an evaluator that was not given back: nobody knows what it is at."""
     if taken is not None:
-        taken.renew()
+        with contextlib.suppress(OSError):  # there is none then; whoever takes it next has it renewed
+            taken.renew()
         taken.give_back()

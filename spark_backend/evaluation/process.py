@@ -141,6 +141,7 @@ class ForkedEvaluator:
 
     def __init__(self, layout: Layout, lane: Lane, budget: Budget, make: Callable[[Path], Evaluator]) -> None:
         self.connection: Connection
+        self._process: Any = None
         self._layout = layout
         self._lane = lane
         self._budget = budget
@@ -153,20 +154,26 @@ class ForkedEvaluator:
 
     @property
     def ended(self) -> bool:
-        """Whether the process has ended by itself."""
-        return not self._process.is_alive()
+        """Whether the process has ended by itself, or could not be renewed."""
+        return self._process is None or not self._process.is_alive()
 
     def renew(self) -> int:
+        """As ``ProcessEnd.renew``. Raises OSError where no process is to be had: then there is none until there is."""
         ended = self.end()
         self._start()
         return ended
 
     def end(self) -> int:
-        """End the process, whatever it is doing, and remove what it has spilt. Returns its exit code."""
+        """End the process, whatever it is doing, and remove what it has spilt. Returns its exit code; 0 if there is
+        none.
+        """
+        if self._process is None:
+            return 0
         self._process.kill()
         self._process.join()
         ended = int(self._process.exitcode)
         self._process.close()
+        self._process = None
         self.connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
         return ended
@@ -177,16 +184,20 @@ class ForkedEvaluator:
         context: Any = multiprocessing.get_context(method)
         self.connection, theirs = context.Pipe()
         arguments = (theirs, self.connection, self._layout, self._lane, self._budget, self._make)
-        self._process = context.Process(target=_serve, args=arguments, name="evaluator", daemon=True)
+        process = context.Process(target=_serve, args=arguments, name="evaluator", daemon=True)
         # Not even by chance is garbage of this process collected in the other one, where its threads are not.
         collects = gc.isenabled()
         gc.disable()
         try:
-            self._process.start()
+            process.start()
+        except BaseException:
+            self.connection.close()
+            raise
         finally:
+            theirs.close()
             if collects:
                 gc.enable()
-        theirs.close()
+        self._process = process
         self._spill = spill_of(self._layout, self._process.pid)
 
 

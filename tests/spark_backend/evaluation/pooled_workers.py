@@ -5,10 +5,12 @@ Each says on a line which process its evaluator is, and how many times that was 
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 from collections.abc import Callable
+from multiprocessing.popen_fork import Popen
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,31 @@ def _sees_it_end(kind: EvaluatorKind) -> str:
     return "it was not ended"
 
 
+def _has_none_renewed(kind: EvaluatorKind) -> str:
+    try:
+        with evaluator(pool(start), kind, 0) as process:
+            process.refresh()
+    except EOFError:
+        return "no other is there"
+    return "it was renewed"
+
+
+def _refuse_the_second_process() -> None:
+    """Have this process, and each fork of it, be given no second one by the system, and then others again."""
+    fork: Any = Popen
+    launch = fork._launch
+    launched = 0
+
+    def launch_or_not(popen: Popen, process: Any) -> None:
+        nonlocal launched
+        launched += 1
+        if launched == 2:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        launch(popen, process)
+
+    fork._launch = launch_or_not
+
+
 def _end_the_pool() -> None:
     (process,) = psutil.Process().children()
     assert process.name() == POOL
@@ -94,10 +121,15 @@ def _end_the_pool() -> None:
 
 if __name__ == "__main__":
     wanted = a_kind(Path(sys.argv[1]))
+    if sys.argv[2] == "no process is to be had":
+        _refuse_the_second_process()
     open_pool(start, POOL)
     match sys.argv[2]:
         case "one after another":
             for one in (_asks_twice, _asks_twice, _ends_in_the_middle, _asks_twice):
+                _work(one, wanted)
+        case "no process is to be had":
+            for one in (_has_none_renewed, _asks_twice, _asks_twice):
                 _work(one, wanted)
         case "an evaluator ends":
             _work(_sees_it_end, wanted)

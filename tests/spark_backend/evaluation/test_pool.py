@@ -123,6 +123,13 @@ def test_an_evaluator_of_the_pool_that_is_ended_is_named_by_how_and_another_is_t
     assert daemon("an evaluator ends") == ["SIGKILL 1"]
 
 
+def test_the_pool_goes_on_where_no_process_was_to_be_had(daemon: Callable[[str], list[str]]) -> None:
+    failed, first, second = daemon("no process is to be had")
+    assert failed == "no other is there"
+    assert first.split()[0] == second.split()[0], "workers share what belongs to the pool"
+    assert second.split()[1] == "4"
+
+
 def test_where_the_pool_has_ended_a_worker_has_evaluators_of_its_own(daemon: Callable[[str], list[str]]) -> None:
     before, after = (line.split() for line in daemon("the pool ends"))
     assert before[0] != after[0]

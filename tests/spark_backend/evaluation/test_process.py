@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.popen_fork import Popen
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -98,6 +101,21 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
     assert answers["light"].error is None
     assert b'"4000"' in answers["light"].solutions[0]
     assert not any(site.layout.spark.glob("spill.*/*")), "what it spilt is gone"
+
+
+def test_where_no_process_is_to_be_had_there_is_none_until_there_is(
+    forked: ForkedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as scarce:
+        scarce.setattr(Popen, "_launch", Mock(side_effect=BlockingIOError(errno.EAGAIN, "try again")))
+        for _ in range(2):
+            with pytest.raises(BlockingIOError):
+                forked.renew()
+            assert forked.ended
+            assert forked.connection.closed
+    assert forked.end() == 0
+    assert forked.renew() == 0
+    assert not forked.ended
 
 
 def test_to_measure_an_evaluation_takes_no_more_than_its_budget(
