@@ -113,8 +113,12 @@ class ManifestReader:
             raise Unavailable(f"the stream log in {directory} cannot be read: {error.strerror or error}") from None
         self._descriptor = descriptor
         self._block = b""
-        self.close = weakref.finalize(self, os.close, descriptor)
-        """Close the file; done at the latest when the reader is gone."""
+        self._finalize = weakref.finalize(self, os.close, descriptor)
+
+    def close(self) -> None:
+        """Close the file; done at the latest when the reader is gone. Whoever reads then gets an OSError."""
+        self._descriptor = -1  # the number is another file's from now on
+        self._finalize()
 
     def first_segment(self) -> int:
         """The number of the oldest segment held, as it is said now; 0 while the manifest cannot be read."""

@@ -219,6 +219,22 @@ def test_rows_that_no_scan_has_used_for_a_minute_are_forgotten_and_the_others_ke
     log.close()
 
 
+def test_a_closed_reader_does_not_read_another_log(tmp_path: Path) -> None:
+    logs = {name: open_log(tmp_path / name) for name in ("one", "other")}
+    logs["one"].append(request((1, [triple("a")])))
+    reader = LogReader(tmp_path / "one")
+    reader.close()
+    other = LogReader(tmp_path / "other")  # has the number of the descriptor that was closed
+    logs["other"].append(request((1, [triple("a")]), (2, [triple("b")])))
+    with pytest.raises(OSError, match="descriptor"):
+        reader.refresh()
+    assert reader.elements == 1
+    assert other.refresh()
+    reader.close()
+    for log in logs.values():
+        log.close()
+
+
 def test_tables_outlive_the_reader_and_the_log(tmp_path: Path) -> None:
     log = open_log(tmp_path / "log")
     log.append(request((1, [triple("a")])))
