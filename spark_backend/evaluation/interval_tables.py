@@ -35,6 +35,7 @@ _LEAST_COPIED = 20_000
 """Triples of contents, those of several instants and for several shapes together: fewer are matched as soon as new
 ones are joined."""
 _REMEMBERED = 4096
+"""Of so many parts it is known that they were asked for, or refused."""
 
 _TOO_MUCH = (TooManySolutions, MemoryError, duckdb.OutOfMemoryException)
 """Why a table is not kept any more: contents are read instead, and take no room from one evaluation to the next."""
@@ -66,7 +67,7 @@ class IntervalTables:
         self._at_once = int(min(seconds * _ADDED_A_SECOND, _MOST_AT_ONCE))
         self._kept: OrderedDict[_Key, SolutionIntervals] = OrderedDict()
         self._asked: OrderedDict[_Part, _Asked] = OrderedDict()
-        self._refused: set[_Key] = set()
+        self._refused: OrderedDict[_Key, None] = OrderedDict()
         """What had too many solutions, or took too much memory."""
         self._made = 0
 
@@ -84,7 +85,8 @@ class IntervalTables:
         """Drop what was read of a log that is gone."""
         for key in [key for key in self._kept if key[0][0] == log]:
             self._kept.pop(key).drop()
-        self._refused = {key for key in self._refused if key[0][0] != log}
+        for key in [key for key in self._refused if key[0][0] == log]:
+            del self._refused[key]
 
     def make_room(self) -> None:
         """Let go of tables that are too large together; not while an evaluation reads them."""
@@ -136,7 +138,9 @@ class IntervalTables:
         except BaseException as error:
             known.drop()
             if isinstance(error, _TOO_MUCH):
-                self._refused.add(key)
+                self._refused[key] = None
+                if len(self._refused) > _REMEMBERED:
+                    self._refused.popitem(last=False)
             if isinstance(error, (*_TOO_MUCH, DamagedLog)):
                 return None
             raise

@@ -170,7 +170,9 @@ class _OfGraphs:
             found: dict[str, set[_Triple]] = defaultdict(set)
             for g, s, p, o in self._find(self._graphs, graphs):
                 found[g].add((s, p, o))
-            known = self._known[key] = version, found
+            known = version, found
+            # Others may look at the same time.
+            self._known = {key: known, **{one: of for one, of in list(self._known.items()) if of[0] == version}}
         return known[1]
 
 

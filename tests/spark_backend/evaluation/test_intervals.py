@@ -370,6 +370,18 @@ def test_what_takes_too_much_memory_is_left_to_each_instant(site: Site) -> None:
     assert kept_rows(site) == 0
 
 
+def test_of_what_took_too_much_only_the_latest_is_remembered(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interval_tables, "_REMEMBERED", 2)
+    site.append([(time, pair(time)) for time in range(1, 21)])
+    refused = site.evaluator._tables._intervals._refused
+    with patch.object(solution_intervals.SolutionIntervals, "extend", side_effect=MemoryError):
+        for width in range(5, 9):
+            kept, over_contents = both_ways(site, f"q{width}", JOIN, TimeWindow(width, 1, -width))
+            for instant in range(9, 13):
+                assert told(site, [kept], [instant]) == told(site, [over_contents], [instant])
+    assert [part[2] for part, _ in refused] == [7, 8]
+
+
 def test_what_cannot_be_read_in_one_evaluation_is_read_in_several(site: Site) -> None:
     kept, over_contents = both_ways(site, "q", JOIN, TimeWindow(10, 1, -10))
     site.append([(time, pair(time)) for time in range(1, 41)])
