@@ -78,7 +78,7 @@ class EvaluatorProcess:
         try:
             answers = self._run(step)
         except OutOfMemory:
-            if self._lane is Lane.COMMON or self._is_new:
+            if self._is_new:
                 raise
             # What is kept of other evaluations may be what was too much.
             self._process.renew()

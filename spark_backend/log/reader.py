@@ -36,7 +36,7 @@ class DamagedLog(Unavailable):
 MEMORY_BYTES = 256 * 1024 * 1024
 """Rows kept in memory for the next scan; beyond it, those unused for longest are forgotten (and read again)."""
 UNUSED_SECONDS = 60.0
-"""Rows that no scan has used for so long, and at most twice as long, are forgotten."""
+"""Rows that no scan has used for so long are forgotten, at the latest by the first scan or refresh after twice that."""
 
 
 class Stretch(NamedTuple):
@@ -94,6 +94,7 @@ class LogReader:
         with self._lock:
             if self._void is not None:
                 raise self._void.with_traceback(None)
+            self._forget_unused()
             state = self._manifest.poll()
             if state is None:
                 return False
@@ -485,13 +486,16 @@ class LogReader:
             last = self._runs.pop()
             self._runs[-1].extend(last)
 
-    def _evict(self) -> None:
+    def _forget_unused(self) -> None:
         looked, scans = self._looked
         if (now := self._clock()) - looked >= UNUSED_SECONDS:
             for run in self._runs:
                 if run.used <= scans:
                     run.content = None
             self._looked = (now, self._scans)
+
+    def _evict(self) -> None:
+        self._forget_unused()
         loaded = [run for run in self._runs if run.content is not None]
         size = sum(run.content.size for run in loaded if run.content is not None)
         if size <= self._memory_bytes:

@@ -192,8 +192,9 @@ def test_a_process_that_ends_by_itself_fails_the_evaluation_it_was_at(
         assert again.error is None
 
 
+@pytest.mark.parametrize("lane", [Lane.OWN, Lane.COMMON])
 def test_an_evaluation_that_has_no_memory_beside_what_is_kept_of_others_is_made_in_a_new_process(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, lane: Lane
 ) -> None:
     answers, full = Evaluator.answers, site.layout.root / "full"
     made: list[Step] = []  # in each process for itself
@@ -207,17 +208,18 @@ def test_an_evaluation_that_has_no_memory_beside_what_is_kept_of_others_is_made_
     monkeypatch.setattr(Evaluator, "answers", beside_others)
     light = site.prepare("light", LIGHT, WINDOW)
     budget = Budget(seconds=60, memory=MEMORY)
-    with _forked(site, Lane.OWN, budget) as forked:
-        own = EvaluatorProcess(forked, Lane.OWN, budget)
+    with _forked(site, lane, budget) as forked:
+        process = EvaluatorProcess(forked, lane, budget)
         pids = set()
         for _ in range(3):
-            (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
-            assert answer.error is None
+            (answer,) = [answer for _, answer in evaluate(process, [("light", light, [10])], lane)]
+            assert (answer.error, answer.deferred) == (None, None)
             pids.add(forked.pid)
         assert len(pids) == 3
         full.touch()
-        (answer,) = [answer for _, answer in evaluate(own, [("light", light, [10])], Lane.OWN)]
-        assert answer.error == "it needs more memory than its budget"
+        (answer,) = [answer for _, answer in evaluate(process, [("light", light, [10])], lane)]
+        said = "it needs more memory than its budget"
+        assert (answer.error, answer.deferred) == ((said, None) if lane is Lane.OWN else (None, light))
 
 
 def test_a_process_ends_with_the_one_that_started_it_and_what_it_spilt_is_found(site: Site) -> None:

@@ -219,6 +219,22 @@ def test_rows_that_no_scan_has_used_for_a_minute_are_forgotten_and_the_others_ke
     log.close()
 
 
+def test_rows_are_forgotten_also_where_nothing_is_scanned_any_more(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "log", 10**9)
+    log.append(request(*((i, [triple(f"{i:050d}")]) for i in range(2000))))
+    now = 0.0
+    reader = LogReader(tmp_path / "log", clock=lambda: now)
+    before = pa.total_allocated_bytes()
+    reader.scan(-1, 2000)
+    held = pa.total_allocated_bytes() - before
+    for _ in range(2):
+        now += UNUSED_SECONDS
+        reader.refresh()
+    assert pa.total_allocated_bytes() - before < held / 4
+    assert reader.scan(-1, 2000).num_rows == 2000
+    log.close()
+
+
 def test_a_closed_reader_does_not_read_another_log(tmp_path: Path) -> None:
     logs = {name: open_log(tmp_path / name) for name in ("one", "other")}
     logs["one"].append(request((1, [triple("a")])))
