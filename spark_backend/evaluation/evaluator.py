@@ -1,8 +1,8 @@
 """Evaluates prepared queries at instants: answer = evaluate(query, t, log, static graphs).
 
 The pure function of the design, for many queries and instants at once, in one process: a DuckDB
-connection over the logs' memory maps, kept alive between batches. It runs in Spark's Python workers and
-nowhere else.
+connection over the logs' memory maps, kept alive between batches. It runs in processes of its own
+(``process``), which belong to a pool beside Spark's Python workers (``pool``).
 """
 
 from __future__ import annotations

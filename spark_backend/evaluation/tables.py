@@ -55,7 +55,10 @@ _KEPT_OCCURRENCES = 8
 
 
 class EvaluationTables:
-    """Makes and keeps tables; what was not used for longest goes first. ``seconds``: what an evaluation may take."""
+    """Makes and keeps tables; but for static patterns, what was not used for longest goes first (``make_room``).
+
+    ``seconds``: what an evaluation may take.
+    """
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, streams: Path, statics: Path, seconds: float = math.inf

@@ -19,7 +19,6 @@ from spark_backend.log.damage import Damage, Place, SegmentPart, frame_damage, f
 from spark_backend.log.elements import Elements, elements_of, lost_elements
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import FrameKind
-from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.manifest import Manifest, ManifestReader
 from spark_backend.log.format.memory_map import MappedSegment
 from spark_backend.log.format.stamp import Totals
@@ -346,13 +345,6 @@ class LogReader:
                     if size >= most:
                         break
             return found, place
-
-    def keys(self) -> Iterator[KeyedRequest]:
-        """The requests with idempotency keys that are held, oldest first."""
-        with self._lock:
-            for one in self._frames_after(self.begin):
-                if isinstance(one, Place) and one.header.keys and self._rows(one) is not None:
-                    yield from self._segments[one.segment].keys(one.offset, one.header)
 
     def check(self) -> list[Damage]:
         """Look at all that is committed, byte by byte: what of it is damaged."""

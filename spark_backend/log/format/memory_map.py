@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from spark_backend.log.format.frame import ALIGNMENT, HEADER_BYTES, FrameKind, Gap, Header, is_whole, walk
-from spark_backend.log.format.keys import KeyedRequest, decode_keys
 from spark_backend.log.format.rows import decode_rows
 from spark_backend.log.format.segment import segment_path
 
@@ -66,10 +65,6 @@ class MappedSegment:
                 return None
             self._whole[place] |= 1 << bit
         return decode_rows(self._buffer.slice(offset + HEADER_BYTES, header.length))
-
-    def keys(self, offset: int, header: Header) -> list[KeyedRequest]:
-        """The requests with idempotency keys of a frame that is whole."""
-        return decode_keys(self._buffer.slice(offset + HEADER_BYTES, header.length))
 
     def frames(self, start: int, end: int) -> Iterator[tuple[int, Header]]:
         """Offsets and headers of the frames of elements in [start, end); without those whose header is damaged."""
