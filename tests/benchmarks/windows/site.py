@@ -63,7 +63,7 @@ class WindowSite:
 
         The window's table is made anew.
         """
-        self._evaluator._tables._drop_oldest(self._evaluator._tables._windows, 0)
+        self._evaluator._tables._windows.drop_where(lambda _: True)
         self._table = ""
         ((_, answer),) = self._evaluator.evaluate([("q", self._prepared[question.name], [_INSTANT])])
         if answer.error is not None:
