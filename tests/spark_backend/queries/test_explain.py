@@ -117,7 +117,8 @@ def test_measured_it_has_the_operators_of_an_evaluation_that_gives_nothing_out(s
     assert lines[0].startswith("ORDER_BY ")
     (static,) = (line for line in lines if "main.static_" in line)
     assert "   # 1 row (" in static
-    of_window = [line for line in lines if "main.window_" in line and "<http://ex/p>" in line]
+    # Narrowed, where a slow machine has found the evaluation before worth it.
+    of_window = [line for line in lines if ".window_" in line or ".narrowed_" in line]
     assert any(" rows (about " in line for line in of_window), "\n".join(lines)
     assert " (about " in lines[0]
     stepped.run()
