@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from protocol.processes.durable_files import Content, write_atomically
 from protocol.time import Instant
 from protocol.windows.spec import (
     CountWindow,
@@ -33,7 +34,7 @@ from protocol.windows.spec import (
 )
 from spark_backend.budget import Lane
 from spark_backend.compiler.plan import Plan
-from spark_backend.files import Content, DamagedDocument, document, read_document, write_atomically
+from spark_backend.files import DamagedDocument, document, read_document
 
 _KINDS: dict[str, type[WindowSpec]] = {
     "time": TimeWindow,

@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.formats.sse import show_instant
+from protocol.processes.durable_files import sync_directory
 from protocol.sinks.body import JSON, ROWS
 from protocol.sinks.file_settings import Rotation
 
@@ -99,7 +100,7 @@ class JsonLinesFile:
             raise OSError(errno.EWOULDBLOCK, "another sink, or another program, writes to it") from None
         _cut_torn_line(self._descriptor)
         if new:
-            _sync_directory(self.path.parent)
+            sync_directory(self.path.parent)
         return self._descriptor
 
     def _rotate(self) -> None:
@@ -108,7 +109,7 @@ class JsonLinesFile:
         for older, newer in zip(reversed(kept), reversed(kept[:-1]), strict=False):
             if newer.exists():
                 os.replace(newer, older)
-        _sync_directory(self.path.parent)
+        sync_directory(self.path.parent)
         self._let_go()
 
     def _let_go(self) -> None:
@@ -155,11 +156,3 @@ def _cut_torn_line(descriptor: int) -> None:
         raise OSError(errno.EINVAL, "its last line has no end, and is none of a sink's: name another file")
     os.ftruncate(descriptor, size - len(torn))
     os.fsync(descriptor)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

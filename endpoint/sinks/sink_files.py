@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protocol.errors import StorageFull
+from protocol.processes.durable_files import sync_directory
 from protocol.sinks.settings import SinkSettings, settings_document, settings_of
 from protocol.time import Instant
 
@@ -139,7 +140,7 @@ class SinkFiles:
             temporary.unlink(missing_ok=True)
             raise
         for one in (directory, self.directory, self.directory.parent):
-            _sync(one)
+            sync_directory(one)
 
     @contextmanager
     def _begun(self, sink: KeptSink, begin: Instant) -> Iterator[None]:
@@ -165,14 +166,14 @@ class SinkFiles:
         (directory / f"{name}.json").unlink(missing_ok=True)
         (directory / f"{name}.position").unlink(missing_ok=True)
         if directory.exists():
-            _sync(directory)
+            sync_directory(directory)
 
     def remove_all(self, query: str) -> None:
         """Forget all sinks of a query, durably. Raises OSError."""
         directory = self.directory / query
         if directory.exists():
             shutil.rmtree(directory)
-            _sync(self.directory)
+            sync_directory(self.directory)
 
     def set_aside(self, query: str) -> Path:
         """Move what is there of a query that is not known where nobody reads it. Raises OSError."""
@@ -192,11 +193,3 @@ class SinkFiles:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 with suppress(FileNotFoundError):
                     shutil.copy2(file, copy)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from contextlib import suppress
 from pathlib import Path
+
+from protocol.processes.durable_files import Content, write_atomically
 
 FILE = "client-identity"
 
@@ -18,23 +19,5 @@ def identity_of(data: Path) -> str:
         if known:  # an empty file is what a crash had left of it: such a name others would have, too
             return known
     made = uuid.uuid4().hex
-    temporary = data / f".{FILE}.new"
-    try:
-        with temporary.open("w", encoding="ascii") as written:
-            written.write(made)
-            written.flush()
-            os.fsync(written.fileno())
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    os.replace(temporary, file)
-    _sync(data)
+    write_atomically(Content(file, made, durable=True))
     return made
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -21,6 +21,7 @@ from protocol.errors import StorageFull
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.grammar.parser import parse_live
 from protocol.language.model import ContinuousQuery
+from protocol.processes.durable_files import sync_directory
 from protocol.sparql.dataset import RequestedGraphs
 from protocol.time import Instant
 
@@ -90,7 +91,7 @@ class KeptQueries:
             self._queries.mkdir(parents=True, exist_ok=True)
             _write(self._queries / f"{kept.name}.json", json.dumps(document, ensure_ascii=False).encode(), durably=True)
             for directory in (self._queries, self._directory, self._directory.parent):
-                _sync(directory)
+                sync_directory(directory)
             self.forget_answer(kept.name)
         except OSError as error:
             raise StorageFull.of(error, "the query") or error from error
@@ -101,7 +102,7 @@ class KeptQueries:
         file = self._queries / f"{name}.json"
         if file.exists():
             file.unlink()
-            _sync(self._queries)
+            sync_directory(self._queries)
 
     def answer(self, name: str) -> KeptAnswer | None:
         """The last answer that was noted; None where there is none, or none that is whole."""
@@ -150,11 +151,3 @@ def _write(file: Path, content: bytes, *, durably: bool = False) -> None:
             written.flush()
             os.fsync(written.fileno())
     os.replace(temporary, file)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,1 +1,1 @@
-"""What processes and threads may take, and whether they go on."""
+"""What processes and threads may take, whether they go on, and what is left of them."""

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protocol.errors import Unavailable
+from protocol.processes.durable_files import write_atomically
 from protocol.time import Instant
-from spark_backend.files import document, link_or_copy, read_document, write_atomically
+from spark_backend.files import document, link_or_copy, read_document
 
 Row = tuple[str | None, ...]
 """A solution: canonical terms, by the places of its service's variables."""

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from protocol.processes.durable_files import sync_directory
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
-from spark_backend.files import sync_directory
 from spark_backend.log.damage import Damage, SegmentPart, frame_damage, frames, lost_files, note_lost_files
 from spark_backend.log.format.frame import (
     HEADER_BYTES,

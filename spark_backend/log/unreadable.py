@@ -12,8 +12,9 @@ from typing import NoReturn
 import pyarrow as pa
 
 from protocol.errors import Unavailable
+from protocol.processes.durable_files import sync_directory
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
-from spark_backend.files import link_or_copy, sync_directory
+from spark_backend.files import link_or_copy
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import Damage
 from spark_backend.log.format.manifest import MANIFEST

@@ -14,10 +14,11 @@ from typing import cast
 import pyarrow as pa
 
 from protocol.errors import Conflict, NotFound, ProtocolError, StorageFull, Unavailable
+from protocol.processes.durable_files import sync_directory
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
-from spark_backend.files import link_or_copy, sync_directory
+from spark_backend.files import link_or_copy
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import lost_files, note_lost_files
 from spark_backend.log.equal_messages import EqualMessages

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.errors import Unavailable
-from spark_backend.files import Content, write_atomically
+from protocol.processes.durable_files import Content, write_atomically
 from spark_backend.layout import Layout
 
 log = logging.getLogger(__name__)

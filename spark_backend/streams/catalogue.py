@@ -14,10 +14,11 @@ from typing import Any
 
 from protocol.entailment.regimes import Regime
 from protocol.login import Login, TlsFiles
+from protocol.processes.durable_files import Content, write_atomically
 from protocol.sources import SourceSettings, SourceType
 from protocol.streams import JsonContext, OnInvalid, StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.files import Content, DamagedDocument, document, read_document, set_aside, write_atomically
+from spark_backend.files import DamagedDocument, document, read_document, set_aside
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_backend.files import DamagedDocument, document, read_document, write_atomically
+from protocol.processes.durable_files import write_atomically
+from spark_backend.files import DamagedDocument, document, read_document
 
 _CONTENT: dict[str, Any] = {"serial": 1, "queries": [{"text": 'ASK { ?s ?p "}" }', "name": "é"}]}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from spark_backend.files import sync_directory
+from protocol.processes.durable_files import sync_directory
 from spark_backend.log.format.frame import HEADER_BYTES, FrameKind, decode_header, encode_mark
 from spark_backend.log.format.positions import Positions
 from spark_backend.log.format.stamp import Totals

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from protocol.evaluations import Ended, Evaluation, Failed
+from protocol.processes.durable_files import write_atomically
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Lane
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.step import EvaluationError, Step, Stopped
-from spark_backend.files import document, read_document, write_atomically
+from spark_backend.files import document, read_document
 from spark_backend.layout import Layout
 from tests.spark_backend.stepped_backend import SteppedBackend
 
