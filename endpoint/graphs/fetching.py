@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
-from endpoint.time_limit import TimeLimit
-from endpoint.trust import is_outside, trusted
+from endpoint.outgoing.time_limit import TimeLimit
+from endpoint.outgoing.trust import is_outside, trusted
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.document_checks import check_document, placed_problem

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import anyio.to_thread
 import httpx
 
+from endpoint.outgoing.trust import is_outside, trusted
 from endpoint.sinks.target import Answer, DeliveryFailed
-from endpoint.trust import is_outside, trusted
 from protocol.sinks.settings import SinkSettings
 
 SECONDS = 30.0

@@ -11,9 +11,9 @@ import httpx
 
 from endpoint.back_off import patience
 from endpoint.logins.password import password_of
+from endpoint.outgoing.time_limit import TimeLimit
+from endpoint.outgoing.trust import is_outside, trusted
 from endpoint.sources.connection import Surroundings
-from endpoint.time_limit import TimeLimit
-from endpoint.trust import is_outside, trusted
 from protocol.errors import size_text
 from protocol.sources import SourceFailed
 from protocol.sparql.iris import resolve

@@ -19,8 +19,8 @@ from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import SolutionsFormat
 from protocol.sparql.guard import FetchRefused
 from tests.endpoint.asgi_client import TestClient
-from tests.endpoint.dripping_server import ENDLESS, drips
 from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.outgoing.dripping_server import ENDLESS, drips
 
 Answer = Callable[[httpx.Request], httpx.Response]
 

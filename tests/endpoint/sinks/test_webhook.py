@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from endpoint import trust
+from endpoint.outgoing import trust
 from endpoint.sinks.target import Answer, DeliveryFailed
 from endpoint.sinks.webhook import Webhook
 from protocol.sinks.body import Body

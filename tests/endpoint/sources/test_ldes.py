@@ -16,7 +16,7 @@ from endpoint.sources.ldes.connection import LdesConnection
 from endpoint.sources.ldes.page import read_page
 from protocol.formats.media_types import RdfSyntax
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
-from tests.endpoint.dripping_server import ENDLESS, drips
+from tests.endpoint.outgoing.dripping_server import ENDLESS, drips
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
 
 PREFIXES = """PREFIX tree: <https://w3id.org/tree#> PREFIX ldes: <https://w3id.org/ldes#> PREFIX : <http://ex/>

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from endpoint.time_limit import TimeLimit
-from tests.endpoint.dripping_server import ENDLESS, drips
+from endpoint.outgoing.time_limit import TimeLimit
+from tests.endpoint.outgoing.dripping_server import ENDLESS, drips
 
 
 def read_body(response: httpx.Response, seconds: float) -> bytes:

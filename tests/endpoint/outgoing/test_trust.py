@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from endpoint import trust
-from endpoint.trust import is_outside, trusted
+from endpoint.outgoing import trust
+from endpoint.outgoing.trust import is_outside, trusted
 
 
 @pytest.fixture
