@@ -55,9 +55,7 @@ def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
 def test_what_is_no_longer_held_is_told(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            await world.begun(sinks)
         world.evaluate(2000, 3000, 4000)
         world.backend.forget_before("q", 2000)
         async with world.at_work() as sinks:
@@ -136,10 +134,7 @@ def test_many_answers_are_sent_together_where_the_target_takes_them(world: World
 def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_comes_again(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            target = world.targets[WEBHOOK.url]
-            await until(lambda: target.instants == [1000])
+            target = await world.begun(sinks)
             await put_query(world.hub, "q", continuous("SELECT another"), 5000)
             world.evaluate(2000, 6000)
             await until(lambda: target.instants == [1000, 6000])
@@ -159,10 +154,7 @@ def test_a_query_that_is_replaced_while_its_sink_fails_has_its_answers_delivered
 
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            target, state = world.targets[WEBHOOK.url], sinks.sink("q", "a").state
-            await until(lambda: target.instants == [1000])
+            target, state = await world.begun(sinks), sinks.sink("q", "a").state
             target.failing = "it is away"
             world.evaluate(2000, 3000, 4000)
             await until(lambda: target.attempts > 3)
@@ -184,10 +176,7 @@ def test_a_sink_that_is_replaced_after_its_query_delivers_what_that_had_answered
 
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            target = world.targets[WEBHOOK.url]
-            await until(lambda: target.instants == [1000])
+            target = await world.begun(sinks)
             target.failing = "it has moved"
             world.evaluate(2000, 3000, 4000)
             await until(lambda: target.attempts > 3)
@@ -216,10 +205,7 @@ def test_what_a_full_disk_keeps_from_being_written_of_a_replaced_query_is_writte
 
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            target = world.targets[WEBHOOK.url]
-            await until(lambda: target.instants == [1000])
+            target = await world.begun(sinks)
             monkeypatch.setattr(where, method, write)
             # The new one would say this again, of an instant before its start.
             world.backend.history["q"].append(Evaluation("q", 3000, answer(3)))
@@ -290,9 +276,7 @@ def test_a_sink_is_replaced_when_it_has_written_down_that_its_query_was(
 
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            await world.begun(sinks)
             monkeypatch.setattr(SinkFiles, "write", slowly)
             await put_query(world.hub, "q", continuous("SELECT another"), 5000)
             await until(begun.is_set)

@@ -75,9 +75,7 @@ def test_a_sink_has_its_position_as_soon_as_it_is_made(world: World) -> None:
 def test_a_sink_resumes_where_it_was_when_the_server_starts_again(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
-            await sinks.put("q", "a", WEBHOOK, None)
-            world.evaluate(1000)
-            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            await world.begun(sinks)
         world.evaluate(2000, 3000)
         async with world.at_work() as sinks:
             await until(lambda: world.targets[WEBHOOK.url].instants == [1000, 2000, 3000])

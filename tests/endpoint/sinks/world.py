@@ -14,7 +14,7 @@ from protocol.formats.allow_list import AllowList
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import STREAM, answer, continuous
+from tests.endpoint.live.live_side import STREAM, answer, continuous, until
 from tests.endpoint.sinks.receivers import FakeTarget
 from tests.endpoint.store_queries.store_side import no_store_queries
 
@@ -61,3 +61,11 @@ class World:
     def evaluate(self, *instants: int) -> None:
         for instant in instants:
             self.backend.evaluate("q", instant, answer(instant))
+
+    async def begun(self, sinks: Sinks) -> FakeTarget:
+        """The target of a new sink ``a`` of ``q``, which has had the answer of 1000."""
+        await sinks.put("q", "a", WEBHOOK, None)
+        self.evaluate(1000)
+        target = self.targets[WEBHOOK.url]
+        await until(lambda: target.instants == [1000])
+        return target
