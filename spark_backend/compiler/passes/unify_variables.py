@@ -88,6 +88,9 @@ def _renamed(pattern: a.Pattern, old: a.Variable, new: a.Variable) -> a.Pattern:
         case a.Graph(name, inner):
             return replace(pattern, name=variable(name), pattern=_renamed(inner, old, new))
         case a.Filter(inner, condition):
+            # It does not see what is bound around it: what is unbound here stays so.
+            if not {old, new} & a.mentioned_variables(condition) <= certainly_bound(inner):
+                raise _NotRenamed
             return a.Filter(_renamed(inner, old, new), with_variables(condition, {old: new}))
         case a.Distinct(inner, ()):
             return a.Distinct(_renamed(inner, old, new))
