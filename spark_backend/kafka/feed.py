@@ -171,6 +171,8 @@ class SparkKafkaFeed:
             "fetchOffset.numRetries": "1",
             # Tasks read what is known to be there: a request that waits for more holds up the next one's.
             "kafka.fetch.max.wait.ms": "10",
+            # What a producer takes back was never said; and what it has not yet stood by, is not said yet.
+            "kafka.isolation.level": "read_committed",
             **{f"kafka.{name}": value for name, value in client_properties(reading.cluster).items()},
         }
         context = spark.session.sparkContext

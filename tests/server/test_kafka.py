@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.sources.kafka_broker import KafkaBroker
-from tests.endpoint.sources.kafka_client import kafka_client
+from tests.endpoint.sources.kafka_client import KafkaClient, kafka_client
 from tests.server.server_process import ServerProcess
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -104,3 +104,43 @@ def test_messages_are_read_once_also_after_a_crash_and_answers_are_written(tmp_p
         assert key.decode() == next(event.id for event in events if '"value":"51"' in event.data)
     for log in (tmp_path / "data.log", tmp_path / "data" / "spark" / "spark.log"):
         assert "secret" not in log.read_text()
+
+
+@pytest.mark.long
+def test_messages_of_transactions_are_read_once_they_are_committed_and_never_if_they_are_not(tmp_path: Path) -> None:
+    with (
+        KafkaBroker(tmp_path / "broker") as broker,
+        kafka_client(broker.address) as client,
+        ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server,
+    ):
+        client.create("t")
+        source = {"type": "kafka", "url": broker.url, "topics": ["t"], "contentType": "text/turtle"}
+        assert server.client.put("/streams/s", json={"time": "arrival", "source": source}).status_code == 201
+        with client.transaction("kept") as send:
+            send("t", statement(1))
+        wait(server, lambda: stream(server, "s")["elements"] == 1)
+        with pytest.raises(_TakenBack):
+            send_and_take_back(client, "t", statement(2))
+        with client.transaction("open") as send:
+            send("t", statement(3))
+            # Behind one that is open nothing is read, as by all who read committed messages.
+            client.send("t", statement(4)).get()
+            server.kill()
+            server.start()
+            wait(server, lambda: stream(server, "s")["sourceState"]["state"] == "running")
+            assert stream(server, "s")["elements"] == 1
+        wait(server, lambda: stream(server, "s")["elements"] == 3)
+        client.send("t", statement(5)).get()
+        wait(server, lambda: stream(server, "s")["elements"] == 4)
+        said = server.client.get("/streams/s", headers={"Accept": "application/n-quads"}).text
+        assert [number for number in range(6) if f'"{number}"' in said] == [1, 3, 4, 5]
+
+
+class _TakenBack(Exception):
+    """Why a transaction is aborted."""
+
+
+def send_and_take_back(client: KafkaClient, topic: str, value: bytes) -> None:
+    with client.transaction("taken back") as send:
+        send(topic, value)
+        raise _TakenBack

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,18 +47,39 @@ class KafkaClient:
     ) -> Any:
         """Send a message; returns what can be waited for (``get``)."""
         if self._producer is None:
-            settings = {
-                "acks": "all", "linger.ms": "5", "delivery.timeout.ms": "600000", "request.timeout.ms": "5000",
-                "max.block.ms": "600000", "max.in.flight.requests.per.connection": "1",
-                "key.serializer": f"{_BYTES}Serializer", "value.serializer": f"{_BYTES}Serializer",
-            }  # fmt: skip
-            self._producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(
-                self._map({**self._properties, **settings})
-            )
-        record = self._jvm.org.apache.kafka.clients.producer.ProducerRecord(topic, partition, None, value)
+            self._producer = self._new_producer()
+        record = self._record(topic, value, partition)
         for name, text in (headers or {}).items():
             record.headers().add(name, text)
         return self._producer.send(record)
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[Callable[[str, bytes], None]]:
+        """What is sent (topic, value) by what is yielded is committed together; aborted if the body raises."""
+        producer = self._new_producer({"transactional.id": name, "transaction.timeout.ms": "600000"})
+        try:
+            producer.initTransactions()
+            producer.beginTransaction()
+            try:
+                yield lambda topic, value: producer.send(self._record(topic, value)).get() and None
+            except BaseException:
+                producer.abortTransaction()
+                raise
+            producer.commitTransaction()
+        finally:
+            producer.close(self._jvm.java.time.Duration.ZERO)
+
+    def _new_producer(self, more: Mapping[str, str] | None = None) -> Any:
+        settings = {
+            "acks": "all", "linger.ms": "5", "delivery.timeout.ms": "600000", "request.timeout.ms": "5000",
+            "max.block.ms": "600000", "max.in.flight.requests.per.connection": "1",
+            "key.serializer": f"{_BYTES}Serializer", "value.serializer": f"{_BYTES}Serializer",
+        }  # fmt: skip
+        made = self._map({**self._properties, **settings, **(more or {})})
+        return self._jvm.org.apache.kafka.clients.producer.KafkaProducer(made)
+
+    def _record(self, topic: str, value: bytes | None, partition: int | None = None) -> Any:
+        return self._jvm.org.apache.kafka.clients.producer.ProducerRecord(topic, partition, None, value)
 
     def count(self, topic: str) -> int:
         """How many messages the topic has had."""
