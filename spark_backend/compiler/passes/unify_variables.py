@@ -93,6 +93,9 @@ def _renamed(pattern: a.Pattern, old: a.Variable, new: a.Variable) -> a.Pattern:
                 raise _NotRenamed
             return a.Filter(_renamed(inner, old, new), with_variables(condition, {old: new}))
         case a.Distinct(inner, ()):
+            # Solutions that differ only in where they have the term stay two.
+            if not {old, new} & a.mentioned_variables(inner) <= certainly_bound(inner):
+                raise _NotRenamed
             return a.Distinct(_renamed(inner, old, new))
         case a.Project(inner, variables):
             if old not in variables:  # it hides another variable of that name

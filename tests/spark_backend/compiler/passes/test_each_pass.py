@@ -268,6 +268,7 @@ def test_variables_of_one_term_are_one(written: str, same_as: str) -> None:
         "{?s :p ?v . VALUES ?x {:a} FILTER(sameTerm(?s, ?x))}",
         "{?s :p ?v . ?x :q ?w {?s :r ?o FILTER(sameTerm(?x, ?x))} FILTER(sameTerm(?s, ?x))}",
         "{?s :p ?v . ?x :q ?w {?x :r ?o FILTER(!BOUND(?s))} FILTER(sameTerm(?s, ?x))}",
+        "{?s :p ?v . ?x :q ?w {SELECT DISTINCT * {{?s :r ?o} UNION {?x :r ?o}}} FILTER(sameTerm(?s, ?x))}",
     ],
 )
 def test_variables_that_may_be_unbound_or_are_told_apart_are_two(pattern: str) -> None:
