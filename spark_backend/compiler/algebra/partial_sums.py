@@ -31,6 +31,7 @@ class PartialSums:
 def partial_sums(query: a.Query) -> PartialSums:
     """SUM and AVG of the outermost group, where nothing above it reads them but the projection."""
     pattern = query.pattern
+    sliced = isinstance(pattern, a.Slice)
     while isinstance(pattern, a.Slice):
         pattern = pattern.pattern
     if not isinstance(pattern, a.Project):
@@ -60,4 +61,7 @@ def partial_sums(query: a.Query) -> PartialSums:
     }
     answered_sums = tuple((answered, sums[now]) for answered, now in carried.items() if now in sums)
     told_apart = set(pattern.keys or ()) <= set(carried.values())
+    if sliced and not told_apart:
+        # Which solutions are left would depend on their order in the database: only the sums tell them apart.
+        return PartialSums()
     return PartialSums(pattern, frozenset(sums), answered_sums, told_apart)
