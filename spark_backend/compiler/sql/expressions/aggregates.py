@@ -38,6 +38,8 @@ from spark_backend.compiler.sql.values import NO_NUMBER, Value, integer_term, ki
 _DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE, _STRING = map(
     kind_of, (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.LANGUAGE_STRING, TermKind.STRING)
 )
+_VAST = 10**12
+"""Decimals below it are summed in SQL: a hundred million of them are below what DECIMAL(38, 18) holds."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,12 @@ def _sum(aggregate: a.Aggregate, argument: Argument, name: str, errors: Mapping[
     is_known = IsBound(number)
     whole = [equal(kind, _INTEGER), is_known]
     # A short decimal is exact in DECIMAL(38, 18), which is also the one-shot engine's decimal.
-    short = [equal(kind, _DECIMAL), is_known]
+    short = [equal(kind, _DECIMAL), sql.infix(call("abs", number), "<", sql.number(_VAST))]
     double = [equal(kind, _DOUBLE), is_known]
     lexical = call("split_part", term, Text('"'), sql.number(2))
     exact = sql.Case(((every([*short, *also]), sql.TryCast(lexical, "DECIMAL(38, 18)")),))
-    others = sql.some([In(kind, (_INTEGER, _DECIMAL, _DOUBLE), negated=True), IsNull(number)])
+    vast = every([equal(kind, _DECIMAL), sql.infix(call("abs", number), ">=", sql.number(_VAST))])
+    others = sql.some([In(kind, (_INTEGER, _DECIMAL, _DOUBLE), negated=True), IsNull(number), vast])
     rest = every([sql.Parentheses(others), IsBound(term), *also])
     raw = {
         **errors,

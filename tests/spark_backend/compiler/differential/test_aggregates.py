@@ -14,6 +14,8 @@ GROUPS = Content(
 :floats :p "1.5"^^xsd:float, "2.25"^^xsd:float .
 :mixed :p 1, 2.5, 1.5e0 . :halves :p 1, 2.5 . :single :p "1.5"^^xsd:float, 2, 2.25 . :big :p 9007199254740993, 1 .
 :huge :p 9223372036854775807, 1 . :beyond :p 99999999999999999999, 1 .
+:vast :p 150000000000000000000.0 . :sum-is-vast :p 60000000000000000000.0, -2.5, 70000000000000000000.0 .
+:sum-is-beyond :p 100000000000000000000.0, 110000000000000000000.0 . :large :p 1000000000000.0, 1000000000000.5, 0.25 .
 :long :p 0.12345678901234567, 0.00000000000000001 .
 :strings :p "a", "b c", "", "x\\"y" . :english :p "a"@en, "b"@en . :languages :p "a"@en, "b"@fr, "c" .
 :iris :p :a, :b . :kinds :p 1, :a . :text :p 1, "a" . :other :p "z"^^:dt . :booleans :p true, false .
