@@ -55,8 +55,11 @@ from spark_backend.compiler.sql.values import (
     of_truth,
 )
 
-NOW_VARIABLE = a.Variable("__now__")
-"""Stands for NOW() in what is handed to the prelude: the evaluation instant (docs/language.md, "Time in queries")."""
+_NOW = a.Variable("NOW()")
+"""Stands for NOW() in what is handed to the prelude: the evaluation instant (docs/language.md, "Time in queries").
+
+No variable of a query has a name with what is in this one.
+"""
 
 _BOOLEAN_FUNCTIONS = ORDERINGS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
 _BOOLEAN_FUNCTIONS |= {
@@ -76,6 +79,8 @@ _BOOLEAN_FUNCTIONS |= {
     "HASLANGDIR",
 }
 _AS_WRITTEN = frozenset({"STR", "LANG", "DATATYPE"})
+_OF_FORM = _AS_WRITTEN | {"SAMETERM"}
+"""What tells terms of one value apart, which the prelude does not."""
 _BOUNDS = frozenset({a.START_TIME, a.END_TIME})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _SHORT = 500
@@ -130,10 +135,12 @@ class ExpressionCompiler:
 
     def value(self, expression: a.Expression) -> Value:
         """The expression's value; NULL where it is unbound or an error."""
+        return self._short(expression) or self._slow(expression)
+
+    def _short(self, expression: a.Expression) -> Value | None:
+        """The value in SQL, where there is one that is not too long."""
         value = self._native(expression)
-        if value is None or (value.constant is None and value.term.length > _READABLE):
-            return self._slow(expression)
-        return value
+        return None if value is None or (value.constant is None and value.term.length > _READABLE) else value
 
     def truth(self, expression: a.Expression) -> Expression:
         """The effective boolean value (17.2.2) as a SQL BOOLEAN, NULL for an error."""
@@ -310,8 +317,8 @@ class ExpressionCompiler:
     def _abstract(self, expression: a.Expression, taken: dict[a.Variable, Expression]) -> a.Expression:
         match expression:
             case a.Call("NOW", ()):
-                taken[NOW_VARIABLE] = self._now
-                return NOW_VARIABLE
+                taken[_NOW] = self._now
+                return _NOW
             case a.Call() if is_drawn(expression) or expression.name in {"TIMESTAMP", *a.INTERVAL}:
                 drawn = a.Variable(f"__draw {len(taken)}")
                 taken[drawn] = self.value(expression).term
@@ -319,6 +326,14 @@ class ExpressionCompiler:
             case a.Call() if (name := _read(expression)) is not None:
                 taken[a.Variable(f"__{name}")] = self.value(expression).term
                 return a.Variable(f"__{name}")
+            case a.Call(name, arguments) if (
+                name in _OF_FORM
+                and any(map(_is_selected, arguments))
+                and (value := self._short(expression)) is not None
+            ):
+                selected = a.Variable(f"__selected {len(taken)}")
+                taken[selected] = value.term
+                return selected
             case a.Parameter(number):
                 taken[a.Variable(f"__parameter {number}")] = self.parameters[expression].term
                 return a.Variable(f"__parameter {number}")
@@ -362,6 +377,18 @@ def _read(expression: a.Expression) -> str | None:
             within = _read(argument)
             return None if within is None else f"{name} {within}"
     return None
+
+
+def _is_selected(expression: a.Expression) -> bool:
+    """Whether it may be the term of a variable, or a part of one."""
+    match expression:
+        case a.Variable():
+            return True
+        case a.Call("IF", (_, *chosen)) | a.Call("COALESCE" | "TRIPLE", (*chosen,)):
+            return any(map(_is_selected, chosen))
+        case a.Call(name, (argument,)) if name in a.PARTS_OF_TRIPLES:
+            return _is_selected(argument)
+    return False
 
 
 def _is_as_written(expression: a.Expression) -> bool:

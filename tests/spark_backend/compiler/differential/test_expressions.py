@@ -204,6 +204,11 @@ def test_a_filter_keeps_what_it_keeps_one_shot(expression: str) -> None:
     [
         ("STR(?a)", '"3.0e0"'),
         ("CONCAT(STR(?a), '!')", '"3.0e0!"'),
+        ("CONCAT(STR(COALESCE(?a, 1)), '!')", '"3.0e0!"'),
+        ("CONCAT(STR(IF(BOUND(?a), ?a, 1)), '!')", '"3.0e0!"'),
+        ("CONCAT(STR(OBJECT(TRIPLE(?x, :p, ?a))), '!')", '"3.0e0!"'),
+        ("CONCAT(STR(sameTerm(?a, 3e0)), '!')", '"false!"'),
+        ("CONCAT(STR(sameTerm(COALESCE(?a, 1), 3.0e0)), '!')", '"true!"'),
         ("?a", '"3.0e0"^^<http://www.w3.org/2001/XMLSchema#double>'),
         ("COALESCE(?a, 1)", '"3.0e0"^^<http://www.w3.org/2001/XMLSchema#double>'),
         ("IF(?a > 1, ?a, 1)", '"3.0e0"^^<http://www.w3.org/2001/XMLSchema#double>'),
@@ -218,9 +223,10 @@ def test_a_literal_of_the_stream_keeps_its_lexical_form(expression: str, written
 
 
 def test_a_derived_integer_keeps_its_datatype_where_the_store_forgets_it() -> None:
-    _, answers = evaluated("SELECT ?a (DATATYPE(?a) AS ?d) {?x :p ?a}", Content({None: ':a :p "5"^^xsd:byte .'}))
+    columns = "?a (DATATYPE(?a) AS ?d) (CONCAT(STR(DATATYPE(COALESCE(?a, 1)))) AS ?e)"
+    _, answers = evaluated(f"SELECT {columns} {{?x :p ?a}}", Content({None: ':a :p "5"^^xsd:byte .'}))
     xsd = "http://www.w3.org/2001/XMLSchema#"
-    assert answers[INSTANT] == [(f'"5"^^<{xsd}byte>', f"<{xsd}byte>")]
+    assert answers[INSTANT] == [(f'"5"^^<{xsd}byte>', f"<{xsd}byte>", f'"{xsd}byte"')]
 
 
 def test_now_is_the_evaluation_instant() -> None:
@@ -228,6 +234,12 @@ def test_now_is_the_evaluation_instant() -> None:
     xsd = "http://www.w3.org/2001/XMLSchema#"
     assert answers[1000] == [(f'"1970-01-01T00:00:01Z"^^<{xsd}dateTime>', f'"1970"^^<{xsd}integer>')]
     assert answers[2500] == [(f'"1970-01-01T00:00:02.500Z"^^<{xsd}dateTime>', f'"1970"^^<{xsd}integer>')]
+
+
+def test_now_is_no_variable_of_the_query() -> None:
+    text = "SELECT (CONCAT(STR(YEAR(NOW())), STR(?__now__)) AS ?z) {BIND('x' AS ?__now__)}"
+    _, answers = evaluated(text, Content({None: ""}))
+    assert answers[INSTANT] == [('"1970x"',)]
 
 
 @pytest.mark.parametrize("prologue", ["BASE <http://other/dir/>", "BASE <http://other/> BASE <dir/>"])
