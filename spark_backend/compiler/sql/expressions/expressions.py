@@ -81,6 +81,13 @@ _BOOLEAN_FUNCTIONS |= {
 _AS_WRITTEN = frozenset({"STR", "LANG", "DATATYPE"})
 _OF_FORM = _AS_WRITTEN | {"SAMETERM"}
 """What tells terms of one value apart, which the prelude does not."""
+_TEXT_FUNCTIONS = frozenset(
+    {"STR", "LANG", "LANGDIR", "DATATYPE", "IRI", "URI", "BNODE", "UUID", "STRUUID", "STRLANG", "TZ", "ENCODE_FOR_URI"}
+)
+_TEXT_FUNCTIONS |= {"CONCAT", "SUBSTR", "REPLACE", "UCASE", "LCASE", "STRBEFORE", "STRAFTER"}
+_TEXT_FUNCTIONS |= {"MD5", "SHA1", "SHA256", "SHA384", "SHA512"}
+_TEXTS = frozenset({TermKind.STRING, TermKind.LANGUAGE_STRING, TermKind.IRI, TermKind.BLANK_NODE})
+"""Kinds of what those functions give, if anything: terms that are equal to themselves and to no other."""
 _BOUNDS = frozenset({a.START_TIME, a.END_TIME})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _SHORT = 500
@@ -163,6 +170,17 @@ class ExpressionCompiler:
                 whens.append((IsBound(value.term), truth))
             return choice(*whens)
         return self._truth_of(expression, self.value(expression))
+
+    def holds(self, expression: a.Expression) -> Expression:
+        """What is TRUE where the effective boolean value is, FALSE or NULL elsewhere: tables can be joined on it."""
+        match expression:
+            case a.Call("&&"):
+                return Parentheses(every([self.holds(operand) for operand in _operands(expression, "&&")]))
+            case a.Call("=", (left, right)):
+                one, other = self.value(left), self.value(right)
+                if _is_text(left, one) or _is_text(right, other):
+                    return Parentheses(equal(Parentheses(one.term), Parentheses(other.term)))
+        return self.truth(expression)
 
     def _truth_of(self, expression: a.Expression, value: Value) -> Expression:
         """The effective boolean value of an expression's value."""
@@ -389,6 +407,11 @@ def _is_selected(expression: a.Expression) -> bool:
         case a.Call(name, (argument,)) if name in a.PARTS_OF_TRIPLES:
             return _is_selected(argument)
     return False
+
+
+def _is_text(expression: a.Expression, value: Value) -> bool:
+    """Whether it is a term of ``_TEXTS``, if any."""
+    return value.constant_kind in _TEXTS or (isinstance(expression, a.Call) and expression.name in _TEXT_FUNCTIONS)
 
 
 def _is_as_written(expression: a.Expression) -> bool:

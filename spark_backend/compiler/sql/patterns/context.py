@@ -104,7 +104,7 @@ class Context:
             given = {parameter.column: parameter for parameter in both}
             relation = replace(relation, columns={**relation.columns, **given})
         relation, (truth,) = compute(
-            relation, self.names, self.prelude, lambda compiler: [compiler.truth(condition)], parameters
+            relation, self.names, self.prelude, lambda compiler: [compiler.holds(condition)], parameters
         )
         kept = {name: column for name, column in relation.columns.items() if name not in read}
         return replace(relation, columns=kept).where(truth)

@@ -144,14 +144,14 @@ def _condition(context: Context, condition: a.Expression | None, left: Relation,
         return None
     variables = tuple(dict.fromkeys((*left.variables, *right.variables)))
 
-    def truth(columns: Columns) -> Expression:
+    def holds(columns: Columns) -> Expression:
         found = {
             variable: value_of(variable, [columns[name] for name in context.names.columns(variable)])
             for variable in variables
         }
-        return ExpressionCompiler(found, context.prelude, columns["instant"]).truth(condition)
+        return ExpressionCompiler(found, context.prelude, columns["instant"]).holds(condition)
 
-    return truth
+    return holds
 
 
 def _bind_part(context: Context, relation: Relation, variable: a.Variable, expression: a.Expression) -> Relation:

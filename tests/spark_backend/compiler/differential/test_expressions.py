@@ -200,6 +200,16 @@ def test_a_filter_keeps_what_it_keeps_one_shot(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "condition",
+    ["STR(?a) = ?b", "?b = LANG(?a)", "DATATYPE(?a) = ?b", "UCASE(?a) = ?b && ?a != ?b", "!(STR(?a) = ?b)",
+     "STRLANG(STR(?a), 'en') = ?b", "CONCAT(?a, 'x') = ?b || ?a = 1", "IRI(?a) = ?b", "LANG(?a) = LANG(?b)"],
+)  # fmt: skip
+def test_texts_are_joined_on_as_one_shot(condition: str) -> None:
+    assert_same_solutions(f"SELECT ?a ?b {{?x :p ?a . ?y :p ?b FILTER({condition})}}", TERMS)
+    assert_same_solutions(f"SELECT ?a ?b {{?x :p ?a OPTIONAL {{?y :p ?b FILTER({condition})}}}}", TERMS)
+
+
+@pytest.mark.parametrize(
     ("expression", "written"),
     [
         ("STR(?a)", '"3.0e0"'),
