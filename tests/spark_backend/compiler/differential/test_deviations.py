@@ -102,3 +102,23 @@ def test_nothing_is_in_a_graph_that_is_not_there_as_the_standard_has_it(pattern:
     """18.6: eval(D(G), Graph(IRI, P)) is the empty multiset if IRI names no graph of D."""
     _, answers = evaluated(f"SELECT ?x {{GRAPH <http://ex/none> {{{pattern}}}}}", Content({"http://ex/w": ":a :p 1 ."}))
     assert answers[INSTANT] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "one_shot", "over_a_window"),
+    [
+        # Oxigraph counts each triple where an end is free, and one for all of them where both are bound.
+        ("SELECT (COUNT(*) AS ?z) {?d :q ?a . ?d !:p ?a}", "1", "3"),
+        # 18.6, substitute: ?d is a term on both sides, and no variable is left that they share.
+        ("SELECT (COUNT(*) AS ?z) {?d :q ?a FILTER EXISTS {?d :r ?x MINUS {?d :s ?y}}}", "0", "1"),
+    ],
+)
+def test_what_oxigraph_has_another_answer_to_is_told_in_the_documentation(
+    text: str, one_shot: str, over_a_window: str
+) -> None:
+    """docs/language.md, "The same in both kinds"."""
+    content = Content({None: ":a :p 1 ; :q :b ; :r :b ; :s :b ."})
+    integer = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+    assert expected(text, content, ["z"]) == [(f'"{one_shot}"{integer}',)]
+    _, answers = evaluated(text, content)
+    assert answers[INSTANT] == [(f'"{over_a_window}"{integer}',)]
