@@ -1,13 +1,17 @@
-"""What SQL leaves to be done with an answer's rows: the few results of SUM and AVG that come in parts."""
+"""What SQL leaves to be done with an answer's rows: the results of SUM and AVG, which come in parts."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.terms import XSD
 from spark_backend.answers.numbers import sum_term
 from spark_backend.compiler.algebra.partial_sums import PARTS
 from spark_backend.compiler.plan import Plan
+
+_MANY = 64
+"""So many sums are sooner made together than each by itself."""
 
 
 def finish_sums(plan: Plan, rows: pa.Table) -> pa.Table:
@@ -18,11 +22,41 @@ def finish_sums(plan: Plan, rows: pa.Table) -> pa.Table:
     columns = rows.columns[:width]
     for number, (place, average) in enumerate(plan.sums):
         first = width + number * len(PARTS)
-        parts = (column.to_pylist() for column in rows.columns[first : first + len(PARTS)])
-        terms = [sum_term(average, *part) for part in zip(*parts, strict=True)]
-        columns[2 + place] = pa.chunked_array([pa.array(terms, pa.string())])
+        parts = rows.select(range(first, first + len(PARTS))).rename_columns(PARTS)
+        columns[2 + place] = pa.chunked_array([sum_terms(average, parts)])
     complete = pa.table(columns, [f"c{place}" for place in range(width)])
     if plan.ordered:
         return complete
     by = [(name, "ascending") for name in complete.column_names]
     return complete.take(pc.sort_indices(complete, by, null_placement="at_start"))
+
+
+def sum_terms(average: bool, parts: pa.Table) -> pa.Array:
+    """SUM or AVG of each group from its PARTS, as ``numbers.sum_term`` has it of one."""
+    if parts.num_rows < _MANY:
+        return _each(average, parts)
+    terms = _sums_of_decimals(average, parts)
+    others = pc.is_null(terms)
+    return pc.replace_with_mask(terms, others, _each(average, parts.filter(others)))
+
+
+def _each(average: bool, parts: pa.Table) -> pa.Array:
+    rows = zip(*(column.to_pylist() for column in parts.columns), strict=True)
+    return pa.array([sum_term(average, *row) for row in rows], pa.string())
+
+
+def _sums_of_decimals(average: bool, parts: pa.Table) -> pa.Array:
+    """Of groups of decimals alone; NULL of the others, and of what Arrow would write with an exponent."""
+    count, floating, whole, exact, rest, errors = (column.combine_chunks() for column in parts.columns)
+    has_others = pc.or_(pc.is_valid(floating), pc.is_valid(whole))
+    has_rest = pc.greater(pc.fill_null(pc.list_value_length(rest), 0), 0)
+    alone = pc.invert(pc.or_(pc.or_(has_others, has_rest), pc.not_equal(errors, 0)))
+    sums = pc.if_else(alone, exact, None)
+    if average:
+        # The quotient has twenty digits more than are kept: the rest is cut.
+        wide, by = pc.cast(sums, pa.decimal256(38, 18)), pc.cast(count, pa.decimal256(19, 0))
+        sums = pc.cast(pc.divide(wide, pc.if_else(alone, by, None)), pa.decimal128(38, 18), safe=False)
+    written = pc.cast(sums, pa.string())
+    plain = pc.if_else(pc.match_substring(written, "E"), None, written)
+    shortest = pc.utf8_rtrim(pc.utf8_rtrim(plain, "0"), ".")
+    return pc.binary_join_element_wise('"', shortest, f'"^^<{XSD}decimal>', "")
