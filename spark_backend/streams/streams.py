@@ -355,12 +355,15 @@ class Streams:
             return self._logs.entry(name).log
 
     def retain(self, needed: dict[str, tuple[Milliseconds, Instant | None]]) -> None:
-        """Per log: the widest window that queries read, and the instant they have all been evaluated up to."""
+        """Per log: the widest window that queries read, and the instant they have all been evaluated up to.
+
+        Each is told, whatever cannot be written in another: then OSError is raised.
+        """
         with self._lock:
             logs = {entry.log: log for entry, log in self._logs}
-        for directory, log in logs.items():
-            width, evaluated = needed.get(directory, (0, None))
-            log.retain(width, evaluated)
+        with ExitStack() as told:
+            for directory, log in logs.items():
+                told.callback(log.retain, *needed.get(directory, (0, None)))
 
     def retained_from(self, log: str) -> Instant | None:
         """All elements of the log after this instant are held; None: all there ever were."""

@@ -73,6 +73,21 @@ def test_what_cannot_be_closed_keeps_nothing_else_open(tmp_path: Path) -> None:
             closed.assert_called_once_with()
 
 
+def test_a_log_that_cannot_be_written_keeps_no_other_from_letting_go_of_what_is_old(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def retain(log: StreamLog, *_: object) -> None:
+        told.append(log._directory.name)
+        raise OSError(5, "Input/output error")
+
+    with opened(tmp_path) as streams:
+        streams.create("s", StreamSettings("http://ex/s"))
+        streams.create("other", OTHER)
+        with patch.object(StreamLog, "retain", retain), pytest.raises(OSError, match="Input/output error"):
+            streams.retain({})
+        assert sorted(told) == sorted([streams.read("s"), streams.read("other")])
+
+
 def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) -> None:
     changed: list[str] = []
     with opened(tmp_path) as streams:
