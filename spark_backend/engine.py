@@ -151,7 +151,7 @@ class SparkBackend:
         return self._streams.create(name, settings)
 
     def delete_stream(self, name: str) -> None:
-        with self._telling, self._lock:
+        with self._changing():
             self._streams.require_own(name)
             sides = self._streams.with_sides(name)
             readers = sorted({one.name for side in sides for one in self._outputs.readers(side) if one.standing})
@@ -228,7 +228,7 @@ class SparkBackend:
             from spark_backend.spark_sql.translation.plans import require_translation
 
             require_translation(plan, query, self._query_base)
-        with self._telling, self._lock:
+        with self._changing():
             known = self._running.get(name)
             if standing:
                 self._outputs.check(name, query, windows)
@@ -279,21 +279,24 @@ class SparkBackend:
         return known is None
 
     def remove(self, name: str) -> None:
-        with self._telling, self._lock:
-            running = self._running.named(name)
-            self._outputs.require_unread(name)
-            self._fact_readers.require_unread(name)
-            self._save(name, None, None)
-            self._running.remove(name)
-            self._follow()
-            self._pipeline.cancel(running.registered.key)
-            self._federated.ended(running.registered.key)
-            for file in self._preparation.files(running.plan, running.registered.prepared):
-                self._registry.remove_prepared(file)
-            if running.output is not None:
-                self._drop_output(running.output)
-            self._running.tell([Ended(name, "the query was removed")])
-            self._end_readers_of_facts(name)
+        with self._changing():
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        running = self._running.named(name)
+        self._outputs.require_unread(name)
+        self._fact_readers.require_unread(name)
+        self._save(name, None, None)
+        self._running.remove(name)
+        self._follow()
+        self._pipeline.cancel(running.registered.key)
+        self._federated.ended(running.registered.key)
+        for file in self._preparation.files(running.plan, running.registered.prepared):
+            self._registry.remove_prepared(file)
+        if running.output is not None:
+            self._drop_output(running.output)
+        self._running.tell([Ended(name, "the query was removed")])
+        self._end_readers_of_facts(name)
 
     def queries(self) -> list[QueryDescription]:
         self._timelines.refresh()
@@ -548,6 +551,7 @@ class SparkBackend:
             # A crash cut short the registration, the replacement or the end of the query.
             if owner not in self._catalogue.queries or (running_owner is not None and running_owner.output != output):
                 self._drop_stream(output)
+        self._streams.delete_dropped()
         self._publish()
         self._records.keep({running.registered.key for running in self._running if running.plan.services})
         self._sweep(at_once=True)
@@ -561,17 +565,26 @@ class SparkBackend:
             return saved
         return published if saved is None else max(saved, published)
 
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """What there is does not change otherwise meanwhile; files of what is dropped are deleted when nobody waits."""
+        try:
+            with self._telling, self._lock:
+                yield
+        finally:
+            self._streams.delete_dropped()
+
     def _drop_stream(self, name: str) -> None:
         """Drop a stream that only queries read which nobody named: they end."""
         for side in self._streams.with_sides(name):
             for live in [running.name for running in self._outputs.readers(side) if not running.standing]:
-                self.remove(live)
-        self._streams.delete(name)
+                self._remove(live)
+        self._streams.drop(name)
 
     def _end_readers_of_facts(self, name: str) -> None:
         """End the queries that nobody named and that read the facts of this one."""
         for live in [running.name for running in self._fact_readers.of(name)]:
-            self.remove(live)
+            self._remove(live)
 
     def _sweep(self, *, at_once: bool = False) -> None:
         """Delete prepared queries and static tables that nothing needs any more; ``at_once``: nobody evaluates yet."""

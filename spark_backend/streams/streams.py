@@ -76,6 +76,7 @@ class Streams:
         self._still: WeakSet[Log] = WeakSet()
         self._logs = KnownLogs(catalogue, layout.streams, clock)
         self._lock = self._logs.lock
+        self._dropped: list[Log] = []
         self._sides = SideStreams(self._logs, self.url, clock)
         self.warnings = self._logs.warnings
         for entry, log in self._logs:
@@ -154,12 +155,18 @@ class Streams:
     def end_output(self, name: str) -> None:
         self._log(name).end()
 
-    def delete(self, name: str) -> None:
-        """Drop the stream, those beside it, and their logs."""
+    def drop(self, name: str) -> None:
+        """Drop the stream and those beside it. The files of their logs are left for ``delete_dropped``."""
         with self._lock:
             self._own_or_output(name)
             gone = self._logs.drop(self.with_sides(name))
             self._sides.forget(name, gone[0])
+            self._dropped += gone
+
+    def delete_dropped(self) -> None:
+        """Delete the files of what was dropped: what takes long where they are large is done while nobody waits."""
+        with self._lock:
+            gone, self._dropped = self._dropped, []
         self._logs.delete(gone)
 
     def with_sides(self, name: str) -> list[str]:

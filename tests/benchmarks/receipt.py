@@ -182,7 +182,8 @@ def _measured(workload: Workload, client: Client, streams: Streams, rounds: int)
                 for place, took in zip(rates, seconds, strict=True):
                     rates[place].append((_CLIENTS if place.endswith("clients") else 1) * triples / took)
     client.delete_stream(name)
-    streams.delete(name)
+    streams.drop(name)
+    streams.delete_dropped()
     bare = median_of(rates.pop("bare"))
     details = {"triples": triples, "bytes": len(workload.body)}
     return [

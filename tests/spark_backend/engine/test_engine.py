@@ -235,6 +235,27 @@ def test_deleting_a_stream_ends_the_live_queries_that_read_it(stepped: SteppedBa
         stepped.backend.stream("s")
 
 
+def test_while_the_files_of_a_large_stream_are_deleted_others_are_asked(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def ask() -> None:
+        asked.append([query.name for query in stepped.backend.queries()])
+
+    def delete(_: StreamLog) -> None:
+        other = threading.Thread(target=ask, daemon=True)
+        other.start()
+        other.join(timeout=20)
+
+    monkeypatch.setattr(StreamLog, "delete", delete)
+    stepped.event_stream("t", EX + "t")
+    stepped.register("q", PUBLISHES)
+    stepped.backend.delete_stream("t")
+    stepped.backend.remove("q")
+    assert asked == [["q"], []]
+
+
 def test_a_stream_made_anew_has_nothing_of_the_old_one(stepped: SteppedBackend) -> None:
     post(stepped, 1, 50)
     stepped.backend.delete_stream("s")

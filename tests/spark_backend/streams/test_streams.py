@@ -57,7 +57,8 @@ def test_of_two_that_make_a_stream_at_once_one_has_made_it(tmp_path: Path) -> No
     with opened(tmp_path) as streams:
         with patch.object(StreamShapes, "check", side_effect=made_by_another):
             assert not streams.create("s", settings)
-        streams.delete("s")
+        streams.drop("s")
+        streams.delete_dropped()
         other = StreamSettings("http://ex/other")
         with patch.object(StreamShapes, "check", side_effect=made_by_another), pytest.raises(Conflict):
             streams.create("s", other)
@@ -94,7 +95,8 @@ def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) 
         streams.create("other", OTHER)
         streams.create("s", StreamSettings("http://ex/s", TimeKind.EVENT))
         with patch.object(StreamLog, "delete", meanwhile(streams, changed)):
-            streams.delete("s")
+            streams.drop("s")
+            streams.delete_dropped()
         assert changed == ["other"]
 
 
