@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 
 _MAX_DEPTH = 200
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+JSON_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"|\\.', re.DOTALL)
+"""Strings, each as a whole. So are escapes outside of any: behind a quotation mark that nothing closes, none of those
+that are escaped is taken for the beginning of a string, which would look to the end of the document for its own end.
+"""
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _NO_MARKS = bytes(set(_NO_BRACKETS) - set(b'"\\'))
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -31,12 +34,12 @@ def brackets(text: bytes) -> bytes:
     # An escape is the next character's, too. Without any, most strings have no bracket, which is seen at once: where
     # one ends and another begins, they become one.
     marks = text if b"\\" in marks else marks.replace(b'""', b"")
-    return _STRING.sub(b"", marks).translate(None, _NO_BRACKETS)
+    return JSON_STRING.sub(b"", marks).translate(None, _NO_BRACKETS)
 
 
 def _too_deep(document: bytes) -> SyntaxError:
     depth = 0
-    for match in re.finditer(_STRING.pattern + rb"|[\[\]{}]", document, re.DOTALL):
+    for match in re.finditer(JSON_STRING.pattern + rb"|[\[\]{}]", document, re.DOTALL):
         depth += _STEP.get(match[0][0], 0)
         if depth > _MAX_DEPTH:
             break

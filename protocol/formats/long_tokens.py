@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from protocol.formats.json_depth import JSON_STRING
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
 
 LONGEST_TOKEN = 16 * 2**20
 """Bytes."""
 LONG_TOKEN = f"a literal, an IRI or a comment is longer than {LONGEST_TOKEN // 2**20} MiB, the most that is read"
-
-_JSON_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
 @contextmanager
@@ -33,7 +31,7 @@ def is_long_token(error: MemoryError) -> bool:
 
 
 def _too_long(document: bytes, syntax: RdfSyntax) -> SyntaxError:
-    pattern = _JSON_STRING if syntax is RdfSyntax.JSON_LD else TURTLE_TOKEN
+    pattern = JSON_STRING if syntax is RdfSyntax.JSON_LD else TURTLE_TOKEN
     tokens = (match for match in pattern.finditer(document) if len(match[0]) > LONGEST_TOKEN // 2)
     # What ends nowhere is no token, and is told without its place.
     start = max(tokens, key=lambda match: len(match[0]), default=None)

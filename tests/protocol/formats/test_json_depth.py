@@ -26,6 +26,11 @@ def test_the_place_is_that_of_the_bracket_too_many() -> None:
     assert (caught.value.lineno, caught.value.offset) == (2, 199)
 
 
+def test_a_string_that_is_never_closed_is_looked_at_in_linear_time() -> None:
+    with pytest.raises(SyntaxError, match="deeper than 200"):
+        check_json_depth(b'"' + b'\\"' * 200_000 + b"[" * 300)
+
+
 @given(st.text(max_size=30), st.integers(190, 210))
 def test_brackets_in_strings_do_not_count(text: str, depth: int) -> None:
     document = ("[" * depth + json.dumps([text + "[{" * 150], ensure_ascii=False) + "]" * depth).encode()
