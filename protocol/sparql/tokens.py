@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 
 class TokenKind(Enum):
-    """Kinds of tokens. A WORD is a keyword, known or not; ILLEGAL is a character that starts no token."""
+    """Kinds of tokens. A WORD is a keyword, known or not; ILLEGAL is what starts no token."""
 
     IRI = auto()
     PREFIXED_NAME = auto()
@@ -69,6 +69,8 @@ _IRI_REST = r"""[^<>"{}|^`\\\x00-\x20]+"""
 
 _MALFORMED_IRI = re.compile(r"""<[A-Za-z][A-Za-z0-9+.-]*:[^<>\r\n"{}|^`\\ ]*(?P<wrong>["{}|^`\\ ])[^<>\r\n]*>""")
 
+_ESCAPE = re.compile(r"""\\["'\\]""")
+
 _SKIPPED = re.compile(r"(?:[ \t\r\n\u00a0]+|#[^\r\n]*)+")
 
 _TOKEN = re.compile(
@@ -123,13 +125,15 @@ def tokens(text: str) -> Iterator[Token]:
     """The tokens of a text, white space and comments left out, with one END token at its end.
 
     Never fails: what is no token is ILLEGAL, a character each. A quotation mark that is never closed is
-    such a character too.
+    such a character too. Behind one, an escape is ILLEGAL as a whole: if each of many escaped quotation marks
+    were looked at as the beginning of a string, that would take quadratic time.
     """
     offset, depth = skip(text, 1 if text.startswith("\ufeff") else 0), 0
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None:
-            token = Token(TokenKind.ILLEGAL, text[offset], offset, depth)
+            end = offset + 2 if _ESCAPE.match(text, offset) else offset + 1
+            token = Token(TokenKind.ILLEGAL, text[offset:end], offset, depth)
         else:
             assert match.lastgroup is not None
             depth -= match[0] == "}" and depth > 0

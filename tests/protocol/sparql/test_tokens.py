@@ -86,6 +86,10 @@ def test_a_string_that_is_not_closed_is_an_illegal_character_and_lexing_goes_on(
     assert kinds("'abc\n?x") == [(TokenKind.ILLEGAL, "'"), (TokenKind.WORD, "abc"), (TokenKind.VARIABLE, "?x")]
 
 
+def test_behind_a_string_that_is_not_closed_no_escape_begins_another() -> None:
+    assert [text for _, text in kinds('"a\\"b\\\\')] == ['"', "a", '\\"', "b", "\\\\"]
+
+
 def test_the_longest_match_is_an_iri_even_where_comparisons_could_stand() -> None:
     """Query section 19.8, note 2; W3C's syntax test syn-bad-26."""
     assert [text for _, text in kinds("(?a<?b)&&?c>?d")] == ["(", "?a", "<?b)&&?c>", "?d"]
@@ -96,7 +100,29 @@ def test_the_longest_match_is_an_iri_even_where_comparisons_could_stand() -> Non
 
 @pytest.mark.parametrize(
     "run",
-    ["a.b", "a-", "é", "a.", "1", "_:a.", "<", "''a", 'a"', "a:.", "?x.", "\\", "@a-", "#", "<a", "%20", "1e", "a.:"],
+    [
+        "a.b",
+        "a-",
+        "é",
+        "a.",
+        "1",
+        "_:a.",
+        "<",
+        "''a",
+        'a"',
+        '\\"',
+        "\\'",
+        '\\"""\n',
+        "a:.",
+        "?x.",
+        "\\",
+        "@a-",
+        "#",
+        "<a",
+        "%20",
+        "1e",
+        "a.:",
+    ],
 )
 def test_a_long_run_of_anything_takes_linear_time(run: str) -> None:
     text = run * (100_000 // len(run))
