@@ -53,6 +53,8 @@ ACCEPTED = (*(syntax.value for syntax in RdfSyntax), JSON_LINES, JELLY)
 # would silently be one message. Whatever stands in this header is read, or refused.
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*")
+_NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape"})
+"""What Python's codecs have beside charsets."""
 _PARAMETER = re.compile(rf';\s*(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)")\s*)?')
 
 
@@ -149,6 +151,8 @@ def _codec(charset: str | None) -> str | None:
     try:
         codec = codecs.lookup(charset)
         "".encode(codec.name)
-    except LookupError:
+        if codec.name in _NO_CHARSETS:
+            raise LookupError
+    except (LookupError, ValueError):
         raise UnsupportedMediaType(f"charset {charset!r} is not known; send UTF-8") from None
     return codec.name

@@ -35,10 +35,9 @@ def find_markers(document: bytes, syntax: RdfSyntax) -> list[tuple[int, int]]:
 
 def _begins_line(document: bytes, position: int) -> bool:
     """Whether nothing but white space stands before the position in its line."""
-    if not position or document[position - 1] in b"\r\n":
-        return True
-    start = document.rfind(b"\n", 0, position) + 1
-    return not document[document.rfind(b"\r", start, position) + 1 or start : position].strip(b" \t")
+    while position and document[position - 1] in b" \t":
+        position -= 1
+    return not position or document[position - 1] in b"\r\n"
 
 
 def marker_bounds(counts: Sequence[int]) -> tuple[int, int]:

@@ -64,6 +64,15 @@ def test_a_marker_inside_a_string_or_an_iri_is_no_marker() -> None:
     assert marker == (text.index(" .\n#") + 3, text.index("\n<a:2>"))
 
 
+def test_a_marker_begins_its_line_whichever_way_lines_end() -> None:
+    text = "# @message\r\t # @message\n  # @message\r\n<a:1> <a:p> <a:o> . # @message\r"
+    assert [start for start, _ in find_markers(text.encode(), RdfSyntax.TURTLE)] == [0, 13, 26]
+
+
+def test_lines_that_end_as_on_old_machines_are_looked_at_in_linear_time() -> None:
+    assert len(find_markers(b"\r # @message" * 400_000, RdfSyntax.TURTLE)) == 400_000
+
+
 def test_prefixes_carry_over_to_later_messages_as_they_were_declared_last() -> None:
     text = (
         "@prefix : <http://a/> .\n# @message\n:x :p 1 .\n# @message\nPREFIX : <http://b/>\n:x :p 2 .\n"
