@@ -53,3 +53,5 @@ def check_xml(document: bytes) -> None:
         parser.Parse(document, True)
     except expat.ExpatError as error:
         raise SyntaxError(expat.ErrorString(error.code), (None, error.lineno, error.offset + 1, None)) from None
+    except (LookupError, ValueError):  # Python's, of encodings that expat has not itself
+        raise problem("the encoding that the document declares is not read: send UTF-8") from None

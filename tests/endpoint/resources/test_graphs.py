@@ -321,6 +321,10 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha ha ha">' + "".join(
             '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">',
             "no element found",
         ),
+        *(
+            ("application/rdf+xml", f'<?xml version="1.0" encoding="{encoding}"?><a/>', "send UTF-8")
+            for encoding in ("klingon", "shift_jis", "hex", "idna")
+        ),
     ],
 )
 @pytest.mark.parametrize("method", ["PUT", "POST"])
