@@ -15,7 +15,8 @@ def quotient_term(number: int, by: int) -> str:
     whole, fraction = divmod(abs(number) * 10**18 // by, 10**18)
     digits = f"{fraction:018d}".rstrip("0")
     sign = "-" if number < 0 and (whole or fraction) else ""
-    return f'"{sign}{whole}{"." if digits else ""}{digits}"^^<{XSD}decimal>'
+    # By way of Decimal: Python writes no int of more than some thousand digits.
+    return f'"{sign}{Decimal(whole):f}{"." if digits else ""}{digits}"^^<{XSD}decimal>'
 
 
 def exact_value(term: str) -> Fraction | float | None:

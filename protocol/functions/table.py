@@ -29,7 +29,7 @@ class Function:
 
 def _pow(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:
-        odd = math.fmod(exponent, 2) in (1.0, -1.0)
+        odd = math.isfinite(exponent) and math.fmod(exponent, 2) in (1.0, -1.0)
         return math.copysign(math.inf, base) if odd else math.inf
     try:
         return math.pow(base, exponent)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.numbers import order_number, order_rest
+from protocol.numbers import order_number, order_rest, quotient_term
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -53,3 +53,8 @@ def test_a_nan_comes_after_all_numbers() -> None:
     nan, infinity = typed("NaN", "double"), typed("INF", "double")
     assert (order_number(nan), order_rest(nan)) > (order_number(infinity), order_rest(infinity) - 1)
     assert order_number(nan) == math.inf
+
+
+def test_a_quotient_has_as_many_digits_as_it_takes() -> None:
+    assert quotient_term(10**5000 + 1, 2) == typed("5" + "0" * 4999 + ".5", "decimal")
+    assert quotient_term(-(10**5000), 1) == typed("-1" + "0" * 5000, "decimal")

@@ -48,6 +48,8 @@ def value(expression: str) -> str | None:
         ("math:pow(-2, 0.5)", "NaN"),
         ("math:pow(0, -3)", "INF"),
         ("math:pow(-0e0, -3)", "-INF"),
+        ("math:pow(0, '-INF'^^xsd:double)", "INF"),
+        ("math:pow(-0e0, '-INF'^^xsd:double)", "INF"),
         ("math:pow(-0e0, -3.0e0 - 0.1)", "INF"),
         ("math:pow(-1, 'INF'^^xsd:double)", "1"),
         ("math:pow(1, 'NaN'^^xsd:double)", "1"),
