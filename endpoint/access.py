@@ -16,7 +16,8 @@ from endpoint.settings import Settings
 from protocol import access
 from protocol.access import PARAMETER, Granted, MalformedCredentials, granted, required_scope
 from protocol.errors import ProtocolError
-from protocol.formats.negotiation import accept_header
+from protocol.formats.media_types import SPARQL_UPDATE
+from protocol.formats.negotiation import accept_header, media_type_of
 
 logger = logging.getLogger(__name__)
 
@@ -93,9 +94,10 @@ class AccessControl:
             may = GrantedToPage(may.scopes & _READING if reads else frozenset(), anybody=may, page=page)
         scope[_KEY] = may
         if path == "/sparql":
-            # Whoever may do nothing is refused before the body is read.
-            if not may.scopes:
-                may.require(access.Scope.READ)
+            # Whoever may do nothing is refused before the body is read. What asks nothing may be for the page.
+            if not may.scopes and (method not in _SAFE or b"query" in scope["query_string"]):
+                update = media_type_of(request.headers.get("content-type")) == SPARQL_UPDATE
+                may.require(access.operation_scope(update=update))
         else:
             may.require(needed)
 

@@ -42,7 +42,6 @@ async def sparql(request: Request) -> Response:
     )  # fmt: skip
     base = f"{services.settings.base_url}/sparql"
     if asked is None:
-        require(request, operation_scope())
         return await _description(request, services, base)
     if isinstance(asked, UpdateRequest):
         require(request, operation_scope(update=True))
@@ -103,6 +102,7 @@ async def _description(request: Request, services: Services, endpoint: str) -> R
     media_type = chosen_type(request, [*GRAPH_OFFERS, "text/html"])
     if media_type == "text/html":
         return RedirectResponse(f"{mounted_at(request)}/", status_code=303, headers=_VARY)
+    require(request, operation_scope())
     written = await services.threads.run(
         service_description,
         services.store,

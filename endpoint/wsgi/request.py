@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from collections.abc import Iterator
@@ -147,9 +148,14 @@ def client_has_gone(environ: WSGIEnvironment) -> bool:
     if not isinstance(connection, socket.socket) or isinstance(connection, ssl.SSLSocket):
         return False
     try:
+        # Asked first whether there is anything: gevent's sockets wait for it, whatever they are told.
+        readable = select.poll()
+        readable.register(connection, select.POLLIN)
+        if not readable.poll(0):
+            return False
         # Nothing to read, and no more to come. What is there to read is left there.
         return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
     except (BlockingIOError, InterruptedError):
         return False
-    except OSError:
+    except (OSError, ValueError):  # of one that is closed here there is no descriptor to ask
         return True

@@ -101,6 +101,19 @@ def test_a_request_needs_a_token_with_its_scope(
     assert ask(client, what, options, scope).status_code < 300
 
 
+def test_an_update_without_a_token_is_told_which_scope_it_needs(client: TestClient) -> None:
+    refused = ask(client, "POST /sparql", {"content": "CLEAR ALL", "headers": UPDATE}, "")
+    assert (refused.status_code, refused.json()["scope"]) == (401, "write")
+    assert 'scope="write"' in refused.headers["www-authenticate"]
+
+
+def test_a_browser_is_sent_to_the_page_which_asks_for_the_token(client: TestClient) -> None:
+    page = client.get("/sparql", headers={"Accept": "text/html"}, follow_redirects=False)
+    assert (page.status_code, page.headers["location"]) == (303, "/")
+    assert client.get("/sparql", headers={"Accept": "text/turtle"}).status_code == 401
+    assert client.get("/sparql?query=ASK{}", headers={"Accept": "text/html"}).status_code == 401
+
+
 def test_health_and_the_page_are_open(client: TestClient) -> None:
     for path in ("/health", "/health/live", "/health/ready", "/", "/page/main.js"):
         assert client.get(path).status_code == 200

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from endpoint.live.subscription import RequestedSpan
+from endpoint.services import services_of
 from protocol.entailment.regimes import Regime, read_regime
 from protocol.errors import ProtocolError
 from protocol.evaluation_limits import EvaluationLimits
@@ -65,8 +67,12 @@ def idempotency_key(request: Request) -> str | None:
 
 
 def mounted_at(request: Request) -> str:
-    """The path the application is mounted at, with which links begin; "" for the root."""
-    return str(request.scope.get("root_path", ""))
+    """The path with which links begin; "" for the root.
+
+    Of a prefix that a proxy takes away only ``base_url`` knows, of one that the server adds only the request.
+    """
+    public = urlsplit(services_of(request.app).settings.base_url).path
+    return max(str(request.scope.get("root_path", "")), public, key=len)
 
 
 def requested_span(request: Request) -> RequestedSpan:

@@ -415,10 +415,23 @@ def test_what_is_registered_as_a_stream_depends_on_the_form(
     assert backend.query("out").query.publishes is publishes
 
 
-def test_the_location_is_below_the_mount_point(backend: FakeBackend) -> None:
-    app = create_app(Settings(threads=2), backend=backend)
-    with TestClient(app, root_path="/rdf") as client:
-        created = client.post("/rdf/sparql", content=registration(), headers=SPARQL)
+@pytest.mark.parametrize(
+    ("base_url", "mounted", "prefix"),
+    [
+        ("", "/rdf", "/rdf"),
+        ("http://public.example/data/rdf", "", "/data/rdf"),
+        ("http://public.example/data/rdf", "/rdf", "/data/rdf"),
+        ("http://public.example/rdf", "/app/rdf", "/app/rdf"),
+    ],
+)
+def test_the_location_is_below_the_mount_point_and_what_a_proxy_takes_away(
+    backend: FakeBackend, base_url: str, mounted: str, prefix: str
+) -> None:
+    app = create_app(Settings(threads=2, base_url=base_url), backend=backend)
+    with TestClient(app, root_path=mounted) as client:
+        created = client.post(f"{mounted}/sparql", content=registration(), headers=SPARQL)
         assert created.status_code == 201
-        assert created.headers["location"] == "/rdf/queries/rooms"
-        assert created.json()["links"]["results"] == "/rdf/queries/rooms/results"
+        assert created.headers["location"] == f"{prefix}/queries/rooms"
+        assert created.json()["links"]["results"] == f"{prefix}/queries/rooms/results"
+        page = client.get(f"{mounted}/sparql", headers={"Accept": "text/html"}, follow_redirects=False)
+        assert page.headers["location"] == f"{prefix}/"
