@@ -28,6 +28,7 @@ from endpoint.late_backend import LateBackend
 from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
 from endpoint.live.unregistered_queries import UnregisteredQueries
+from endpoint.problems import protocol_error
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
@@ -42,9 +43,16 @@ from endpoint.store_queries.reading import LiveReaders
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
 from protocol.entailment.regimes import Regime
+from protocol.errors import Unavailable
 from protocol.functions.python_functions import PythonFunctions
 
 logger = logging.getLogger(__name__)
+
+_NOT_STARTED = (
+    "the endpoint cannot be started, and the server's log says why. Of several processes only one can own the data "
+    "directory: serve the application from one process"
+)
+"""For a request: what the data directory is called is nobody's business there."""
 
 _NICE = 19
 """Live queries stand back behind whoever waits for an answer."""
@@ -298,7 +306,12 @@ class EnsureStarted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._life.ensure_started(scope["app"])
+            try:
+                await self._life.ensure_started(scope["app"])
+            except (OSError, ValueError) as error:
+                logger.error("the endpoint cannot be started: %s", error)
+                await protocol_error(Unavailable(_NOT_STARTED), self._life.refusals)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

@@ -117,6 +117,19 @@ def test_mounted_under_a_prefix_it_starts_with_the_first_request() -> None:
     services_of(inner).store.close()
 
 
+def test_mounted_where_it_cannot_start_it_says_so_and_tells_nobody_where_the_data_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    inner = create_app(settings(data=tmp_path / "file" / "below"), backend=FakeBackend())
+    with TestClient(Starlette(routes=[Mount("/rdf", inner)])) as client:
+        refused = client.get("/rdf/sparql", params=ASK)
+    assert (refused.status_code, refused.headers["content-type"]) == (503, "application/problem+json")
+    assert "only one can own the data directory" in refused.json()["detail"]
+    assert str(tmp_path) not in refused.text
+    assert f"'{tmp_path}/file/below' cannot be written" in caplog.text
+
+
 def test_only_the_origins_named_may_ask() -> None:
     app = create_app(settings(cors_origins=("https://a.example",)), backend=FakeBackend())
     with TestClient(app) as client:
