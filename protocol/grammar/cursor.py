@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from operator import attrgetter
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.foreign import foreign
@@ -20,7 +22,7 @@ MOST_TOKENS = 40_000
 """Of a query. As long as it takes to read so many, others wait for the interpreter."""
 
 MOST_OPERATIONS = 2000
-"""Operators, triples and other patterns of a query: each has its part in the SQL that it becomes."""
+"""Operators, triples and other patterns of a query, and its windows: each has its part in the SQL that it becomes."""
 
 _OF_NAMES = re.compile(r"\bIRI\b|RDF term")
 """In what was wanted, where a name might stand."""
@@ -98,16 +100,20 @@ class Cursor:
         while self.token.start < offset and self.token.kind is not TokenKind.END:
             self._index += 1
 
+    def read_since(self, first: Token) -> Sequence[Token]:
+        """The tokens that were read from this one on."""
+        return self.tokens[bisect_left(self.tokens, first.start, key=attrgetter("start")) : self._index]
+
     @property
     def at_end(self) -> bool:
         """Whether a group, or the text, ends here."""
         return self.token.kind is TokenKind.END or self.at_punctuation("}")
 
-    def count_operation(self, at: Token | None = None) -> None:
+    def count_operation(self, at: Token | int | None = None) -> None:
         """One operator or pattern more. Raises UnsupportedFeature where these are too many."""
         self._operations += 1
         if self._operations > MOST_OPERATIONS:
-            raise self.error(f"more than {MOST_OPERATIONS} operators and patterns", at, UnsupportedFeature)
+            raise self.error(f"more than {MOST_OPERATIONS} operators, patterns and windows", at, UnsupportedFeature)
 
     # Keywords
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from protocol.errors import ProtocolError, QuerySyntaxError
@@ -14,17 +17,25 @@ E = TypeVar("E", bound=ProtocolError)
 # An escaped backslash is matched first, so that the u in "\\u0041" does not start an escape.
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
 
+_LINE_END = re.compile(r"\r\n?|\n")
+
 # These would end the token they stand in; as string escapes (SPARQL 1.1 ECHAR) they mean the same and do not.
 _STRING_ESCAPES = {'"': '\\"', "'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
     """Line and column of an offset, both from 1. A column is a count of code points."""
-    before = text[:offset]
-    if before.endswith("\r") and text.startswith("\n", offset):
-        before = before[:-1] + " "  # in the middle of what ends a line
-    ends = before.count("\n") + before.count("\r") - before.count("\r\n")
-    return 1 + ends, offset - max(before.rfind("\n"), before.rfind("\r"))
+    return _place(line_starts(text), offset)
+
+
+def _place(starts: Sequence[int], offset: int) -> tuple[int, int]:
+    line = bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1
+
+
+def line_starts(text: str) -> Sequence[int]:
+    """The offsets at which the lines of a text start, in so few bytes that a text may be all line ends."""
+    return array("q", chain((0,), (match.end() for match in _LINE_END.finditer(text))))
 
 
 def error_at(kind: type[E], detail: str, text: str, offset: int) -> E:
@@ -94,7 +105,12 @@ class Source:
         encoded = self._encoded[segment] + offset - self._decoded[segment]
         if segment + 1 < len(self._encoded):
             encoded = min(encoded, self._encoded[segment + 1])
-        return place(self.original, min(encoded, len(self.original)))
+        return _place(self._lines, min(encoded, len(self.original)))
+
+    @cached_property
+    def _lines(self) -> Sequence[int]:
+        # Found once: each window of a query has a place, and a text has some megabytes.
+        return line_starts(self.original)
 
     def error(self, detail: str, offset: int, kind: type[ProtocolError] = QuerySyntaxError) -> ProtocolError:
         """An error of this kind at this offset; the detail ends with the place."""

@@ -60,6 +60,8 @@ class StreamClauses:
         self._terms = terms
         self._uses: list[tuple[Token, str | None]] = []
         self._named: dict[str, Token] = {}
+        self._windows: set[str] = set()
+        """Which of the named graphs are windows."""
         self._graphs: dict[tuple[object, ...], str] = {}
         """Of the windows that graph patterns make, by what makes two of them one."""
         self._generated = 0
@@ -88,7 +90,7 @@ class StreamClauses:
             token, graph = self._iri(
                 "the IRI of a graph" if named else "STREAM, NAMED or the IRI of a graph after FROM"
             )
-            if named and graph in {declaration.graph for declaration in self.declarations}:
+            if named and graph in self._windows:
                 raise self._named_twice(token, graph)
             if named:
                 self._named.setdefault(graph, token)
@@ -163,10 +165,8 @@ class StreamClauses:
             )
         written, self._ends[keyword.start] = self._bare_window(keyword)
         graph = self._generated_graph()
-        self.declarations += [
-            replace(of_stream, written=written, graph=graph, offset=keyword.start, instead=True)
-            for of_stream in streams.values()
-        ]
+        for of_stream in streams.values():
+            self._add(replace(of_stream, written=written, graph=graph, offset=keyword.start, instead=True))
         return Constant(f"<{graph}>", place=keyword.start)
 
     def end_of_group(self, bracket: Token) -> None:
@@ -208,8 +208,12 @@ class StreamClauses:
         graph = self._graphs.get(written.identity)
         if graph is None:
             graph = self._graphs[written.identity] = self._generated_graph()
-            self.declarations.append(replace(written, graph=graph))
+            self._add(replace(written, graph=graph))
         return Constant(f"<{graph}>")
+
+    def _add(self, declaration: Declaration) -> None:
+        self._cursor.count_operation(declaration.offset)
+        self.declarations.append(declaration)
 
     def _generated_graph(self) -> str:
         self._generated += 1
@@ -226,7 +230,8 @@ class StreamClauses:
             if graph in self._named:
                 raise self._named_twice(name, graph)
             self._named[graph] = name
-        self.declarations.append(
+            self._windows.add(graph)
+        self._add(
             Declaration(
                 stream,
                 written,
@@ -268,8 +273,8 @@ class StreamClauses:
         cursor.advance_to(offset)
         bracket = cursor.token
         pattern = group()
-        for token in cursor.tokens:
-            if bracket.start < token.start < cursor.previous.end and token.word in _NOT_OF_A_MESSAGE:
+        for token in cursor.read_since(bracket):
+            if token.word in _NOT_OF_A_MESSAGE:
                 said = "a window's WHERE has triple patterns and FILTERs, about nothing but the message"
                 raise cursor.error(f"{said}: {token.text} is not evaluated there", token, UnsupportedFeature)
         for node in nodes(pattern):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from protocol.grammar.parser import parse, parse_live, perhaps_continuous, read_
 from protocol.language.algebra import BGP, Constant, Graph, Project, TriplePattern, Variable, nodes
 from protocol.language.model import R2S, ContinuousQuery, Form, OneShotQuery
 from protocol.sparql.dataset import DatasetConflict, RequestedGraphs
-from protocol.sparql.source import Source, place
+from protocol.sparql.source import Source, line_starts, place
 from protocol.sparql.syntax import query_fault, refuse_misreading
 from protocol.sparql.tokens import TokenKind, tokenize
 from protocol.windows.spec import CountWindow, LandmarkWindow, NowWindow, StreamWindow, TimeWindow, Unit, WindowSpec
@@ -402,10 +403,12 @@ def test_a_base_in_the_query_comes_before_the_one_given_and_each_counts_from_the
         ("{ FILTER(" + "!" * 5_000 + "1) }", "more than 2000 operators"),
         ("{ FILTER(1" + "+1" * 5_000 + ") }", "more than 2000 operators"),
         ("{ FILTER(1" + "||1" * 5_000 + ") }", "more than 2000 operators"),
-        ("{ " + "OPTIONAL { ?s ?p ?o } " * 5_000 + "}", "more than 2000 operators and patterns"),
-        ("{ " + "{ ?s ?p ?o } UNION " * 5_000 + "{} }", "more than 2000 operators and patterns"),
-        ("{ ?s " + "<u:p>|" * 5_000 + "<u:p> ?o }", "more than 2000 operators and patterns"),
-        ("{ ?s ?p ?o . " + "?s <u:p> ?o ; <u:q> 1 . " * 5_000 + "}", "more than 2000 operators and patterns"),
+        ("{ " + "OPTIONAL { ?s ?p ?o } " * 5_000 + "}", "more than 2000 operators, patterns and windows"),
+        ("{ " + "{ ?s ?p ?o } UNION " * 5_000 + "{} }", "more than 2000 operators, patterns and windows"),
+        ("{ ?s " + "<u:p>|" * 5_000 + "<u:p> ?o }", "more than 2000 operators, patterns and windows"),
+        ("{ ?s ?p ?o . " + "?s <u:p> ?o ; <u:q> 1 . " * 5_000 + "}", "more than 2000 operators, patterns and windows"),
+        ("FROM STREAM <u:s> [RANGE 1s] " * 3_000 + "{}", "more than 2000 operators, patterns and windows"),
+        ("FROM STREAM <u:s> [ELEMENTS 1 WHERE {}] " * 2_500 + "{}", "more than 2000 operators, patterns and windows"),
         ("{ VALUES ?x { " + "1 " * 2_000_000 + "} }", "more than 40000 words and signs"),
         ("{ ?s ?p " + "[" * 2_000_000, "more than 40000 words and signs"),
         ("{ ?s ?p '" + "\\u0031" * 700_000 + "' ¦\"", "the string that begins"),
@@ -421,6 +424,13 @@ def test_what_nests_5000_deep_or_has_4_megabytes_is_refused(body: str, message: 
         parse(text.replace("¦", ""))
 
 
+def test_the_windows_of_a_group_count_among_the_operators_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.grammar.cursor.MOST_OPERATIONS", 9)
+    text = "SELECT * FROM STREAM <u:s> [NOW] FROM STREAM <u:t> [NOW] { { ?s ?p ?o WINDOW ELEMS 1 } { ?s ?p ?o %s } }"
+    continuous(text % "")
+    rejects(text % "¦WINDOW ELEMS 2", UnsupportedFeature, "more than 9 operators, patterns and windows")
+
+
 def test_what_is_just_within_the_limits_is_read() -> None:
     head = "SELECT * FROM STREAM <u:s> [RANGE 1s] "
     assert isinstance(parse(head + "{" * 100 + "}" * 100), ContinuousQuery)
@@ -429,6 +439,20 @@ def test_what_is_just_within_the_limits_is_read() -> None:
     assert isinstance(parse(head + f"{{ VALUES ?x {{ {values} }} }}"), ContinuousQuery)
     assert isinstance(parse(head + "{ ?s ?p '" + "x" * 4_000_000 + "' }"), ContinuousQuery)
     assert isinstance(parse(head + "{ FILTER(1" + "||1" * 1_998 + ") }"), ContinuousQuery)
+    assert len(continuous(head + "FROM STREAM <u:s> [NOW] " * 1_999 + "{}").windows) == 2_000
+
+
+def test_the_lines_of_a_text_are_found_once_however_many_windows_have_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str] = []
+
+    def of(text: str) -> Sequence[int]:
+        found.append(text)
+        return line_starts(text)
+
+    monkeypatch.setattr("protocol.sparql.source.line_starts", of)
+    text = "SELECT *\n" + "FROM STREAM <u:s> [NOW]\n" * 50 + "{}"
+    assert [window.line for window in continuous(text).windows] == list(range(2, 52))
+    assert found == [text]
 
 
 def test_a_stream_word_after_more_than_a_query_may_have_makes_no_continuous_query() -> None:

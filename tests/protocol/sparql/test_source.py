@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,15 @@ def test_the_end_of_the_text_has_a_place() -> None:
 def test_a_text_without_escapes_has_the_same_places_by_itself(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
     assert place(text, offset) == Source(text).place(offset)
+
+
+@given(st.text(alphabet="a\r\n"), st.data())
+def test_a_place_is_in_the_line_of_what_stands_there(text: str, data: st.DataObject) -> None:
+    offset = data.draw(st.integers(0, len(text)))
+    before = re.split(r"\r\n|\r|\n", text[:offset])
+    if text[:offset].endswith("\r") and text[offset:].startswith("\n"):
+        before[-2:] = [before[-2] + "\r"]  # in the middle of what ends a line
+    assert Source(text).place(offset) == (len(before), len(before[-1]) + 1)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.groups import Groups
 from protocol.grammar.streams.clauses import StreamClauses
@@ -16,7 +18,7 @@ from protocol.grammar.terms import Terms
 from protocol.language.algebra import BGP, Constant, Graph, Pattern, Variable
 from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
-from protocol.sparql.tokens import TokenKind
+from protocol.sparql.tokens import Token, TokenKind
 from protocol.windows.spec import Unit
 
 BASE = "http://b/"
@@ -137,6 +139,32 @@ def test_patterns_over_the_same_window_of_the_same_stream_share_its_graph(patter
     distinct = list(dict.fromkeys(meant))
     assert len(clauses.declarations) == len(distinct)
     assert clauses.patterns == [graph(generated_graph(distinct.index(one) + 1)) for one in meant]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM STREAM <u:s> [NOW] FROM NAMED STREAM <u:s> [NOW] FROM NAMED WINDOW <u:w> ON ¦<u:s> [NOW]",
+        "FROM STREAM <u:s> [NOW] STREAM <u:s> [NOW] { } STREAM <u:s> [NOW] { } STREAM ¦<u:s> [TRIPLES 1] { }",
+    ],
+)
+def test_each_window_counts_among_the_operators(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.grammar.cursor.MOST_OPERATIONS", 2)
+    rejects(text, UnsupportedFeature, "more than 2 operators, patterns and windows")
+
+
+def test_no_condition_of_a_window_walks_over_the_tokens_of_the_query() -> None:
+    class Walked(list[Token]):
+        times = 0
+
+        def __iter__(self) -> Iterator[Token]:
+            self.times += 1
+            return super().__iter__()
+
+    clauses = Clauses("FROM STREAM <u:s> [ELEMENTS 1 WHERE { }] " * 3)
+    clauses.cursor.tokens = walked = Walked(clauses.cursor.tokens)
+    assert len(clauses.read().declarations) == 3
+    assert walked.times == 0
 
 
 def test_a_window_of_the_dataset_is_not_that_of_a_pattern() -> None:
