@@ -17,6 +17,7 @@ from protocol.windows.spec import Strategy
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGITS = re.compile(r"[0-9]+")
 _XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
+_DURATION_START = re.compile(r"[0-9\"']|[Pp][Tt]?[0-9]")
 _TIME = re.compile(r"[^\s\[\]{}()<>\"'#,;]+")
 _QUOTED = re.compile(r"""(["'])([^"'\\\r\n]*)\1(?:\s*\^\^\s*(?:<([^<>\s]*)>|([A-Za-z0-9_.\-]*:[A-Za-z0-9_.\-]*)))?""")
 
@@ -67,6 +68,11 @@ class QuantityReader:
         if length > _LONGEST:
             raise self._too_long(start)
         return length
+
+    @property
+    def _at_duration(self) -> bool:
+        """Whether a duration is next, and no keyword."""
+        return _DURATION_START.match(self._text, self.offset) is not None
 
     def _count(self, of: str) -> int:
         self._skip()

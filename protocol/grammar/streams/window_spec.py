@@ -51,7 +51,7 @@ class SpecificationReader(QuantityReader):
             self._word("RANGE")
             self._skip()
             kind = "TRIPLES" if self._peek_word() == "TRIPLES" else "RANGE"
-        elif not kind and DIGITS.match(self._text, self.offset):
+        elif self._at_duration:
             kind = "1 MINUTE SLIDE 10s"
         written = self._body(kind)
         if self._word("OFFSET"):

@@ -75,6 +75,14 @@ def test_a_window_that_ends_in_the_past_has_an_offset(text: str, window: Written
     assert read(text) == window
 
 
+@pytest.mark.parametrize(
+    "width", ["60s", "1 MINUTE", "60000", "PT1M", "pt1m", '"PT1M"^^xsd:duration', "'PT60S'", '"1 minute"']
+)
+@pytest.mark.parametrize("step", ["STEP PT10S", "slide 10s", 'SLIDING "PT10S"^^xsd:dayTimeDuration'])
+def test_a_width_without_range_is_a_duration_in_every_way_to_write_it(width: str, step: str) -> None:
+    assert read(f"[{width} {step}]") == WrittenTime(60_000, 10_000, of_now=True)
+
+
 @given(st.integers(1, 10_000), st.sampled_from(sorted(UNITS)), st.booleans(), st.booleans())
 def test_every_unit_is_read_with_and_without_space_and_in_any_case(
     count: int, unit: str, space: bool, upper: bool
@@ -185,7 +193,10 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[¦]", "expected RANGE, TRIPLES, ELEMENTS, NOW, LANDMARK, SESSION or FROM NOW, found ]"),
         ("[SESSION ¦]", "expected a duration after SESSION"),
         ("[SESSION 5s ¦STEP 5s]", "expected PARTITION BY, T0, REPORT or ]"),
-        ("[¦10s]", "expected RANGE"),
+        ("[¦10s]", "expected RANGE before the window's length, or STEP and a duration after it"),
+        ("[¦PT10S]", "expected RANGE before the window's length, or STEP and a duration after it"),
+        ("[¦PARTITION BY SUBJECT]", "expected RANGE, TRIPLES"),
+        ('[¦"10 parsecs" STEP 1s]', "'10 parsecs' is not a duration"),
         ("[¦ALL]", "expected RANGE"),
         ("[RANGE ¦]", "expected a duration after RANGE"),
         ("[RANGE ¦-5s]", "expected a duration"),
