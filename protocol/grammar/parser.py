@@ -136,7 +136,7 @@ class QueryReader:
         self._prologue()
         registration = None
         if cursor.at("REGISTER"):
-            registration = read_registration(cursor)
+            registration = read_registration(cursor, self._namespaces)
             self._beyond_standard.append((registration.keyword.start, cursor.previous.end))
             self._prologue()
         while self._facts.at_definition:

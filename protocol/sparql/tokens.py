@@ -121,14 +121,14 @@ def tokenize(text: str) -> list[Token]:
     return list(tokens(text))
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a text, white space and comments left out, with one END token at its end.
+def tokens(text: str, offset: int = 0) -> Iterator[Token]:
+    """The tokens of a text from an offset on, white space and comments left out, with one END token at its end.
 
     Never fails: what is no token is ILLEGAL, a character each. A quotation mark that is never closed is
     such a character too. Behind one, an escape is ILLEGAL as a whole: if each of many escaped quotation marks
     were looked at as the beginning of a string, that would take quadratic time.
     """
-    offset, depth = skip(text, 1 if text.startswith("\ufeff") else 0), 0
+    offset, depth = skip(text, 1 if offset == 0 and text.startswith("\ufeff") else offset), 0
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None:

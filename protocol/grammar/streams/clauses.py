@@ -261,7 +261,11 @@ class StreamClauses:
         if not cursor.at_punctuation("["):
             raise cursor.unexpected("a window specification such as [RANGE 10s STEP 5s] after the stream's IRI")
         reader = SpecificationReader(
-            cursor.source, cursor.token.start, self._partition, partial(self._condition, group)
+            cursor.source,
+            self._terms.namespaces,
+            cursor.token.start,
+            self._partition,
+            partial(self._condition, group),
         )
         written = reader.window()
         cursor.advance_to(reader.offset)
@@ -303,7 +307,7 @@ class StreamClauses:
 
     def _bare_window(self, keyword: Token) -> tuple[WrittenWindow, int]:
         """The window behind this WINDOW, and the offset after it."""
-        reader = SpecificationReader(self._cursor.source, keyword.end)
+        reader = SpecificationReader(self._cursor.source, self._terms.namespaces, keyword.end)
         return reader.bare_window(), reader.offset
 
 

@@ -288,7 +288,7 @@ class Facts:
             if groups != keys:
                 raise cursor.error("GROUP BY has other variables than AGGREGATE", groups[0].place, QuerySemanticError)
             cursor.expect("EVERY", after="GROUP BY")
-            reader = QuantityReader(cursor.source, cursor.token.start)
+            reader = QuantityReader(cursor.source, self._terms.namespaces, cursor.token.start)
             self.every = reader.duration("EVERY")
             cursor.advance_to(reader.offset)
         for variable in (*keys, argument):

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError
+from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
-from protocol.sparql.tokens import skip
+from protocol.sparql.tokens import Token, TokenKind, skip, tokens
+from protocol.terms import XSD
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
 from protocol.windows.spec import Strategy
 
@@ -19,13 +21,12 @@ DIGITS = re.compile(r"[0-9]+")
 _XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
 _DURATION_START = re.compile(r"[0-9\"']|[Pp][Tt]?[0-9]")
 _TIME = re.compile(r"[^\s\[\]{}()<>\"'#,;]+")
-_QUOTED = re.compile(r"""(["'])([^"'\\\r\n]*)\1(?:\s*\^\^\s*(?:<([^<>\s]*)>|([A-Za-z0-9_.\-]*:[A-Za-z0-9_.\-]*)))?""")
+_QUOTED = re.compile(r"""(["'])([^"'\\\r\n]*)\1""")
 
 _DATATYPE_NAMES = {
     "dateTime": ("dateTime", "dateTimeStamp", "integer", "long"),
     "duration": ("duration", "dayTimeDuration"),
 }
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 
 STEPS = ("STEP", "SLIDE", "SLIDING")
 _AFTER_DURATION = frozenset({*STEPS, "TUMBLING", "OFFSET", "TO", "PARTITION", "T0", "REPORT", "AS", *Strategy})
@@ -37,9 +38,10 @@ _LARGEST = 10**9
 class QuantityReader:
     """Reads words and quantities from ``offset`` on; ``offset`` then is right after them."""
 
-    def __init__(self, source: Source, offset: int) -> None:
+    def __init__(self, source: Source, namespaces: Namespaces, offset: int) -> None:
         self.offset = offset
         self._source = source
+        self._namespaces = namespaces
         self._text = source.text
 
     def duration(self, of: str, *, least: Milliseconds = 1) -> Milliseconds:
@@ -127,17 +129,32 @@ class QuantityReader:
         match = _QUOTED.match(self._text, self.offset)
         if match is None:
             return None
-        prefix, _, local = (match[4] or "").partition(":")
-        known = [_XSD + name for name in _DATATYPE_NAMES[kind]]
-        if (match[3] and match[3] not in known) or (match[4] and (prefix != "xsd" or _XSD + local not in known)):
-            raise self._error(f"{match[0]} is no xsd:{kind}{self._right_case(match, kind)}", self.offset)
-        self.offset = match.end()
+        start, self.offset = self.offset, match.end()
+        carets = skip(self._text, self.offset)
+        if self._text.startswith("^^", carets):
+            token = next(tokens(self._text, carets + len("^^")))
+            if token.kind not in (TokenKind.IRI, TokenKind.PREFIXED_NAME):
+                self.offset = token.start
+                raise self._unexpected("a datatype after ^^")
+            datatype = self._datatype(token)
+            if datatype not in [XSD + name for name in _DATATYPE_NAMES[kind]]:
+                written = self._text[start : token.end]
+                raise self._error(f"{written} is no xsd:{kind}{self._instead(datatype, token, kind)}", start)
+            self.offset = token.end
         return match[2]
 
-    def _right_case(self, quoted: re.Match[str], kind: str) -> str:
-        """What to write for ``"PT3S"^^xsd:Duration``."""
-        datatype = (quoted[3] or quoted[4]).removeprefix(_XSD).removeprefix("xsd:")
-        return f", but of {datatype}: write ^^xsd:{kind}" if datatype.lower() == kind.lower() else ""
+    def _datatype(self, token: Token) -> str:
+        prefix, _, local = token.text.partition(":")
+        if prefix == "xsd" and self._namespaces.known(token) is None:
+            return XSD + local  # papers print queries without their prologue
+        return self._namespaces.iri(token)
+
+    def _instead(self, datatype: str, token: Token, kind: str) -> str:
+        """What the datatype is, and what to write for ``"PT3S"^^xsd:Duration``."""
+        name = datatype.removeprefix(XSD)
+        if name.lower() == kind.lower():
+            return f", but of {name}: write ^^{token.text.replace(name, kind)}"
+        return f", but of <{datatype}>" if name == datatype else ""
 
     def _skip(self) -> None:
         self.offset = skip(self._text, self.offset)

@@ -37,7 +37,7 @@ class WrittenRegistration:
         return Registration(self.kind.word, namespaces.iri(self.name), name_is_iri=True, every=self.every)
 
 
-def read_registration(cursor: Cursor) -> WrittenRegistration:
+def read_registration(cursor: Cursor, namespaces: Namespaces) -> WrittenRegistration:
     """Read a registration from its REGISTER up to its AS."""
     keyword = cursor.advance()
     kind = cursor.expect(*_KINDS, after="REGISTER")
@@ -45,7 +45,7 @@ def read_registration(cursor: Cursor) -> WrittenRegistration:
     every: Milliseconds | None = None
     if cursor.take("COMPUTED"):
         cursor.expect("EVERY", after="COMPUTED")
-        reader = QuantityReader(cursor.source, cursor.token.start)
+        reader = QuantityReader(cursor.source, namespaces, cursor.token.start)
         every = reader.duration("COMPUTED EVERY")
         cursor.advance_to(reader.offset)
     if not cursor.at("AS"):

@@ -16,6 +16,7 @@ from protocol.grammar.streams.written_windows import (
     WrittenTime,
     WrittenWindow,
 )
+from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.time import UNITS, Milliseconds
 from protocol.windows.spec import Partition, Report, Strategy, Unit
@@ -31,9 +32,14 @@ class SpecificationReader(QuantityReader):
     """Reads window specifications from ``offset`` on; ``offset`` then is right after them."""
 
     def __init__(
-        self, source: Source, offset: int, keys: KeyReader | None = None, condition: ConditionReader | None = None
+        self,
+        source: Source,
+        namespaces: Namespaces,
+        offset: int,
+        keys: KeyReader | None = None,
+        condition: ConditionReader | None = None,
     ) -> None:
-        super().__init__(source, offset)
+        super().__init__(source, namespaces, offset)
         self._keys = keys
         self._condition = condition
 

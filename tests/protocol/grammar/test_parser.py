@@ -389,6 +389,58 @@ def test_a_base_in_the_query_comes_before_the_one_given_and_each_counts_from_the
     assert query.expression.base == "http://h/b/c/"
 
 
+XML_SCHEMA = "http://www.w3.org/2001/XMLSchema"
+
+
+@pytest.mark.parametrize(
+    ("prologue", "duration"),
+    [
+        ("", "xsd:duration"),
+        (f"PREFIX xsd: <{XML_SCHEMA}#>", "xsd:duration"),
+        (f"PREFIX x: <{XML_SCHEMA}#> PREFIX xsd: <http://other/>", "x:duration"),
+        (f"PREFIX é: <{XML_SCHEMA}#day>", "é:TimeDuration"),
+        (f"PREFIX : <{XML_SCHEMA}#duration>", ":"),
+        (f"BASE <{XML_SCHEMA}>", "<#duration>"),
+        ("", f"# >\n<{XML_SCHEMA}#duration>"),
+    ],
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM STREAM <u:s> [RANGE %s] {}",
+        "SELECT * FROM STREAM <u:s> WINDOW RANGE %s {}",
+        "SELECT * { STREAM <u:s> [PT1M STEP 1s REPORT PERIODIC %s] {} }",
+        "REGISTER QUERY q COMPUTED EVERY %s AS SELECT * FROM STREAM <u:s> [RANGE PT1M] {}",
+        "SELECT ?s AS s (AGGREGATE ?s, COUNT ?o WHERE (CURRENT ?s ?p ?o) GROUP BY ?s EVERY %s)",
+    ],
+)
+def test_the_datatype_of_a_quoted_duration_is_what_its_prefix_says(prologue: str, duration: str, query: str) -> None:
+    read = continuous(f"{prologue} {query}" % f'"PT1M"^^{duration}')
+    bare = continuous(query % "PT1M")
+    shapes = [(one.window, one.graph) for one in read.windows]
+    assert shapes == [(one.window, one.graph) for one in bare.windows]
+    assert [one.report for one in read.currents] == [one.report for one in bare.currents]
+
+
+@pytest.mark.parametrize(
+    ("prologue", "literal", "said"),
+    [
+        ("PREFIX xsd: <http://other/>", '"PT1M"^^xsd:duration', "but of <http://other/duration>"),
+        (f"PREFIX x: <{XML_SCHEMA}#>", '"PT1M"^^x:Duration', "but of Duration: write ^^x:duration"),
+        (f"PREFIX x: <{XML_SCHEMA}#>", '"PT1M"^^x:string', '"PT1M"^^x:string is no xsd:duration'),
+    ],
+)
+def test_what_has_another_datatype_is_no_duration(prologue: str, literal: str, said: str) -> None:
+    rejects(f"{prologue} SELECT * FROM STREAM <u:s> [RANGE ¦{literal}] {{}}", QuerySyntaxError, said)
+
+
+def test_the_datatype_of_a_quoted_time_is_what_its_prefix_says() -> None:
+    text = "PREFIX %s: <http://www.w3.org/2001/XMLSchema#> SELECT * FROM STREAM <u:s> [RANGE 5 T0 ¦'7'^^x:long] {}"
+    (window,) = continuous(text.replace("¦", "") % "x").windows
+    assert window.window == TimeWindow(5, 5, 7)
+    rejects((text % "y").replace("¦'7'^^", "'7'^^¦"), QuerySyntaxError, "the prefix x: is not declared")
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -14,6 +14,7 @@ from protocol.grammar.streams.written_windows import (
     WrittenTime,
     WrittenWindow,
 )
+from protocol.sparql.iris import Namespaces
 from protocol.sparql.source import Source
 from protocol.time import UNITS, format_instant
 from protocol.windows.spec import Report, Strategy, Unit
@@ -22,8 +23,13 @@ NEW_YEAR = 1_767_225_600_000
 CLOSES = Report(frozenset({Strategy.ON_WINDOW_CLOSE}))
 
 
+def reader_of(text: str) -> SpecificationReader:
+    source = Source(text)
+    return SpecificationReader(source, Namespaces(source, None), 0)
+
+
 def read(text: str) -> WrittenWindow:
-    reader = SpecificationReader(Source(text), 0)
+    reader = reader_of(text)
     window = reader.window()
     assert reader.offset == len(text)
     return window
@@ -205,7 +211,12 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[RANGE ¦PT]", "not a duration"),
         ("[RANGE 10 ¦fortnights]", "fortnights is no unit of time"),
         ("[RANGE 10¦STEP 5]", "STEP is no unit"),
-        ('[RANGE ¦"10s"^^xsd:string]', "is no xsd:duration"),
+        ('[RANGE ¦"10s"^^xsd:string]', '"10s"^^xsd:string is no xsd:duration'),
+        ('[RANGE ¦"10s"^^<urn:duration>]', '"10s"^^<urn:duration> is no xsd:duration, but of <urn:duration>'),
+        ('[RANGE "10s"^^¦duration]', "expected a datatype after ^^, found duration"),
+        ('[RANGE "10s"^^¦', "expected a datatype after ^^, found the end of the query"),
+        ('[RANGE "10s"^^¦x:duration]', "the prefix x: is not declared"),
+        ('[RANGE "10s"^^¦<duration>]', "<duration> is relative"),
         ("[RANGE 10s ¦HOPPING 1s]", "expected STEP, SLIDE, SLIDING, TUMBLING, OFFSET, T0, REPORT or ]"),
         ("[RANGE 10s STEP ¦T0 1]", "expected a duration after STEP"),
         ("[RANGE 10s STEP 5s ¦STEP 5s]", "expected OFFSET, T0, REPORT or ]"),
@@ -239,7 +250,7 @@ def test_what_is_no_window_specification_is_a_syntax_error_that_says_what_belong
 def check(text: str, said: str, kind: type[ProtocolError]) -> None:
     source = Source(text.replace("¦", ""))
     with pytest.raises(kind) as raised:
-        SpecificationReader(source, 0).window()
+        SpecificationReader(source, Namespaces(source, None), 0).window()
     assert said in raised.value.detail
     assert (raised.value.line, raised.value.column) == source.place(text.index("¦"))
 
@@ -248,7 +259,7 @@ def check(text: str, said: str, kind: type[ProtocolError]) -> None:
 def test_any_characters_in_the_brackets_give_a_window_or_an_error_with_a_place(text: str) -> None:
     error = window = None
     try:
-        window = SpecificationReader(Source("[" + text), 0).window()
+        window = reader_of("[" + text).window()
     except ProtocolError as raised:
         error = raised
     assert window is not None if error is None else error.line is not None and error.column is not None
