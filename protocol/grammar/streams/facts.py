@@ -295,16 +295,18 @@ class Facts:
             if variable not in in_scope(pattern):
                 raise cursor.error(f"?{variable.name} is not bound in WHERE", variable.place, QuerySemanticError)
         result = self._terms.fresh("aggregate")
-        pattern = Group(pattern, tuple(keys), (Aggregate(function.word, argument, result, distinct),))
-        found = dict.fromkeys(keys) | {argument: result}
+        # Grouped by what nobody can name: a new name may be that of another key.
+        grouped = {key: self._terms.fresh("key") for key in keys}
+        for key, variable in grouped.items():
+            pattern = Extend(pattern, variable, key)
+        pattern = Group(pattern, tuple(grouped.values()), (Aggregate(function.word, argument, result, distinct),))
+        found = grouped | {argument: result}
         for variable, name in selected.items():
             if variable not in found:
                 raise cursor.error(
                     f"?{variable.name} is neither a key nor what is aggregated", variable.place, QuerySemanticError
                 )
-            source = result if variable == argument else variable
-            if name != source:
-                pattern = Extend(pattern, name, source)
+            pattern = Extend(pattern, name, found[variable])
         names = tuple(selected.values())
         return Project(pattern, names), names
 

@@ -6,7 +6,22 @@ import pytest
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.parser import parse
-from protocol.language.algebra import BGP, Constant, Filter, Graph, Join, TriplePattern, Variable, nodes
+from protocol.language.algebra import (
+    BGP,
+    Aggregate,
+    Constant,
+    Extend,
+    Filter,
+    Graph,
+    Group,
+    Join,
+    Pattern,
+    Project,
+    TriplePattern,
+    Variable,
+    in_scope,
+    nodes,
+)
 from protocol.language.model import ContinuousQuery, Form, OneShotQuery
 from protocol.windows.spec import ONLY_STREAM, CountWindow, FactsWindow, Report, Strategy
 
@@ -114,6 +129,39 @@ def test_the_paper_counts_facts() -> None:
     assert [window.window.report for window in query.windows] == [Report(frozenset({Strategy.PERIODIC}), 3000)]
     named = read("SELECT ?u AS u (AGGREGATE ?r, SUM ?u WHERE (CURRENT here { ?u :in ?r }) GROUP BY ?r EVERY 5s)")
     assert [(one.name, one.report.period) for one in named.currents] == [("here", 5000)]
+
+
+@pytest.mark.parametrize(
+    ("selected", "answer"),
+    [
+        ("?a AS x, ?b AS y, ?c AS n", {"x": "a", "y": "b", "n": "count"}),
+        ("?a AS b, ?b AS a, ?c AS n", {"b": "a", "a": "b", "n": "count"}),
+        ("?a AS b", {"b": "a"}),
+        ("?c AS a, ?a AS c", {"a": "count", "c": "a"}),
+        ("?a AS a, ?b AS c, ?c AS b", {"a": "a", "c": "b", "b": "count"}),
+    ],
+)
+def test_a_new_name_in_the_counting_form_may_be_that_of_another_key(selected: str, answer: dict[str, str]) -> None:
+    def of(pattern: Pattern) -> dict[Variable, str]:
+        """The solution, where each variable of the facts has its name as its value."""
+        match pattern:
+            case Project(inner, variables):
+                found = of(inner)
+                return {variable: found[variable] for variable in variables}
+            case Extend(inner, variable, Variable() as source):
+                found = of(inner)
+                assert variable not in found
+                return found | {variable: found[source]}
+            case Group(inner, keys, (Aggregate(_, Variable() as argument, result),)):
+                found = of(inner)
+                assert found[argument] == "c"
+                return {key: found[key] for key in keys or ()} | {result: "count"}
+            case _:
+                assert isinstance(pattern, Graph)
+                return {variable: variable.name for variable in in_scope(pattern)}
+
+    query = read(f"SELECT {selected} (AGGREGATE ?a ?b, COUNT ?c WHERE (CURRENT ?a ?b ?c) GROUP BY ?a ?b EVERY 3s)")
+    assert {variable.name: value for variable, value in of(query.expression.pattern).items()} == answer
 
 
 def test_words_of_facts_are_no_words_of_one_shot_queries() -> None:
