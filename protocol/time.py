@@ -24,19 +24,21 @@ LAST_INSTANT: Instant = 253_402_300_799_999
 """The instants that are an ``xsd:dateTime`` everyone reads: of the years 1 to 9999."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_INTEGER = re.compile(r"[+-]?\d+\Z")
+# Digits are those of ASCII, as in XML Schema; white space is any, also a no-break space.
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _DATE_TIME = re.compile(
     r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>\.\d+)?"
-    r"(?P<zone>Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?\Z"
+    r"(?P<zone>Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?\Z",
+    re.ASCII,
 )
 _XSD_DURATION = re.compile(
     r"P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+)D)?"
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?\Z",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _DAMAGED_DURATION = re.compile(r"[Pp]?[Tt]?(?P<count>[0-9]{1,15})\s*(?P<unit>[A-Za-z]+)\Z")
-_UNIT_DURATION = re.compile(r"(?P<count>\d+)\s*(?P<unit>[A-Za-z]*)\Z")
+_UNIT_DURATION = re.compile(r"(?P<count>[0-9]+)\s*(?P<unit>[A-Za-z]*)\Z")
 
 _SECOND = 1000
 _MINUTE = 60 * _SECOND

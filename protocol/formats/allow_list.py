@@ -18,10 +18,10 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "mqtt": 1883, "mqtts":
 _ADDRESS = re.compile(
     r"(?P<scheme>https?|wss?|mqtts?|kafka)://(?P<host>[A-Za-z0-9._\-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?"
     r"(?P<path>/[^\x00-\x20\x7f?#\\<>\"{}|^`]*)?(?P<rest>[?#][^\x00-\x20\x7f\\<>\"{}|^`]*)?\Z",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
-_FILE = re.compile(r"file:(?://(?:localhost)?)?(?P<path>/(?!/)[^\x00-\x20\x7f?#\\]*)\Z", re.IGNORECASE)
-_SCHEME_ALONE = re.compile(r"(?P<scheme>wss?|mqtts?|kafka|file):\Z", re.IGNORECASE)
+_FILE = re.compile(r"file:(?://(?:localhost)?)?(?P<path>/(?!/)[^\x00-\x20\x7f?#\\]*)\Z", re.IGNORECASE | re.ASCII)
+_SCHEME_ALONE = re.compile(r"(?P<scheme>wss?|mqtts?|kafka|file):\Z", re.IGNORECASE | re.ASCII)
 _DOT_SEGMENT = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 

@@ -30,3 +30,19 @@ def test_a_year_or_a_number_beyond_all_computers_is_no_time(text: str) -> None:
 def test_a_number_of_thousands_of_digits_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["٣", "-３", "२०२६-01-01T00:00:00Z", "2026-01-01T00:00:0٣Z", "2026-01-01T00:00:00.٣Z"])
+def test_a_time_has_digits_of_ascii(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize("text", ["٣", "３s", "٣ minutes", "PT٣S", "PT1.٣S", "P٣D", "PT3ſ"])
+def test_a_duration_has_digits_and_letters_of_ascii(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse_duration(text)
+
+
+def test_a_no_break_space_is_white_space_in_a_duration() -> None:
+    assert parse_duration("\u00a010\u00a0seconds ") == 10_000

@@ -28,6 +28,7 @@ def test_addresses_below_a_prefix_are_permitted(address: str) -> None:
         "http://a.org\n/data", "http://a.org/data\n", "http://a.org/da ta", "http://a.org/DATA", "//a.org/data",
         "file:///data", "ftp://a.org/data", "http:a.org/data", "http:///data", "http://a.org:99999/data",
         "http://a.org:/data", "http://a%2eorg/data", "http://ａ.org/data", "http://a.org/data>", "",
+        "http://a.org:٨٠/data", "http://a.org:８０/data", "httpſ://a.org/data",
     ],
 )  # fmt: skip
 def test_no_other_address_is(address: str) -> None:
@@ -58,7 +59,7 @@ def test_by_default_nothing_is_permitted() -> None:
 @pytest.mark.parametrize(
     "entry",
     ["a.org", "file://host/x", "file:///a/../b", "ftp://a.org", "http:", "http://", "http://u:p@a.org", "http://a.org?x",
-     "http://a.org#x", "http://*.a.org", "**", "http://a.org/../x"],
+     "http://a.org#x", "http://*.a.org", "**", "http://a.org/../x", "http://a.org:８０", "httpſ://a.org", "wſ:"],
 )  # fmt: skip
 def test_a_wrong_prefix_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match="is neither"):
