@@ -12,7 +12,7 @@ from functools import partial
 from protocol.shapes.datatypes import lexical_test
 from protocol.shapes.graph import Graph
 from protocol.shapes.paths import Predicate
-from protocol.shapes.shape import Check, Result, Shape
+from protocol.shapes.shape import Check, Result, Results, Shape
 from protocol.shapes.values import (
     bound_test,
     direction_of,
@@ -40,7 +40,7 @@ KINDS = {
 def each_value(shape: Shape, component: str, test: Callable[[str], bool], message: str) -> Check:
     """What every value node has to be, as ``test`` tells of a term."""
 
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         for value in values:
             if not test(value):
                 results.append(Result(shape, component, focus, value, message))
@@ -51,7 +51,7 @@ def each_value(shape: Shape, component: str, test: Callable[[str], bool], messag
 def each_node(shape: Shape, component: str, test: Callable[[Graph, str], bool], message: str) -> Check:
     """What every value node has to be in its graph."""
 
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         for value in values:
             if not test(graph, value):
                 results.append(Result(shape, component, focus, value, message))
@@ -105,7 +105,7 @@ _BOUNDS = {
 
 
 def min_count(shape: Shape, count: int) -> Check:
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         if len(values) < count:
             results.append(
                 Result(shape, "MinCount", focus, None, f"has {len(values)} values, at least {count} expected")
@@ -115,7 +115,7 @@ def min_count(shape: Shape, count: int) -> Check:
 
 
 def max_count(shape: Shape, count: int) -> Check:
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         if len(values) > count:
             results.append(Result(shape, "MaxCount", focus, None, f"has {len(values)} values, at most {count} allowed"))
 
@@ -152,7 +152,7 @@ def language_in(shape: Shape, ranges: Sequence[str]) -> Check:
 
 
 def unique_lang(shape: Shape) -> Check:
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         if len(values) > 1:
             for tag, count in Counter(map(language_of, values)).items():
                 if tag and count > 1:
@@ -166,7 +166,7 @@ def unique_lang(shape: Shape) -> Check:
 
 
 def equals(shape: Shape, predicate: str) -> Check:
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         others = graph.objects(focus, predicate)
         for value in values:
             if value not in others:
@@ -179,7 +179,7 @@ def equals(shape: Shape, predicate: str) -> Check:
 
 
 def disjoint(shape: Shape, predicate: str) -> Check:
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         others = graph.objects(focus, predicate)
         for value in values:
             if value in others:
@@ -192,7 +192,7 @@ def less_than(shape: Shape, predicate: str, *, or_equal: bool) -> Check:
     component = "LessThanOrEquals" if or_equal else "LessThan"
     words = "is not at most" if or_equal else "is not less than"
 
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         others = graph.objects(focus, predicate)
         for value in values:
             for other in others:
@@ -237,9 +237,12 @@ def node(shape: Shape, other: Shape) -> Check:
 def property_(shape: Shape, other: Shape) -> Check:
     """The results are those of the property shape."""
 
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         for value in values:
-            other.validate(graph, value, results)
+            if other.size > 1:
+                results.extend(other.found(graph, value))
+            else:  # which leads no further, and costs no more than to remember what it finds
+                other.validate(graph, value, results)
 
     return check
 
@@ -250,7 +253,7 @@ def qualified(shape: Shape, other: Shape, siblings: Sequence[Shape], least: int 
     def counts(graph: Graph, value: str) -> bool:
         return other.accepts(graph, value) and not any(one.accepts(graph, value) for one in siblings)
 
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         count = sum(map(partial(counts, graph), values))
         said = f"has {count} values that conform to {other.node}"
         if least is not None and count < least:
@@ -267,18 +270,19 @@ def qualified(shape: Shape, other: Shape, siblings: Sequence[Shape], least: int 
 def closed(shape: Shape, allowed: Collection[str]) -> Check:
     """sh:closed: the property is what is wrong, so the result has it as its path."""
 
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         for value in values:
             for predicate, objects in graph.forward.get(value, {}).items():
                 if predicate not in allowed:
                     path, message = Predicate(predicate), "is the value of a property that is not allowed"
-                    results += [Result(shape, "Closed", focus, one, message, path) for one in objects]
+                    for one in objects:
+                        results.append(Result(shape, "Closed", focus, one, message, path))
 
     return check
 
 
 def has_value(shape: Shape, term: str) -> Check:
-    def check(graph: Graph, focus: str, values: Collection[str], results: list[Result]) -> None:
+    def check(graph: Graph, focus: str, values: Collection[str], results: Results) -> None:
         if term not in values:
             results.append(Result(shape, "HasValue", focus, None, f"has not the value {term}"))
 

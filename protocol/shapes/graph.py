@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from protocol.shapes.vocabulary import RDF_TYPE, SUBCLASS_OF
 
@@ -48,7 +49,7 @@ class Graph:
     ``hierarchy``: the classes by which its nodes are instances (SHACL, section 1.1).
     """
 
-    __slots__ = ("_backward", "_predicates", "conforming", "forward", "hierarchy")
+    __slots__ = ("_backward", "_predicates", "conforming", "forward", "found", "hierarchy")
 
     def __init__(
         self,
@@ -73,6 +74,8 @@ class Graph:
         self._backward: dict[str, dict[str, dict[str, None]]] | None = None
         self.conforming: dict[tuple[int, str], bool] = {}
         """Whether nodes conform to shapes, as far as that was asked (by ``id`` of the shape)."""
+        self.found: dict[tuple[int, str], Any] = {}
+        """The ``Results`` of nodes, likewise; shapes know of graphs, and not the other way round."""
         self.hierarchy = (hierarchy or Hierarchy({})).extended(self)
 
     def says(self, predicate: str) -> bool:

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 from pyoxigraph import Literal
 
 from protocol.errors import shortened
-from protocol.shapes.shape import Result
+from protocol.shapes.shape import Result, Results
 from protocol.shapes.values import text_of
 from protocol.shapes.vocabulary import FALSE, RDF_TYPE, SH, sh
-
-MOST_RESULTS = 100
-"""A report tells so many results, the first ones."""
 
 _IN_WORDS = 3
 
 
-def in_words(results: Sequence[Result]) -> str:
+def in_words(results: Results) -> str:
     """The first results, for a person."""
-    told = "; ".join(_sentence(result) for result in results[:_IN_WORDS])
-    more = len(results) - _IN_WORDS
+    told = "; ".join(_sentence(result) for result in results.first[:_IN_WORDS])
+    more = results.count - _IN_WORDS
     return told if more <= 0 else f"{told}; and {more} more"
 
 
-def as_json(results: Sequence[Result]) -> dict[str, Any]:
+def as_json(results: Results) -> dict[str, Any]:
     """The report as a document: IRIs as they are, other terms in N-Triples, paths as SPARQL writes them."""
     return {
         "conforms": False,
-        "results": [_result_document(result) for result in results[:MOST_RESULTS]],
-        **({"more": len(results) - MOST_RESULTS} if len(results) > MOST_RESULTS else {}),
+        "results": [_result_document(result) for result in results.first],
+        **({"more": results.count - len(results.first)} if results.count > len(results.first) else {}),
     }
 
 
-def as_triples(results: Sequence[Result], report: str) -> list[tuple[str, str, str]]:
+def as_triples(results: Results, report: str) -> list[tuple[str, str, str]]:
     """The report as RDF; ``report``: the blank node that it is. Blank nodes have labels of their own there."""
     blank = (f"_:path{number}" for number in count())
     triples = [(report, RDF_TYPE, sh("ValidationReport")), (report, sh("conforms"), FALSE)]
-    for number, result in enumerate(results[:MOST_RESULTS]):
+    for number, result in enumerate(results.first):
         node = f"_:result{number}"
         triples += [
             (report, sh("result"), node),

@@ -30,7 +30,34 @@ class Result(NamedTuple):
         return self.other_path or self.shape.path
 
 
-Check = Callable[[Graph, str, Collection[str], list[Result]], None]
+MOST_RESULTS = 100
+"""A report tells so many results, the first ones."""
+
+
+@dataclass
+class Results:
+    """Validation results: the first ones, and the ``count`` of all.
+
+    Shapes within each other reach a node by more ways than there is memory for, each with its results.
+    """
+
+    first: list[Result] = field(default_factory=list)
+    count: int = 0
+
+    def append(self, result: Result) -> None:
+        self.count += 1
+        if len(self.first) < MOST_RESULTS:
+            self.first.append(result)
+
+    def extend(self, others: Results) -> None:
+        self.count += others.count
+        self.first += others.first[: MOST_RESULTS - len(self.first)]
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+
+Check = Callable[[Graph, str, Collection[str], Results], None]
 """A constraint: given the graph, the focus node and its value nodes, it adds what it finds to the results."""
 
 
@@ -49,7 +76,7 @@ class Shape:
     checks: list[Check] = field(default_factory=list)
     size: int = 1
 
-    def validate(self, graph: Graph, focus: str, results: list[Result]) -> None:
+    def validate(self, graph: Graph, focus: str, results: Results) -> None:
         """Validate a focus node (SHACL, section 3.4)."""
         if self.deactivated:
             return
@@ -57,12 +84,22 @@ class Shape:
         for check in self.checks:
             check(graph, focus, values, results)
 
+    def found(self, graph: Graph, focus: str) -> Results:
+        """The results of a focus node, remembered: other shapes lead to it by many ways."""
+        key = id(self), focus
+        known: Results | None = graph.found.get(key)
+        if known is None:
+            known = Results()
+            self.validate(graph, focus, known)
+            graph.found[key] = known
+        return known
+
     def accepts(self, graph: Graph, node: str) -> bool:
         """Whether the node conforms to the shape (SHACL, section 3.7)."""
         key = id(self), node
         known = graph.conforming.get(key)
         if known is None:
-            results: list[Result] = []
+            results = Results()
             self.validate(graph, node, results)
             known = graph.conforming[key] = not results
         return known

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 from protocol.shapes.errors import InvalidShapes
 from protocol.shapes.graph import Graph
 from protocol.shapes.reading import ShapesReader
-from protocol.shapes.shape import Result, Shape
+from protocol.shapes.shape import Results, Shape
 from protocol.shapes.vocabulary import CLASSES, RDF_TYPE, sh
 from protocol.terms import term_text
 
@@ -69,9 +69,9 @@ class ShapesGraph:
         s, p, o = zip(*triples, strict=True) if (triples := list(triples)) else ((), (), ())
         return Graph(s, p, o, self.hierarchy)
 
-    def validate(self, graph: Graph) -> list[Result]:
+    def validate(self, graph: Graph) -> Results:
         """The results for a data graph, none if it conforms (of any severity: SHACL, section 3.6.1.1)."""
-        results: list[Result] = []
+        results = Results()
         for shape, nodes in self._targets(graph).items():
             for node in nodes:
                 shape.validate(graph, node, results)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from protocol.errors import InvalidMessage
 from protocol.shapes.report import as_json, in_words
-from protocol.shapes.shape import Result
+from protocol.shapes.shape import Results
 
 
 class ShapeViolation(InvalidMessage):
@@ -19,7 +19,7 @@ class ShapeViolation(InvalidMessage):
 
     title = "The message does not conform to the stream's shape"
 
-    def __init__(self, detail: str, *, results: Sequence[Result] = (), **place: Any) -> None:
+    def __init__(self, detail: str, *, results: Results, **place: Any) -> None:
         super().__init__(f"{detail}{in_words(results)}", **place)
         self.results = results
         self.extra["report"] = as_json(results)

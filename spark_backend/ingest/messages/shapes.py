@@ -7,7 +7,7 @@ from itertools import accumulate
 import pyarrow as pa
 
 from protocol.shapes.graph import Graph
-from protocol.shapes.shape import Result
+from protocol.shapes.shape import Results
 from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.shapes.violation import ShapeViolation
 from spark_backend.ingest.statements import Statements
@@ -20,7 +20,7 @@ def require_conforming(statements: Statements, shapes: ShapesGraph) -> None:
     """
     columns = (statements.quads.s, statements.quads.p, statements.quads.o)
     subjects, predicates, objects = (_terms(column) for column in columns)
-    wrong: dict[int, list[Result]] = {}
+    wrong: dict[int, Results] = {}
     begin = 0
     for message, end in enumerate(accumulate(statements.counts)):
         if begin < end:
@@ -37,7 +37,7 @@ def _terms(column: pa.DictionaryArray) -> list[str]:
     return [distinct[index] for index in column.indices.to_pylist()]
 
 
-def _violation(statements: Statements, wrong: dict[int, list[Result]]) -> ShapeViolation:
+def _violation(statements: Statements, wrong: dict[int, Results]) -> ShapeViolation:
     first = next(iter(wrong))
     error = _error(first + 1, statements.line_of(first), wrong[first])
     error.messages = len(statements.counts)
@@ -46,6 +46,6 @@ def _violation(statements: Statements, wrong: dict[int, list[Result]]) -> ShapeV
     return error
 
 
-def _error(number: int, line: int | None, results: list[Result]) -> ShapeViolation:
+def _error(number: int, line: int | None, results: Results) -> ShapeViolation:
     place = "" if line is None else f" (line {line})"
     return ShapeViolation(f"message {number}{place}: ", results=results, line=line, extra={"message": number})

@@ -6,7 +6,7 @@ import pyoxigraph as ox
 
 from protocol.shapes.graph import Graph
 from protocol.shapes.report import as_triples
-from protocol.shapes.shape import Result
+from protocol.shapes.shape import Result, Results
 from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.terms import term_text
 
@@ -28,11 +28,15 @@ def triples(text: str) -> list[tuple[str, str, str]]:
     return [(str(one.subject), str(one.predicate), term_text(one.object)) for one in parsed]
 
 
-def results(shapes: str, data: str) -> list[Result]:
+def validated(shapes: str, data: str) -> Results:
     graph = compiled(shapes)
     return graph.validate(graph.graph(triples(data)))
 
 
-def report_graph(found: list[Result]) -> Graph:
+def results(shapes: str, data: str) -> list[Result]:
+    return validated(shapes, data).first
+
+
+def report_graph(found: Results) -> Graph:
     s, p, o = zip(*as_triples(found, "_:report"), strict=True)
     return Graph(s, p, o)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import pyoxigraph as ox
 import pytest
@@ -13,11 +13,13 @@ from protocol.errors import UnsupportedFeature
 from protocol.shapes.components import KINDS
 from protocol.shapes.datatypes import lexical_test
 from protocol.shapes.errors import InvalidShapes
-from protocol.shapes.report import MOST_RESULTS, as_json, in_words
+from protocol.shapes.graph import Graph
+from protocol.shapes.report import as_json, in_words
+from protocol.shapes.shape import MOST_RESULTS, Results, Shape
 from protocol.shapes.values import bound_test, is_less, pattern_test
 from protocol.shapes.vocabulary import sh
 from protocol.terms import XSD
-from tests.protocol.shapes.shapes_text import compiled, report_graph, results
+from tests.protocol.shapes.shapes_text import compiled, report_graph, results, triples, validated
 
 _READING = "ex:R a sh:NodeShape ; sh:targetClass ex:Reading ; sh:property [ sh:path ex:value ; {} ] ."
 
@@ -99,7 +101,7 @@ def test_a_shape_that_is_a_class_is_for_its_instances(kind: str) -> None:
 
 def test_a_report_is_told_in_words_as_json_and_as_rdf() -> None:
     shape = _READING.format('sh:datatype xsd:double ; sh:severity sh:Warning ; sh:message "no number"@en')
-    found = results(shape, 'ex:r a ex:Reading ; ex:value "hot" .')
+    found = validated(shape, 'ex:r a ex:Reading ; ex:value "hot" .')
     component = "http://www.w3.org/ns/shacl#DatatypeConstraintComponent"
     assert in_words(found) == '<http://ex/r> <http://ex/value> "hot": no number (sh:DatatypeConstraintComponent)'
     (told,) = as_json(found)["results"]
@@ -120,9 +122,74 @@ def test_a_report_is_told_in_words_as_json_and_as_rdf() -> None:
     assert report.object(result, sh("resultSeverity")) == sh("Warning")
 
 
+def _levels(count: int, constraint: str) -> str:
+    """A shape of so many properties within each other; the constraint is that of the innermost."""
+    outer = " sh:property [ sh:path ex:p ;" * (count - 1)
+    return f"ex:S sh:targetClass ex:C ; sh:property [ sh:path ex:p ;{outer} {constraint} {']' * count} ."
+
+
+def _ladder(levels: int) -> str:
+    """Two nodes a level, each with both of the next one: twice as many ways lead to each level as to the one before."""
+    pairs = [f"ex:{side}{level} ex:p ex:a{level + 1}, ex:b{level + 1} ." for level in range(1, levels) for side in "ab"]
+    return "ex:r a ex:C ; ex:p ex:a1, ex:b1 . " + " ".join(pairs)
+
+
+def test_a_node_is_validated_once_by_each_shape_however_many_ways_lead_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    validated_nodes = 0
+    validate = Shape.validate
+
+    def counted(shape: Shape, graph: Graph, focus: str, found: Results) -> None:
+        nonlocal validated_nodes
+        validated_nodes += 1
+        validate(shape, graph, focus, found)
+
+    monkeypatch.setattr(Shape, "validate", counted)
+    assert results(_levels(20, "sh:nodeKind sh:IRI"), _ladder(20)) == []
+    assert validated_nodes <= 20 * 4
+
+
+def test_results_are_told_of_each_way_to_a_node_and_counted_beyond_what_a_report_tells() -> None:
+    found = validated(_levels(3, "sh:nodeKind sh:Literal"), _ladder(3))
+    assert [(one.focus, one.value) for one in found.first] == [
+        (f"<http://ex/{focus}2>", f"<http://ex/{value}3>") for _ in "ab" for focus in "ab" for value in "ab"
+    ]
+    many = validated(_levels(40, "sh:nodeKind sh:Literal"), _ladder(40))
+    assert as_json(many)["more"] == 2**40 - MOST_RESULTS
+    assert in_words(many).endswith(f"; and {2**40 - 3} more")
+
+
+_LINKS = st.lists(st.tuples(st.sampled_from("rabc"), st.sampled_from("pq"), st.sampled_from("rabc")), max_size=12)
+_NESTED = st.recursive(
+    st.sampled_from(("sh:maxCount 1", "sh:minCount 1", "sh:nodeKind sh:Literal", "sh:equals ex:q")),
+    lambda inner: st.lists(
+        st.builds("sh:property [ sh:path ex:{} ; {} ]".format, st.sampled_from("pq"), inner), min_size=1, max_size=2
+    ).map(" ; ".join),
+    max_leaves=6,
+)
+
+
+@given(_LINKS, _NESTED)
+def test_what_is_remembered_of_nodes_changes_no_result(links: list[tuple[str, str, str]], constraint: str) -> None:
+    shape = f"ex:S sh:targetClass ex:C ; sh:property [ sh:path ex:p ; {constraint} ] ."
+    data = "ex:r a ex:C . " + " ".join(f"ex:{s} ex:{p} ex:{o} ." for s, p, o in links)
+    graph = compiled(shape)
+    remembering, forgetting = graph.graph(triples(data)), graph.graph(triples(data))
+    forgetting.found = Forgetful()
+    told, expected = graph.validate(remembering), graph.validate(forgetting)
+    assert (told.count, told.first) == (expected.count, expected.first)
+    assert len(told.first) == min(told.count, MOST_RESULTS)
+
+
+class Forgetful(dict[tuple[int, str], Any]):
+    """What keeps nothing."""
+
+    def __setitem__(self, key: tuple[int, str], value: Any) -> None:
+        pass
+
+
 def test_a_report_has_an_end() -> None:
     values = ", ".join(f'"{number}"' for number in range(MOST_RESULTS + 20))
-    found = results(_READING.format("sh:datatype xsd:double"), f"ex:r a ex:Reading ; ex:value {values} .")
+    found = validated(_READING.format("sh:datatype xsd:double"), f"ex:r a ex:Reading ; ex:value {values} .")
     document = as_json(found)
     assert (len(document["results"]), document["more"]) == (MOST_RESULTS, 20)
     assert in_words(found).endswith(f"; and {MOST_RESULTS + 17} more")
