@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from protocol.windows.spec import CountWindow
 from spark_backend.answers.answer import Answer, Answers
 from spark_backend.budget import Budget, Lane
-from spark_backend.evaluation.step import Due
-from spark_backend.registry import PreparedQuery
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.reception import Part, Way, send
 
 if TYPE_CHECKING:
     from spark_backend.evaluation.pool import EvaluatorKind
     from spark_backend.evaluation.process import ForkedEvaluator
-    from spark_backend.evaluation.step import MeasuredStatement
+    from spark_backend.evaluation.step import Due, MeasuredStatement
+    from spark_backend.registry import PreparedQuery
 
 DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 """One row: a registered query, the file of its prepared form, the instants it is due at, ascending."""
@@ -58,10 +57,10 @@ class Evaluate(Protocol):
     def __call__(self, due: Sequence[Due], place: int = 0) -> Iterator[Answers]: ...
 
 
-Measure = Callable[[Due], "MeasuredStatement"]
+Measure = Callable[["Due"], "MeasuredStatement"]
 """What a task runs to see how an evaluation is made. Raises EvaluationError."""
 
-AnswerPart = Callable[[Part, int, Sequence[Due]], Iterator[Any]]
+AnswerPart = Callable[[Part, int, Sequence["Due"]], Iterator[Any]]
 """What a task of the streaming query does with a part of a batch, by the evaluator at a place, and what it gives Spark:
 record batches, or none.
 """
