@@ -197,16 +197,14 @@ class Pipeline:
         session = self._session
         if session is None or self._query is None or self._state == "failed":
             raise Unavailable(f"{self.detail}: try again in a few seconds")
-        from spark_backend.spark.task import DUE_SCHEMA
+        from spark_backend.spark.task import DUE_SCHEMA, due_table
 
         context = session.sparkContext
         context.setJobGroup(group, f"evaluations of {group}", interruptOnCancel=True)
         # Where slots are scarce, those of the common lane are given out in turn with all others together.
         context.setLocalProperty("spark.scheduler.pool", Lane.OWN)
         try:
-            rows = session.createDataFrame(
-                [(key, prepared, list(instants)) for key, prepared, instants in due], DUE_SCHEMA
-            )
+            rows = session.createDataFrame(due_table(due), DUE_SCHEMA)
             return rows.coalesce(1).mapInArrow(task, schema).toArrow()
         except Exception as error:
             raise Unavailable(f"the evaluation was ended: {first_line(error)}") from error

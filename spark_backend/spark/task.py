@@ -74,6 +74,22 @@ def evaluation(root: Path, sites: SiteChoice = BY_SIZE, *, lane: Lane, budget: B
     return partial(_evaluate, str(root), sites, lane, budget if lane is Lane.OWN else budget.common, functions)
 
 
+def due_table(due: Sequence[Due]) -> Any:
+    """What is due, as an Arrow table of DUE_SCHEMA.
+
+    Of a list of rows, Spark has each row brought into another form by a Python worker, for which it starts a daemon.
+    """
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "key": pa.array([key for key, _, _ in due], pa.string()),
+            "prepared": pa.array([prepared for _, prepared, _ in due], pa.string()),
+            "instants": pa.array([list(instants) for _, _, instants in due], pa.list_(pa.int64())),
+        }
+    )
+
+
 def in_arrow(evaluate: Evaluate, batches: Iterator[Any]) -> Iterator[Any]:
     """For ``mapInArrow``: record batches of DUE_SCHEMA in, of ANSWER_SCHEMA out."""
     for batch in batches:

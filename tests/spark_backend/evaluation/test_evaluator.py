@@ -148,11 +148,9 @@ def test_a_construct_answers_with_triples_for_each_solution(site: Site) -> None:
 def test_the_task_gives_an_answer_row_for_each_due_instant(site: Site) -> None:
     site.append([(5, [("<http://ex/a>", "<http://ex/p>", INTEGERS[1])])])
     name = site.prepare("q", QUERIES[0], TimeWindow(10, 10, 0))
-    due = pa.RecordBatch.from_pylist(
-        [{"key": "one", "prepared": name, "instants": [10, 20]}, {"key": "two", "prepared": name, "instants": [10]}]
-    )
+    due = task.due_table([("one", name, [10, 20]), ("two", name, [10])])
     evaluate = task.evaluation(site.layout.root, lane=Lane.COMMON, budget=Budget())
-    batches = list(task.in_arrow(evaluate, iter([due])))
+    batches = list(task.in_arrow(evaluate, iter(due.to_batches())))
     rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: (row["key"], row["instant"]))
     assert [(row["key"], row["instant"], len(row["bindings"].splitlines()), row["error"]) for row in rows] == [
         ("one", 10, 1, None),
