@@ -74,6 +74,7 @@ class _ByWhatIsShared(LoadFileScheduling):
             "tests/server/test_example_10",
             "tests/server/test_first_light",
             "tests/server/test_plan",
+            "tests/server/test_services",
         ),
     )
 

@@ -3,82 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from urllib.parse import parse_qs
 
-import pyoxigraph as ox
 import pytest
 
+from tests.server.other_endpoint import TIMEOUT, OtherEndpoint
 from tests.server.server_process import ServerProcess
 
 pytestmark = [pytest.mark.spark, pytest.mark.server]
 
-TIMEOUT = 6.0
-JSON = "application/sparql-results+json"
 
-
-class Other:
-    """Another endpoint. ``mode``: ``answer``, ``fail``, ``hang`` until ``release``, ``half``, ``wrong``, ``drip``."""
-
-    def __init__(self) -> None:
-        self.store = ox.Store()
-        self.mode = "answer"
-        self.release = threading.Event()
-        self.requests: list[str] = []
-        other = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                query = parse_qs(body)["query"][0]
-                other.requests.append(query)
-                other.answer(self, query)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Nobody reads it."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}/sparql"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def answer(self, to: BaseHTTPRequestHandler, query: str) -> None:
-        found = self.store.query(query)
-        assert isinstance(found, ox.QuerySolutions)
-        document = found.serialize(format=ox.QueryResultsFormat.JSON) or b""
-        mode = self.mode
-        if mode == "hang":
-            self.release.wait(60)
-        to.send_response(500 if mode == "fail" else 200)
-        to.send_header("Content-Type", "text/html" if mode == "wrong" else JSON)
-        to.send_header("Content-Length", str(len(document)))
-        to.end_headers()
-        if mode == "drip":
-            for byte in document[:-1]:
-                to.wfile.write(bytes([byte]))
-                time.sleep(TIMEOUT / 10)
-        to.wfile.write(document[: len(document) // 2] if mode == "half" else document)
-
-    def close(self) -> None:
-        self.release.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-
-@pytest.fixture(scope="module")
-def other() -> Iterator[Other]:
-    running = Other()
-    running.store.load(b"<http://ex/a> <http://ex/in> <http://ex/kitchen> , <http://ex/hall> .", ox.RdfFormat.TURTLE)
-    yield running
-    running.close()
-
-
-def query(other: Other, silent: str = "") -> str:
-    return f"""PREFIX : <http://ex/> SELECT ?s ?v ?r FROM NAMED WINDOW :w ON :s [RANGE 10s]
+def query(other: OtherEndpoint, silent: str = "") -> str:
+    return f"""PREFIX : <http://ex/> SELECT ?s ?v ?r FROM NAMED WINDOW :w ON :served [RANGE 10s]
 WHERE {{ WINDOW :w {{ ?s :t ?v }} SERVICE {silent} <{other.url}> {{ ?s :in ?r }} }} ORDER BY ?r"""
 
 
@@ -90,65 +25,62 @@ def answered(server: ServerProcess, name: str) -> int:
 
 def step(server: ServerProcess, second: int) -> None:
     """An element before an instant, which it makes due."""
-    server.post("s", f"<http://ex/a> <http://ex/t> {second} .", (second - 5) * 1000)
-    server.watermark("s", second * 1000)
+    server.post("served", f"<http://ex/a> <http://ex/t> {second} .", (second - 5) * 1000)
+    server.watermark("served", second * 1000)
 
 
-def test_a_service_is_asked_once_whatever_happens(tmp_path: Path, other: Other) -> None:
-    options = ("--allow-fetch", other.url, "--service-timeout", f"{TIMEOUT:g}")
-    with ServerProcess(tmp_path / "data", options=options) as server:
-        server.wait_for_spark()
-        server.event_stream("s", "http://ex/s")
-        server.register("q", query(other))
-        server.register("silent", query(other, "SILENT"))
-        server.register(
-            "light",
-            "SELECT ?s ?v FROM NAMED WINDOW <http://ex/w> ON <http://ex/s> [RANGE 10s] "
-            "WHERE { WINDOW <http://ex/w> { ?s <http://ex/t> ?v } }",
-        )
-        modes = ["answer", "fail", "half", "wrong", "drip", "hang", "answer"]
-        for number, mode in enumerate(modes, 1):
-            other.mode = mode
-            second = 10 * number
-            step(server, second)
-            server.wait(lambda second=second: answered(server, "light") == second)
-            assert mode != "hang" or answered(server, "q") < second, "it is still waiting, and nobody else"
-            server.wait(lambda second=second: answered(server, "q") == answered(server, "silent") == second)
-        other.mode = "answer"
-        assert len(other.requests) == 2 * len(modes)
-        assert other.requests[0].count("<http://ex/a>") == 1, "what is in the window is sent"
-        plan = server.client.get("/queries/q/plan").text
-        assert f"SERVICE <{other.url}>" in plan
-        assert "6 s (--service-timeout)" in plan
-        metrics = server.client.get("/metrics").text
-        assert "sparql_streams_service_requests_total 14.0" in metrics
-        assert "sparql_streams_service_failures_total 10.0" in metrics
+def test_a_service_is_asked_once_whatever_happens(server: ServerProcess, other: OtherEndpoint) -> None:
+    server.event_stream("served", "http://ex/served")
+    server.register("q", query(other))
+    server.register("silent", query(other, "SILENT"))
+    server.register(
+        "light",
+        "SELECT ?s ?v FROM NAMED WINDOW <http://ex/w> ON <http://ex/served> [RANGE 10s] "
+        "WHERE { WINDOW <http://ex/w> { ?s <http://ex/t> ?v } }",
+    )
+    modes = ["answer", "fail", "half", "wrong", "drip", "hang", "answer"]
+    for number, mode in enumerate(modes, 1):
+        other.mode = mode
+        second = 10 * number
+        step(server, second)
+        server.wait(lambda second=second: answered(server, "light") == second)
+        assert mode != "hang" or answered(server, "q") < second, "it is still waiting, and nobody else"
+        server.wait(lambda second=second: answered(server, "q") == answered(server, "silent") == second)
+    other.mode = "answer"
+    assert len(other.requests) == 2 * len(modes)
+    assert other.requests[0].count("<http://ex/a>") == 1, "what is in the window is sent"
+    plan = server.client.get("/queries/q/plan").text
+    assert f"SERVICE <{other.url}>" in plan
+    assert f"{TIMEOUT:g} s (--service-timeout)" in plan
+    metrics = server.client.get("/metrics").text
+    assert "sparql_streams_service_requests_total 14.0" in metrics
+    assert "sparql_streams_service_failures_total 10.0" in metrics
 
-        def data(name: str) -> list[str]:
-            until = {"since": "beginning", "until": "1970-01-01T00:01:10Z"}
-            events = server.events(f"/queries/{name}/results", params=until)
-            return [event.data for event in events if event.event == "message"]
+    def data(name: str) -> list[str]:
+        until = {"since": "beginning", "until": "1970-01-01T00:01:10Z"}
+        events = server.events(f"/queries/{name}/results", params=until)
+        return [event.data for event in events if event.event == "message"]
 
-        first = {name: data(name) for name in ("q", "silent")}
-        assert [len(json.loads(one)["results"]["bindings"]) for one in first["q"]] == [2, 2]
-        assert [len(json.loads(one)["results"]["bindings"]) for one in first["silent"]] == [2, 1, 1, 1, 1, 1, 2]
-        other.store.clear()
-        assert {name: data(name) for name in first} == first
-        # Between asking and answering: the answer is there, and nobody is there to take it.
-        other.mode, other.requests = "hang", []
-        other.release.clear()
-        step(server, 80)
-        server.wait(lambda: len(other.requests) == 2)
-        server.kill()
-        other.mode = "answer"
-        other.release.set()
-        server.start()
-        server.wait_for_spark()
-        server.wait(lambda: answered(server, "q") == answered(server, "silent") == 80)
-        assert len(other.requests) == 4
-        assert {name: data(name) for name in first} == first
-        refused = server.client.put("/queries/no", content=query(other).replace("/sparql", "/../etc"))
-        assert refused.status_code == 403
-        for name in ("q", "silent", "light"):
-            assert server.client.delete(f"/queries/{name}").status_code == 204
-        assert not list((tmp_path / "data" / "services").iterdir())
+    first = {name: data(name) for name in ("q", "silent")}
+    assert [len(json.loads(one)["results"]["bindings"]) for one in first["q"]] == [2, 2]
+    assert [len(json.loads(one)["results"]["bindings"]) for one in first["silent"]] == [2, 1, 1, 1, 1, 1, 2]
+    other.store.clear()
+    assert {name: data(name) for name in first} == first
+    # Between asking and answering: the answer is there, and nobody is there to take it.
+    other.mode, other.requests = "hang", []
+    other.release.clear()
+    step(server, 80)
+    server.wait(lambda: len(other.requests) == 2)
+    server.kill()
+    other.mode = "answer"
+    other.release.set()
+    server.start()
+    server.wait_for_spark()
+    server.wait(lambda: answered(server, "q") == answered(server, "silent") == 80)
+    assert len(other.requests) == 4
+    assert {name: data(name) for name in first} == first
+    refused = server.client.put("/queries/no", content=query(other).replace("/sparql", "/../etc"))
+    assert refused.status_code == 403
+    for name in ("q", "silent", "light"):
+        assert server.client.delete(f"/queries/{name}").status_code == 204
+    assert not list((server.data / "services").iterdir())
