@@ -121,14 +121,18 @@ class SourceDescription:
 
 
 class SourceFailed(ProtocolError):
-    """A source cannot be read: it is tried again later, not before ``retry_after`` seconds are over."""
+    """A source cannot be read: it is tried again later, not before ``retry_after`` seconds are over.
+
+    ``retry_in``: it is tried again after just so many, since it is the server itself that is not ready yet.
+    """
 
     status = 502
     title = "The source cannot be read"
 
-    def __init__(self, detail: str, *, retry_after: float = 0) -> None:
+    def __init__(self, detail: str, *, retry_after: float = 0, retry_in: float | None = None) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+        self.retry_in = retry_in
 
 
 class SourceRefused(ProtocolError):

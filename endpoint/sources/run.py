@@ -83,8 +83,7 @@ class SourceRun:
                 self._note(error=error.detail)
             except Exception as error:
                 self._failed(error)
-                patience = error.retry_after if isinstance(error, SourceFailed) else 0
-                self._stopping.wait(max(self._back_off.failed(), patience))
+                self._stopping.wait(self._pause(error))
         self._note(state=SourceState.STOPPED)
 
     def _attempt(self) -> None:
@@ -128,6 +127,14 @@ class SourceRun:
             bytes=known.bytes + batch.size,
             rejected=known.rejected + receipt.rejected,
         )
+
+    def _pause(self, error: Exception) -> float:
+        """Seconds until it is tried again."""
+        if not isinstance(error, SourceFailed):
+            return self._back_off.failed()
+        if error.retry_in is not None:
+            return error.retry_in
+        return max(self._back_off.failed(), error.retry_after)
 
     def _failed(self, error: Exception) -> None:
         known = self.describe()

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sources.connection import Surroundings
+from protocol.errors import Unavailable
 from protocol.kafka import KafkaReading
-from protocol.sources import SourceBatch
+from protocol.sources import SourceBatch, SourceFailed
+
+_SPARK_SECONDS = 1.0
+"""Spark that starts is asked for so often: twice as long each time, it could be there for as long as it took."""
 
 
 class KafkaConnection:
     """What the backend's feed gives. Kafka keeps nothing for who reads: positions are in the stream's log alone."""
 
     def __init__(self, surroundings: Surroundings) -> None:
-        """Begin to read after the positions. Raises KafkaFailed, LoginFailed, Unavailable."""
+        """Begin to read after the positions. Raises KafkaFailed, LoginFailed, SourceFailed while Spark is not there."""
         settings = surroundings.settings
-        self._feed = surroundings.read_kafka(
-            KafkaReading(
-                surroundings.stream,
-                cluster_of(settings.url, settings.login),
-                settings.topics,
-                settings.content_type,
-                surroundings.positions,
-            )
+        reading = KafkaReading(
+            surroundings.stream,
+            cluster_of(settings.url, settings.login),
+            settings.topics,
+            settings.content_type,
+            surroundings.positions,
         )
+        try:
+            self._feed = surroundings.read_kafka(reading)
+        except Unavailable as error:
+            raise SourceFailed(error.detail, retry_in=_SPARK_SECONDS) from error
         self.notice = self._feed.notice
 
     def take(self, seconds: float) -> SourceBatch | None:

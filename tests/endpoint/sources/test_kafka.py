@@ -10,10 +10,11 @@ import pytest
 from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.kafka.connection import KafkaConnection
+from protocol.errors import Unavailable
 from protocol.formats.allow_list import NOTHING
 from protocol.kafka import KafkaCluster, KafkaReading, KafkaTls
 from protocol.login import Login, TlsFiles
-from protocol.sources import SourceBatch, SourceSettings, SourceType
+from protocol.sources import SourceBatch, SourceFailed, SourceSettings, SourceType
 
 SETTINGS = SourceSettings(SourceType.KAFKA, "kafka://broker", ("a", "b"), "text/turtle")
 
@@ -55,6 +56,15 @@ def test_the_backend_is_asked_for_what_the_settings_say() -> None:
     connection.forget()
     connection.close()
     assert feed.calls == ["stored", "close"]
+
+
+def test_while_spark_is_not_there_it_is_asked_for_again_and_again() -> None:
+    def read_kafka(reading: KafkaReading) -> Feed:
+        raise Unavailable("Spark is starting")
+
+    with pytest.raises(SourceFailed, match="Spark is starting") as failed:
+        KafkaConnection(Surroundings("s", SETTINGS, NOTHING, "id", 1000, lambda seconds: False, {}, read_kafka))
+    assert failed.value.retry_in == 1
 
 
 def test_a_cluster_has_the_contents_of_files_and_the_password(tmp_path: Path) -> None:

@@ -164,6 +164,22 @@ def test_it_comes_back_no_sooner_than_it_is_told_to(monkeypatch: pytest.MonkeyPa
     assert waited == [8, 0]
 
 
+def test_for_what_is_the_servers_own_it_does_not_wait_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = Feed(2, {call: SourceFailed("Spark is starting", retry_in=1) for call in range(1, 6)})
+    feed.faults[6] = SourceFailed("away")
+    waited: list[float] = []
+    back_off = PatientBackOff()
+    running = SourceRun(
+        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, Log(feed), back_off=back_off
+    )
+    monkeypatch.setattr(running._stopping, "wait", waited.append)
+    feed.stop = running.stop
+    running.run()
+    assert waited == [1, 1, 1, 1, 1, 0]
+    assert back_off.asked == [0.5]
+    assert (running.describe().failures, running.describe().messages) == (6, 2)
+
+
 def test_it_ends_with_its_stream() -> None:
     for error in (Conflict("the stream has ended"), NotFound("there is no stream s")):
         feed = Feed(10**6, {5: error})
