@@ -140,7 +140,7 @@ def _launch(master: str, directory: Path) -> _RunningSession:
     began = time.monotonic()
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(spark_settings(master, scratch, logging_file).items()))
-    with _environment(java, master), _signal_handlers_kept(), spark_log.open("wb") as output:
+    with _environment(java, master, _spark_home(scratch)), _signal_handlers_kept(), spark_log.open("wb") as output:
         gateway: Any = None
         try:
             # A session (process group) of its own: Ctrl-C in the terminal reaches us, and only us, so
@@ -173,16 +173,37 @@ def _scratch(directory: Path) -> Path:
     return directory.resolve() / "spark"
 
 
+def _spark_home(scratch: Path) -> Path:
+    """The Spark that comes with pyspark, whichever another one the machine may have.
+
+    As a directory without ``python``: out of an archive there, each of Spark's Python processes would import pyspark's
+    sources and compile them, for half a second and more. They have pyspark from where this process has it.
+    """
+    package = Path(pyspark.__file__).resolve().parent
+    if not _is_of_packages(package.parent):
+        return package
+    home = scratch / "home"
+    home.mkdir()
+    for name in ("bin", "conf", "jars"):
+        if (package / name).is_dir():
+            (home / name).symlink_to(package / name)
+    return home
+
+
+def _is_of_packages(directory: Path) -> bool:
+    """Whether every Python process of this environment finds what is in there."""
+    return directory.name in ("site-packages", "dist-packages")
+
+
 @contextlib.contextmanager
-def _environment(java: JavaRuntime, master: str) -> Iterator[None]:
+def _environment(java: JavaRuntime, master: str, spark_home: Path) -> Iterator[None]:
     """The environment that Spark and, through it, its Python workers inherit."""
     root = Path(__file__).resolve().parents[2]
-    installed = root.name in ("site-packages", "dist-packages")
+    installed = _is_of_packages(root)
     inherited = os.environ.get("PYTHONPATH")
     changes = {
         "JAVA_HOME": str(java.home),
-        # The Spark that comes with pyspark, whichever another one the machine may have.
-        "SPARK_HOME": str(Path(pyspark.__file__).resolve().parent),
+        "SPARK_HOME": str(spark_home),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(part for part in ("" if installed else str(root), inherited) if part),

@@ -9,6 +9,7 @@ from typing import Any
 
 import psutil
 import pyarrow as pa
+import pyspark
 import pytest
 
 from protocol.errors import Unavailable
@@ -24,6 +25,18 @@ def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def count(session: Any) -> int:
     """Rows that went through a Python worker."""
     return len(session.range(5, numPartitions=1).mapInArrow(same, "id bigint").collect())
+
+
+def pyspark_of_workers(session: Any) -> str:
+    """The file that a Python worker has pyspark from."""
+
+    def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"file": [pyspark.__file__]})
+
+    return str(session.range(1, numPartitions=1).mapInArrow(where, "file string").first().file)
 
 
 def ours() -> dict[str, str | None]:
@@ -67,6 +80,7 @@ def test_sessions_of_one_process_share_spark_until_the_last_one_stops(tmp_path: 
             start_session(master="local[2]", directory=tmp_path)
         stop_session(first)
         assert count(second) == 5
+        assert pyspark_of_workers(second) == pyspark.__file__, "compiled once, and not by each of Spark's processes"
     finally:
         stop_session(first)
         stop_session(second)
