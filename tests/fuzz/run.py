@@ -37,7 +37,8 @@ their sum goes up and down.
 """
 
 _KEPT = "kept"
-_MEMORY_SAMPLES = 200
+_MEMORY_SAMPLES, _SAMPLED_APART = 200, 5
+"""So many samples of the memory of a run; in a short one, so many requests apart: a sample takes as long as two."""
 
 _WARM = 200
 _TOO_MUCH = 3 * 2**30
@@ -122,7 +123,7 @@ def _send(random: Random, requests: int, server: Served, findings: Findings, sha
     for number in range(requests):
         if weighing and number == min(_WARM, requests // 2):
             findings.memory = sum(_memory(server.process))
-        if weighing and number % max(requests // _MEMORY_SAMPLES, 1) == 0:
+        if weighing and number % max(requests // _MEMORY_SAMPLES, _SAMPLED_APART) == 0:
             alone, others = _memory(server.process)
             findings.server.append(alone)
             findings.samples.append(alone + others)
