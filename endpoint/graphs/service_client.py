@@ -44,7 +44,7 @@ class ServiceClient:
     """Asks other endpoints by ``fetching``, whose limits hold for all requests of a session together. Thread-safe.
 
     What a request gave is given again for ``cache_seconds``, to whoever asks the same; a failure is not. With the texts
-    of the requests it is ``cached_bytes``, up to 64 MiB.
+    of the requests it is ``cached_bytes``, up to 64 MiB. Who asks the same meanwhile waits for it.
     """
 
     fetching: Fetching
@@ -53,7 +53,8 @@ class ServiceClient:
     counts: RequestCounts = field(default_factory=RequestCounts)
     cached_bytes: int = 0
     _cache: OrderedDict[tuple[str, str], _Answer] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _asked: set[tuple[str, str]] = field(default_factory=set)
+    _lock: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def limits(self) -> Sequence[str]:
@@ -72,15 +73,29 @@ class ServiceClient:
     def session(self) -> ServiceSession:
         return ServiceSession(self, self.clock() + self.fetching.seconds, self.fetching.maximum_bytes)
 
-    def cached(self, iri: str, query: str) -> _Rows | None:
-        with self._lock:
-            found = self._cache.get((iri, query))
-            return found.rows if found is not None and found.until > self.clock() else None
+    def cached(self, iri: str, query: str, deadline: float) -> _Rows | None:
+        """What the request gave, or is about to give another session; None: it is to be made, and then ``made``.
 
-    def count(self, *, failed: bool) -> None:
+        Not waited for past the ``deadline`` (seconds).
+        """
+        with self._lock:
+            while True:
+                found = self._cache.get((iri, query))
+                if found is not None and found.until > self.clock():
+                    return found.rows
+                left = deadline - self.clock()
+                if not self.cache_seconds or (iri, query) not in self._asked or left <= 0:
+                    self._asked.add((iri, query))
+                    return None
+                self._lock.wait(left)
+
+    def made(self, iri: str, query: str, *, failed: bool) -> None:
+        """Count a request that has been made; who waits for what it gave goes on."""
         with self._lock:
             self.counts.requests += 1
             self.counts.failures += failed
+            self._asked.discard((iri, query))
+            self._lock.notify_all()
 
     def keep(self, iri: str, query: str, rows: _Rows, size: int) -> None:
         """Let what a request gave be given again."""
@@ -111,16 +126,16 @@ class ServiceSession:
 
     def solutions(self, iri: str, query: str, variables: Sequence[str]) -> _Rows:
         """The solutions of a SELECT at an endpoint, as rows of canonical terms. Raises ServiceFailed."""
-        known = self.client.cached(iri, query)
+        known = self.client.cached(iri, query, self.deadline)
         if known is not None:
             return known
-        rows, size = None, 0
+        rows = None
         try:
             rows, size = self._asked(iri, query, variables)
+            self.left -= size
+            self.client.keep(iri, query, rows, size)
         finally:
-            self.client.count(failed=rows is None)
-        self.left -= size
-        self.client.keep(iri, query, rows, size)
+            self.client.made(iri, query, failed=rows is None)
         return rows
 
     def _asked(self, iri: str, query: str, variables: Sequence[str]) -> tuple[_Rows, int]:

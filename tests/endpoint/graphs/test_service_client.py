@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -175,6 +177,36 @@ def test_what_was_given_is_given_again_for_as_long_as_it_is_said() -> None:
     assert asked.counts.requests == 3
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_who_asks_the_same_meanwhile_waits_for_what_it_gives(fails: bool) -> None:
+    begun, over = threading.Event(), threading.Event()
+    requests: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        if len(requests) == 1:
+            begun.set()
+            assert over.wait(20)
+            return response(status=500 if fails else 200)
+        return response()
+
+    asked = client(answer, cache_seconds=5)
+
+    def ask() -> list[tuple[str | None, ...]]:
+        return asked.session().solutions(OTHER, QUERY, ("a", "b"))
+
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(ask)
+        assert begun.wait(20)
+        others = [threads.submit(ask) for _ in range(2)]
+        over.set()
+        if fails:
+            with pytest.raises(ServiceFailed):
+                first.result()
+        assert all(other.result() == ROWS for other in others)
+    assert len(requests) == (2 if fails else 1)
+
+
 def test_what_is_not_given_again_is_not_kept() -> None:
     clock = Clock()
     asked = client(lambda _: response(), clock, cache_seconds=10)
@@ -193,7 +225,7 @@ def test_what_is_not_given_again_is_not_kept() -> None:
     for number in range(10):
         asked.keep(OTHER, f"{number}", ROWS, large)
     assert asked.cached_bytes == 3 * (large + 1)
-    assert [asked.cached(OTHER, query) is not None for query in (QUERY, "6", "7", "9")] == [False, False, True, True]
+    assert [asked.cached(OTHER, query, 0) is not None for query in (QUERY, "6", "7", "9")] == [False, False, True, True]
     asked.keep(OTHER, "too large", ROWS, 10 * large)
     assert asked.cached_bytes == 0
 
