@@ -13,15 +13,20 @@ without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from protocol.errors import UnsupportedFeature
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, closing, tokenize, tokens
+from protocol.sparql.tokens import Token, TokenKind, closings, tokenize, tokens
 
 MAXIMUM_GRAPHS = 200
 """Over so many named graphs at most is a GRAPH written out graph by graph."""
+
+MAXIMUM_COPIES = 10_000
+"""So many copies of groups at most has a query with its GRAPHs written out: one within another multiplies them."""
 
 _ALWAYS = frozenset({"SELECT", "MINUS"})
 _IF_NAMED = frozenset({"OPTIONAL", "FILTER", "BIND", "VALUES", "UNION", "SERVICE", "GRAPH"})
@@ -68,38 +73,77 @@ def graph_by_graph(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 
     Only where P has a subquery or MINUS, or names ?g in more than triple patterns.
     """
-    found = tokenize(text)[:-1]
-    edits: list[tuple[int, int, str]] = []
-    done = 0
-    for index in range(len(found) - 2):
-        graph, variable, opening = found[index : index + 3]
-        if (
-            graph.start < done
-            or graph.word != "GRAPH"
-            or variable.kind is not TokenKind.VARIABLE
-            or opening.text != "{"
-        ):
-            continue
-        close = closing(found, index + 2)
-        if close is None:
-            continue  # for the parser to refuse
-        inner = [token for token in found[index + 3 :] if token.end <= close.start]
-        if not _differs(variable, inner):
-            continue
-        names = list(dict.fromkeys(named_graphs()))
-        if len(names) > MAXIMUM_GRAPHS:
-            raise error_at(
-                UnsupportedFeature,
-                f"GRAPH {variable.text} with a subquery, with MINUS, or with {variable.text} in more than triple "
-                f"patterns is evaluated over at most {MAXIMUM_GRAPHS} named graphs, and there are {len(names)}: name "
-                f"fewer with FROM NAMED, or write what concerns {variable.text} outside of the group",
-                text,
-                graph.start,
-            )
-        group = graph_by_graph(text[opening.end : close.start], named_graphs)
-        edits.append((graph.start, close.end, _union(variable.text, group, names)))
-        done = close.end
-    return spliced(text, edits)
+    return _GraphByGraph(text, named_graphs).written()
+
+
+class _GraphByGraph:
+    def __init__(self, text: str, named_graphs: Callable[[], Sequence[str]]) -> None:
+        self._text = text
+        self._found = tokenize(text)[:-1]
+        self._closed = closings(self._found)
+        self._named_graphs = named_graphs
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        return list(dict.fromkeys(self._named_graphs()))
+
+    def written(self) -> str:
+        edits, _ = self._edits(0, len(self._found))
+        return spliced(self._text, edits)
+
+    def _edits(self, index: int, end: int) -> tuple[list[tuple[int, int, str]], int]:
+        """What is written in other words from one token to another, and how many copies of groups that takes."""
+        edits: list[tuple[int, int, str]] = []
+        copies = 0
+        while index < end - 2:
+            graph, variable = self._found[index : index + 2]
+            close = self._closed.get(index + 2)
+            if (
+                graph.word != "GRAPH"
+                or variable.kind is not TokenKind.VARIABLE
+                or close is None  # for the parser to refuse
+                or not self._differs(index, close)
+            ):
+                index += 1
+                continue
+            if len(self._names) > MAXIMUM_GRAPHS:
+                raise self._too_many(index, f"at most {MAXIMUM_GRAPHS} named graphs, and there are {len(self._names)}")
+            inner, copies_inside = self._edits(index + 3, close)
+            copies += len(self._names) * (1 + copies_inside)
+            if copies > MAXIMUM_COPIES:
+                several = f"at most {MAXIMUM_COPIES} groups, counting those within each other"
+                raise self._too_many(index, f"{several}, and {len(self._names)} named graphs make more of this query")
+            group = _part(self._text, self._found[index + 2].end, self._found[close].start, inner)
+            edits.append((graph.start, self._found[close].end, _union(variable.text, group, self._names)))
+            index = close + 1
+        return edits, copies
+
+    def _differs(self, index: int, close: int) -> bool:
+        """Whether the group of this GRAPH is to be evaluated graph by graph."""
+        variable = self._found[index + 1].text[1:]
+        named = special = False
+        elsewhere = 0
+        for place in range(index + 3, close):
+            token = self._found[place]
+            if token.word == "GRAPH":
+                # Another one is evaluated in graphs of its own.
+                elsewhere = max(elsewhere, self._closed.get(place + 2, 0))
+            if token.word in _ALWAYS and place > elsewhere:
+                return True
+            special = special or token.text == "{" or token.word in _IF_NAMED
+            named = named or (token.kind is TokenKind.VARIABLE and token.text[1:] == variable)
+        return named and special
+
+    def _too_many(self, index: int, over: str) -> UnsupportedFeature:
+        graph, variable = self._found[index : index + 2]
+        return error_at(
+            UnsupportedFeature,
+            f"GRAPH {variable.text} with a subquery, with MINUS, or with {variable.text} in more than triple "
+            f"patterns is evaluated over {over}: name fewer with FROM NAMED, or write what concerns {variable.text} "
+            "outside of the group",
+            self._text,
+            graph.start,
+        )
 
 
 def own_variables_in_minus(text: str) -> str:
@@ -109,21 +153,30 @@ def own_variables_in_minus(text: str) -> str:
     Not inside of EXISTS, where a variable stands for the term that is bound outside (section 18.6, substitute).
     """
     found = tokenize(text)[:-1]
-    taken = _names(found)
+    closed = closings(found)
+    places: dict[str, list[int]] = {}
+    for index, token in enumerate(found):
+        if token.kind is TokenKind.VARIABLE:
+            places.setdefault(token.text[1:], []).append(index)
     names: dict[int, tuple[int, int, str]] = {}
     nothing: list[tuple[int, int, str]] = []
     for group, index in _minuses(found):
-        opening, close = found[index + 1], closing(found, index + 1)
-        if close is None:
+        end = closed.get(index + 1)
+        if end is None:
             continue  # for the parser to refuse
-        end = found.index(close)
-        left, inside = _names(found[group:index]), found[index:end]
-        elsewhere = _names(found[:index]) | _names(found[end:])
-        for one in inside:
-            if one.kind is TokenKind.VARIABLE and one.text[1:] in elsewhere - left:
-                fresh = _fresh(f"{one.text[1:]}_{index}", taken)
+        shared = False
+        for one in found[index:end]:
+            if one.kind is not TokenKind.VARIABLE:
+                continue
+            name = one.text[1:]
+            mentions = places[name]
+            if bisect_left(mentions, group) < bisect_left(mentions, index):
+                shared = True  # it is in A
+            elif mentions[0] < index or mentions[-1] > end:
+                fresh = _fresh(f"{name}_{index}", places)
                 names.setdefault(one.start, (one.start, one.end, f"?{fresh}"))
-        if left.isdisjoint(_names(inside)):
+        if not shared:
+            opening, close = found[index + 1], found[end]
             nothing += [(opening.end, opening.end, " {"), (close.start, close.start, "} FILTER(false) ")]
     return spliced(text, sorted([*names.values(), *nothing]))
 
@@ -141,47 +194,36 @@ def _minuses(found: Sequence[Token]) -> Iterator[tuple[int, int]]:
             yield groups[-1][0], index
 
 
-def _names(found: Sequence[Token]) -> set[str]:
-    """The names of the variables."""
-    return {token.text[1:] for token in found if token.kind is TokenKind.VARIABLE}
-
-
 def _fresh(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name
 
 
-def _differs(variable: Token, group: Sequence[Token]) -> bool:
-    keywords = {token.word for token in group}
-    if keywords & _ALWAYS:
-        return True
-    named = any(token.kind is TokenKind.VARIABLE and token.text[1:] == variable.text[1:] for token in group)
-    return named and (bool(keywords & _IF_NAMED) or any(token.text == "{" for token in group))
+def _part(text: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> str:
+    """A part of the text with the edits that are in it."""
+    return spliced(text[start:end], [(first - start, last - start, instead) for first, last, instead in edits])
 
 
 def _union(variable: str, group: str, names: Sequence[str]) -> str:
     if not names:
         # Nothing, with the group's variables still in scope.
         return f"{{ GRAPH {variable} {{{group}}} VALUES {variable} {{}} }}"
-    return f"{{ {' UNION '.join(_of(variable, group, name, number) for number, name in enumerate(names))} }}"
-
-
-def _of(variable: str, group: str, name: str, number: int) -> str:
-    return f"{{ GRAPH <{name}> {{{_own_blank_nodes(group, number)}}} VALUES {variable} {{ <{name}> }} }}"
-
-
-def _own_blank_nodes(group: str, number: int) -> str:
-    """The group with other labels: a label must not be in two groups (section 5.1.1)."""
-    found = [token for token in tokens(group) if token.kind is TokenKind.BLANK_NODE]
-    return spliced(group, [(token.end, token.end, f"_graph{number}") for token in found])
+    # Each with labels of its own: a label must not be in two groups (section 5.1.1).
+    labels = [token.end for token in tokens(group) if token.kind is TokenKind.BLANK_NODE] if "_:" in group else []
+    copies = (
+        f"{{ GRAPH <{name}> {{{spliced(group, ((end, end, f'_graph{number}') for end in labels))}}} "
+        f"VALUES {variable} {{ <{name}> }} }}"
+        for number, name in enumerate(names)
+    )
+    return f"{{ {' UNION '.join(copies)} }}"
 
 
 def _closing(found: Sequence[Token], opening: int) -> int | None:
     """The end of the parenthesis that closes this one."""
     depth = 0
-    for token in found[opening:]:
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
+    for index in range(opening, len(found)):
+        depth += {"(": 1, ")": -1}.get(found[index].text, 0)
         if depth == 0:
-            return token.end
+            return found[index].end
     return None

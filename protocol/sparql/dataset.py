@@ -5,14 +5,14 @@ SPARQL 1.1 Query section 13.2; SPARQL 1.1 Protocol sections 2.1.4 and 2.2.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, closing, tokenize, tokens
+from protocol.sparql.tokens import Token, TokenKind, closings, tokenize, tokens
 
 
 class DatasetConflict(ProtocolError):
@@ -86,6 +86,7 @@ def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
         return update
     clauses = "".join(f"USING <{iri}> " for iri in graphs) + "".join(f"USING NAMED <{iri}> " for iri in named)
     found = tokenize(update)[:-1]
+    closed = closings(found)
     edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(found):
         if token.depth or token.kind is not TokenKind.WORD:
@@ -101,14 +102,12 @@ def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
         if token.word == "WHERE":
             # DELETE WHERE {P} takes no USING; it is short for DELETE {P} WHERE {P} (Update section 3.1.3.3).
             short = index and found[index - 1].word == "DELETE"
-            template = _group_after(update, found, index) + " " if short else ""
+            template = _group_after(update, found, closed, index) + " " if short else ""
             edits.append((token.start, token.start, template + clauses))
     return spliced(update, edits)
 
 
-def _group_after(text: str, found: Sequence[Token], index: int) -> str:
+def _group_after(text: str, found: Sequence[Token], closed: Mapping[int, int], index: int) -> str:
     """The text of the group in curly brackets that follows; what is no group is left for the parser to refuse."""
-    if index + 1 == len(found) or found[index + 1].text != "{":
-        return ""
-    end = closing(found, index + 1)
-    return "" if end is None else text[found[index + 1].start : end.end]
+    end = closed.get(index + 1)
+    return "" if end is None else text[found[index + 1].start : found[end].end]

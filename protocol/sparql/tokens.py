@@ -100,10 +100,16 @@ def skip(text: str, offset: int) -> int:
     return match.end() if match else offset
 
 
-def closing(found: Sequence[Token], opening: int) -> Token | None:
-    """The bracket that closes the curly one at this index of a text's tokens, if one does."""
-    depth = found[opening].depth
-    return next((token for token in found[opening + 1 :] if token.text == "}" and token.depth == depth), None)
+def closings(found: Sequence[Token]) -> dict[int, int]:
+    """The index of the bracket that closes it, by that of each curly one that is closed."""
+    pairs: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(found):
+        if token.text == "{":
+            opened.append(index)
+        elif token.text == "}" and opened:
+            pairs[opened.pop()] = index
+    return pairs
 
 
 def iri_fault(text: str, offset: int) -> str | None:

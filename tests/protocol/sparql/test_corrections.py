@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import process_time
+
 import pyoxigraph as ox
 import pytest
 from hypothesis import given
@@ -119,6 +122,46 @@ def test_too_many_graphs_are_an_error_with_its_place() -> None:
     with pytest.raises(UnsupportedFeature) as caught:
         graph_by_graph("SELECT *\n { GRAPH ?g { ?s ?p ?o MINUS {} } }", lambda: names)
     assert (caught.value.line, caught.value.column) == (2, 4)
+
+
+def nested(depth: int) -> str:
+    opened = "".join(f"\nGRAPH ?g{number} {{ MINUS {{ ?x ?y {number} }} " for number in range(depth))
+    return f"SELECT * {{ {opened} ?s ?p ?o {'}' * depth} }}"
+
+
+def test_graphs_within_each_other_are_written_out_so_far_and_no_further() -> None:
+    names = [f"http://ex/{number}" for number in range(20)]
+    assert graph_by_graph(nested(3), lambda: names).count("GRAPH") == 20 + 20**2 + 20**3
+    with pytest.raises(UnsupportedFeature, match="at most 10000 groups") as caught:
+        graph_by_graph(nested(5), lambda: names)
+    assert (caught.value.line, caught.value.column) == (3, 1)
+    aside = f"SELECT * {{ {'GRAPH ?g { MINUS { ?s ?p 1 } } ' * 501} }}"
+    with pytest.raises(UnsupportedFeature, match="at most 10000 groups"):
+        graph_by_graph(aside, lambda: names)
+
+
+def test_what_another_graph_has_in_it_is_not_the_outer_ones_to_write_out() -> None:
+    text = "SELECT * { GRAPH ?g { ?s ?p ?o GRAPH <h> { ?s ?p ?o MINUS { ?s ?p 1 } } } }"
+    assert graph_by_graph(text, lambda: GRAPHS) == text
+    several = graph_by_graph(text.replace("<h>", "?h"), lambda: GRAPHS)
+    assert several.startswith("SELECT * { GRAPH ?g { ?s ?p ?o { { GRAPH <http://ex/one> {")
+
+
+@pytest.mark.parametrize(
+    ("correct", "part"),
+    [
+        (own_variables_in_minus, "MINUS { ?s ?p ?x } "),
+        (lambda text: graph_by_graph(text, lambda: GRAPHS), "GRAPH ?g { ?s ?p ?x } "),
+        (simple_group_concat, "FILTER(GROUP_CONCAT(?x) != '') "),
+    ],
+)
+def test_a_long_query_takes_time_in_proportion_to_its_length(correct: Callable[[str], str], part: str) -> None:
+    def seconds(parts: int) -> float:
+        begun = process_time()
+        correct(f"SELECT * {{ ?s ?p ?o {part * parts} }}")
+        return process_time() - begun
+
+    assert min(seconds(4_000) for _ in range(3)) < 16 * min(seconds(500) for _ in range(3))
 
 
 @given(st.text())
