@@ -19,7 +19,9 @@ from protocol.sparql.source import Source, spliced
 from protocol.sparql.syntax import query_error
 from protocol.sparql.tokens import tokens
 
-_PERHAPS_INEXACT = re.compile(r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service", re.IGNORECASE)
+_PERHAPS_INEXACT = re.compile(
+    r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service|\bgraph\b.*\b(?:graph|values)\b", re.IGNORECASE | re.DOTALL
+)
 """``SELECT *``, sums, paths and the rest: a look that costs next to nothing, and most queries nothing more."""
 
 _AGGREGATE = r"\b(?:count|sum|min|max|avg|sample|group_concat)\s*\("

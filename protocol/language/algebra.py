@@ -443,15 +443,15 @@ def expression_parameters(expression: Expression) -> frozenset[Parameter]:
     return frozenset()
 
 
-def nodes(value: object) -> Iterator[object]:
-    """A pattern or expression and all that it is made of, outermost first."""
+def nodes(value: object, whole: tuple[type, ...] = ()) -> Iterator[object]:
+    """A pattern or expression and all that it is made of, outermost first; of the kinds ``whole`` not their parts."""
     left = [value]
     while left:
         node = left.pop()
         yield node
         if isinstance(node, tuple):
             left += reversed(node)
-        else:
+        elif not isinstance(node, whole):
             # A class is hashable, whatever mypy makes of its instances' __hash__.
             left += [getattr(node, name) for name in _parts_from_the_last(type(node))]  # type: ignore[arg-type]
 

@@ -6,6 +6,9 @@ that it is made of):
 - of a path of length zero that has a term at one end it looks first whether the graph has the term (Query section 18.4,
   ZeroLengthPath; ``run_if_term_is_a_graph_node``, ``spareval-0.2.9/src/eval.rs:3676``). In EXISTS a variable that the
   solution binds is such a term (section 18.6, substitute);
+- ``GRAPH ?g {P}`` is P with ?g as a variable of its triple patterns: VALUES, SERVICE and another GRAPH have solutions
+  without ?g, where no triple pattern stands beside them. ``GRAPH <g> {P}`` has such solutions also where the dataset
+  has no such graph (section 18.6, evaluation of Graph);
 - BNODE of one text is the same blank node in all solutions (section 17.4.2.9), and an error for most texts.
 
 What depends on how an expression or a path is written is the writer's (``protocol.language.sparql_text``): sums,
@@ -46,7 +49,9 @@ class _Rewriting:
             case a.Values():
                 return node  # perhaps many thousands of rows, and only terms
             case a.Graph(name):
-                return self._with_parts(node, name)
+                changed = self._with_parts(node, name)
+                assert isinstance(changed, a.Graph)
+                return _of_graphs_that_are_there(changed)
             case a.Exists() | a.Project():
                 outside, self._substituted = self._substituted, isinstance(node, a.Exists)
                 changed = self._with_parts(node, graph)
@@ -82,10 +87,7 @@ class _Rewriting:
             return path
         term = a.Constant(terms.pop())
         row = tuple(term.text for _ in path.variables)
-        found: a.Pattern = a.Values(path.variables, (row,))
-        if isinstance(graph, a.Constant):
-            found = a.Join(a.Graph(graph, a.BGP(())), found)  # in a graph that is not there is nothing
-        alone: a.Pattern = a.Filter(found, self._not_in_graph(term))
+        alone: a.Pattern = a.Filter(a.Values(path.variables, (row,)), self._not_in_graph(term))
         if isinstance(graph, a.Variable):
             # With a sub-select GRAPH ?g is evaluated graph by graph (``protocol.sparql.corrections``), as it has to be:
             # no triple pattern says which graph it is.
@@ -126,6 +128,63 @@ class _Rewriting:
             expression = _of_solution(self.of(one.expression, graph), solution)
             pattern = a.Extend(pattern, one.variable, expression)
         return pattern
+
+
+_GRAPHLESS = (a.Values, a.Service, a.Graph)
+"""Patterns whose solutions are the same in every graph."""
+
+
+def _of_graphs_that_are_there(graph: a.Graph) -> a.Pattern:
+    """A GRAPH with ``GRAPH name {}`` beside what would have solutions without telling which graph they are in, or in
+    one that is not there.
+    """
+    if not any(isinstance(node, _GRAPHLESS) for node in a.nodes(graph.pattern)):
+        return graph
+    here = a.Graph(graph.name, a.BGP(()))
+    if isinstance(graph.name, a.Constant):
+        return graph if a.needs_a_triple(graph.pattern) else a.Join(here, graph)
+    told = _told(graph.pattern, here)
+    return graph if told is graph.pattern or _is_written_out(graph) else replace(graph, pattern=told)
+
+
+def _is_written_out(graph: a.Graph) -> bool:
+    """Whether it will be evaluated graph by graph (``protocol.sparql.corrections``); then the graphs are there."""
+    if any(isinstance(node, a.Project | a.Minus) for node in a.nodes(graph.pattern, (a.Graph,))):
+        return True
+    here = a.Graph(graph.name, a.BGP(()))
+    mentions = [node for node in a.nodes(graph.pattern) if node in (graph.name, here)]
+    # ``here`` has a mention in it, and is no more than that.
+    return mentions.count(graph.name) > mentions.count(here)
+
+
+def _told(pattern: a.Pattern, here: a.Graph) -> a.Pattern:
+    """The pattern with ``here`` joined to what does not tell its graph, and is joined with nothing that does.
+
+    What OPTIONAL, FILTER and BIND are of is made to tell, and each side of UNION.
+    """
+    if _is_graphless(pattern, here):
+        return a.Join(pattern, here)
+    parts: dict[str, a.Pattern] = {}
+    match pattern:
+        case a.Join(left, right):
+            parts = {side: part for side, part in (("left", left), ("right", right)) if not _is_graphless(part, here)}
+        case a.LeftJoin(left, right):
+            parts = {"left": left} if _is_graphless(right, here) else {"left": left, "right": right}
+        case a.Union(left, right):
+            parts = {"left": left, "right": right}
+        case a.Filter(inner) | a.Extend(inner):
+            parts = {"pattern": inner}
+    changed = {name: after for name, part in parts.items() if (after := _told(part, here)) is not part}
+    return replace(pattern, **changed) if changed else pattern  # type: ignore[arg-type]  # patterns for patterns
+
+
+def _is_graphless(pattern: a.Pattern, here: a.Graph) -> bool:
+    match pattern:
+        case a.Join(left, right):
+            return _is_graphless(left, here) and _is_graphless(right, here)
+        case a.BGP(()):
+            return True
+    return isinstance(pattern, _GRAPHLESS) and pattern != here
 
 
 def _names_nodes(pattern: a.Pattern) -> bool:

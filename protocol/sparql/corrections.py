@@ -122,12 +122,17 @@ class _GraphByGraph:
         """Whether the group of this GRAPH is to be evaluated graph by graph."""
         variable = self._found[index + 1].text[1:]
         named = special = False
-        elsewhere = 0
+        elsewhere = told = 0
         for place in range(index + 3, close):
             token = self._found[place]
             if token.word == "GRAPH":
                 # Another one is evaluated in graphs of its own.
-                elsewhere = max(elsewhere, self._closed.get(place + 2, 0))
+                end = self._closed.get(place + 2, 0)
+                elsewhere = max(elsewhere, end)
+                if end == place + 3 and self._found[place + 1].text[1:] == variable:
+                    told = end  # GRAPH ?g {}, which says no more than which graph it is
+            if place <= told:
+                continue
             if token.word in _ALWAYS and place > elsewhere:
                 return True
             special = special or token.text == "{" or token.word in _IF_NAMED

@@ -9,6 +9,7 @@ import pytest
 
 from protocol.errors import ProtocolError
 from protocol.grammar.one_shot import as_standard, exact_text
+from protocol.sparql.corrections import corrected
 
 BASE = "http://ex/"
 DATA = """PREFIX : <http://ex/> INSERT DATA {
@@ -198,6 +199,73 @@ def test_where_the_engine_departs_from_the_standard_it_is_asked_in_other_words(
     found = store.query(exact_text(f"{prefixes} {text}", BASE))
     assert isinstance(found, ox.QuerySolutions)
     assert sorted([shown(term) for term in row] for row in found) == rows
+
+
+@pytest.fixture(scope="module")
+def graphs() -> ox.Store:
+    store = ox.Store()
+    store.update(f"BASE <{BASE}> INSERT DATA {{ GRAPH <g1> {{ <s> <p> 1 }} GRAPH <g2> {{ <s> <p> 2 }} }}")
+    return store
+
+
+def exact_rows(store: ox.Store, text: str) -> list[list[str | None]]:
+    """As the endpoint asks it: each row with the terms of its solution."""
+    names = [str(graph.value) for graph in store.named_graphs() if isinstance(graph, ox.NamedNode)]
+    found = store.query(corrected(exact_text(f"PREFIX : <{BASE}> {text}", BASE), lambda: names))
+    assert isinstance(found, ox.QuerySolutions)
+    return sorted(([shown(term) for term in row] for row in found), key=str)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT ?g ?x { GRAPH ?g { VALUES ?x { 1 } } }", [["g1", "1"], ["g2", "1"]]),
+        ("SELECT ?g ?s { GRAPH ?g { VALUES ?x { 1 } OPTIONAL { ?s :p ?x } } }", [["g1", "s"], ["g2", None]]),
+        (
+            "SELECT ?g ?x { GRAPH ?g { { ?s ?p ?x } UNION { VALUES ?x { 3 } } } }",
+            [["g1", "1"], ["g1", "3"], ["g2", "2"], ["g2", "3"]],
+        ),
+        ("SELECT ?g ?x { GRAPH ?g { VALUES ?x { 1 2 } FILTER NOT EXISTS { ?s :p ?x } } }", [["g1", "2"], ["g2", "1"]]),
+        ("SELECT ?g ?x { GRAPH ?g { VALUES ?x { 1 2 } FILTER(?g = :g1) } }", []),
+        ("SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { VALUES ?x { 1 2 } } } GROUP BY ?g", [["g1", "2"], ["g2", "2"]]),
+        ("SELECT ?g ?x { VALUES ?g { :g1 :none } GRAPH ?g { VALUES ?x { 1 } } }", [["g1", "1"]]),
+        ("SELECT ?g ?x { GRAPH ?g { ?s :p ?y OPTIONAL { VALUES ?x { 1 } OPTIONAL { ?z :p ?x } } } }",
+         [["g1", "1"], ["g2", "1"]]),
+        ("SELECT ?x { GRAPH :none { VALUES ?x { 1 } } }", []),
+        ("SELECT ?x { GRAPH :g1 { VALUES ?x { 1 } } }", [["1"]]),
+        ("SELECT ?n { GRAPH :none { { SELECT (COUNT(?s) AS ?n) { VALUES ?x { 1 } ?s :p ?x } } } }", []),
+        (
+            "SELECT ?g ?h ?x { GRAPH ?g { GRAPH ?h { ?s ?p ?x } } }",
+            [["g1", "g1", "1"], ["g1", "g2", "2"], ["g2", "g1", "1"], ["g2", "g2", "2"]],
+        ),
+        ("SELECT ?g ?x { GRAPH ?g { GRAPH :g1 { ?s ?p ?x } } }", [["g1", "1"], ["g2", "1"]]),
+        ("SELECT ?g ?x { GRAPH ?g { ?s ?p ?x GRAPH :g1 { ?s ?p ?x } } }", [["g1", "1"]]),
+        ("SELECT ?x { GRAPH :none { GRAPH :g1 { ?s ?p ?x } } }", []),
+        ("SELECT ?g ?x { GRAPH ?g { GRAPH ?g { } GRAPH :g1 { ?s ?p ?x } } }", [["g1", "1"], ["g2", "1"]]),
+        ("SELECT ?g ?x { GRAPH ?g { GRAPH :g1 { ?s ?p ?x MINUS { ?s ?p 2 } } } }", [["g1", "1"], ["g2", "1"]]),
+        ("SELECT ?g ?x { GRAPH ?g { VALUES ?x { 1 2 } MINUS { ?s ?p ?x } } }", [["g1", "2"], ["g2", "1"]]),
+    ],
+)  # fmt: skip
+def test_what_is_in_graph_is_there_once_for_each_graph_of_the_dataset(
+    graphs: ox.Store, text: str, rows: list[list[str | None]]
+) -> None:
+    assert exact_rows(graphs, text) == rows
+
+
+def test_a_group_of_a_graph_with_a_pattern_that_says_which_is_left_to_the_letter() -> None:
+    for text in (
+        "SELECT ?g { GRAPH ?g { VALUES ?x { 1 2 } ?s ?p ?x } }",
+        "SELECT ?g { GRAPH ?g { VALUES ?x { 1 2 } { ?s ?p ?x OPTIONAL { VALUES ?y { 1 } } } GRAPH <g> { ?s ?p ?x } } }",
+        "SELECT ?s { GRAPH <g> { VALUES ?x { 1 2 } ?s ?p ?x } }",
+        "SELECT ?s { GRAPH ?g { ?s ?p ?o } GRAPH ?h { ?s ?p ?o } }",
+    ):
+        assert exact_text(text) == text
+
+
+def test_graphs_within_each_other_are_not_multiplied_where_that_changes_nothing(graphs: ox.Store) -> None:
+    text = f"SELECT * {{ {' '.join(f'GRAPH ?g{number} {{' for number in range(9))} ?s ?p ?o {'}' * 10}"
+    assert len(corrected(exact_text(text), lambda: [f"{BASE}g1", f"{BASE}g2"])) < 1_000
+    assert len(exact_rows(graphs, text)) == 2**9
 
 
 def test_a_blank_node_of_a_text_is_one_in_a_solution_and_another_in_another(store: ox.Store) -> None:
