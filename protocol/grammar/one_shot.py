@@ -13,6 +13,7 @@ from protocol.grammar.cursor import Cursor
 from protocol.grammar.parser import QueryReader
 from protocol.language.algebra import DRAWING, TIMESTAMP, Aggregation, Call, Query, Service, Variable, nodes
 from protocol.language.exactness import exact
+from protocol.language.exists import with_own_variables
 from protocol.language.model import Form
 from protocol.language.sparql_text import WrittenQuery, is_open_sum
 from protocol.sparql.source import Source, spliced
@@ -20,7 +21,7 @@ from protocol.sparql.syntax import query_error
 from protocol.sparql.tokens import tokens
 
 _PERHAPS_INEXACT = re.compile(
-    r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service|\bgraph\b.*\b(?:graph|values)\b", re.IGNORECASE | re.DOTALL
+    r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service|exists|\bgraph\b.*\b(?:graph|values)\b", re.IGNORECASE | re.DOTALL
 )
 """``SELECT *``, sums, paths and the rest: a look that costs next to nothing, and most queries nothing more."""
 
@@ -66,7 +67,7 @@ def exact_text(text: str, base: str | None = None) -> str:
         written = QueryReader(Cursor(source), base).one_shot_query()
         if written.form is Form.SELECT and not written.query.variables:
             return text  # SELECT * of nothing, which can be written in no other way
-        query = exact(written.query)
+        query = exact(with_own_variables(written.query))
         if query is not written.query or _is_written_inexactly(query, source.text):
             return replace(written, query=query).text
     except ExcludedByGrammar:

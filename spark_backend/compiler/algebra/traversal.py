@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from protocol.language import algebra as a
-
-T = TypeVar("T")
+from protocol.language.parts import with_parts
 
 
 class Change(Protocol):
@@ -36,13 +34,6 @@ def with_operands(pattern: a.Pattern, change: Change, inside: bool) -> a.Pattern
     return with_parts(pattern, pattern=change(pattern.pattern, inside))
 
 
-def with_parts(node: T, /, **parts: object) -> T:
-    """A pattern or expression with some of its parts replaced; the same object where they are the same."""
-    if all(_same(getattr(node, name), part) for name, part in parts.items()):
-        return node
-    return replace(node, **parts)  # type: ignore[type-var]  # nodes are dataclasses
-
-
 def with_variables(expression: a.Expression, values: Mapping[a.Variable, a.Expression]) -> a.Expression:
     """An expression with others in place of variables, but for those inside of EXISTS."""
     if isinstance(expression, a.Variable):
@@ -50,23 +41,6 @@ def with_variables(expression: a.Expression, values: Mapping[a.Variable, a.Expre
     if isinstance(expression, a.Call) and values:
         return with_parts(expression, arguments=tuple(with_variables(one, values) for one in expression.arguments))
     return expression
-
-
-def with_names(node: T, names: Mapping[a.Variable, a.Variable]) -> T:
-    """A pattern, or a part of one, with other names for variables wherever these are; the names are not in it yet."""
-    if isinstance(node, a.Variable):
-        return names.get(node, node)  # type: ignore[return-value]  # a Variable for a Variable
-    if isinstance(node, tuple):
-        return tuple(with_names(one, names) for one in node)  # type: ignore[return-value]  # of the same members
-    if not is_dataclass(node):
-        return node
-    return with_parts(node, **{part.name: with_names(getattr(node, part.name), names) for part in fields(node)})
-
-
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return one is other
 
 
 def bottom_up(pattern: a.Pattern, change: Change, inside: bool = False) -> a.Pattern:

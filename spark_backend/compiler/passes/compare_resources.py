@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from protocol.language.parts import with_parts
 from protocol.language.resources import resources_of
 from protocol.terms import TermKind
-from spark_backend.compiler.algebra.traversal import bottom_up, with_parts
+from spark_backend.compiler.algebra.traversal import bottom_up
 from spark_backend.compiler.sql.values import FALSE
 
 Variables = frozenset[a.Variable]

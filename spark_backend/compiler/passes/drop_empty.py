@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.algebra.traversal import bottom_up, with_parts, with_variables
+from protocol.language.parts import with_parts
+from spark_backend.compiler.algebra.traversal import bottom_up, with_variables
 from spark_backend.compiler.passes.fold_constants import fold_conditions
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.sql.values import FALSE, TRUE

@@ -17,12 +17,13 @@ import pyoxigraph
 
 from protocol.functions.table import CUSTOM_FUNCTIONS, FUNCTIONS
 from protocol.language import algebra as a
+from protocol.language.parts import with_parts
 from protocol.terms import XSD, term_text
 from spark_backend.compiler.algebra.marks import BNODE_OF
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.algebra.timestamps import TIMESTAMP
-from spark_backend.compiler.algebra.traversal import bottom_up, with_parts
+from spark_backend.compiler.algebra.traversal import bottom_up
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.sql.values import FALSE, TRUE
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from protocol.language.parts import with_parts
 from spark_backend.compiler.algebra.estimates import of_pattern, of_triple
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, connected, filter_of, join_operands
-from spark_backend.compiler.algebra.traversal import with_operands, with_parts
+from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, active_graph
 

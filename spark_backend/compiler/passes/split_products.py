@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
+from protocol.language.parts import with_parts
 from spark_backend.compiler.algebra.marks import certainly_bound, exposed_variables, joins_alike
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
-from spark_backend.compiler.algebra.traversal import bottom_up, with_parts, with_variables
+from spark_backend.compiler.algebra.traversal import bottom_up, with_variables
 from spark_backend.compiler.passes.normalise import normal_join
 
 _MOST_OPERANDS = 64

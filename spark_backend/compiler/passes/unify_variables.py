@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from protocol.language import algebra as a
+from protocol.language.parts import with_names
 from spark_backend.compiler.algebra.marks import certainly_bound
 from spark_backend.compiler.algebra.operands import conjuncts, filter_of, join_of, join_operands, marks_of
-from spark_backend.compiler.algebra.traversal import bottom_up, with_names, with_variables
+from spark_backend.compiler.algebra.traversal import bottom_up, with_variables
 
 _Part = TypeVar("_Part", bound=a.Variable | a.Constant | a.Parameter)
 

@@ -268,6 +268,40 @@ def test_graphs_within_each_other_are_not_multiplied_where_that_changes_nothing(
     assert len(exact_rows(graphs, text)) == 2**9
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("?y :q ?z { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } }", []),
+        ("?y :q ?z { ?y :q ?w FILTER EXISTS { ?z :q ?x } }", [["c", "a"]]),
+        ("?y :q ?z { ?y :q ?w FILTER NOT EXISTS { { ?z :q ?x } UNION { ?x :r ?z } } }", []),
+        ("?y :q ?z { ?y :q ?w BIND(EXISTS { ?z :q ?x } AS ?v) } FILTER(?v)", [["c", "a"]]),
+        ("?y :q ?z OPTIONAL { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } } FILTER(BOUND(?w))", [["c", "a"]]),
+        ("?y :q ?z OPTIONAL { { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } } } FILTER(BOUND(?w))", []),
+        ("?y :q ?z { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } } UNION { ?y :r ?w }", []),
+        ("?y :q ?z GRAPH :g { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } }", []),
+        ("?y :q ?z GRAPH ?g { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } }", []),
+        ("?y :q ?z { ?y :q ?z FILTER NOT EXISTS { ?z :q ?x } }", [["c", "a"]]),
+        # In EXISTS what its solution binds is known in every group; what stands beside a group in it is not.
+        ("?y :q ?z FILTER EXISTS { ?y :q ?k { ?y :q ?w FILTER NOT EXISTS { ?z :q ?x } } }", [["c", "a"]]),
+        ("?y :q ?z FILTER EXISTS { ?y :q ?k { ?y :q ?w FILTER NOT EXISTS { ?k :q ?x } } }", []),
+    ],
+)
+def test_exists_knows_what_its_group_binds_and_nothing_of_what_stands_beside(text: str, rows: list[list[str]]) -> None:
+    store = ox.Store()
+    store.update(f"BASE <{BASE}> INSERT DATA {{ <c> <q> <a> GRAPH <g> {{ <c> <q> <b> }} }}")
+    assert exact_rows(store, f"SELECT ?y ?z {{ {text} }}") == rows
+
+
+def test_exists_with_nothing_beside_its_group_is_left_to_the_letter() -> None:
+    for text in (
+        "SELECT ?s { ?s ?p ?x FILTER EXISTS { ?s <u:q> ?y } FILTER NOT EXISTS { ?s <u:r> ?y } }",
+        "SELECT ?s ?y { ?s ?p ?x OPTIONAL { ?s <u:q> ?y FILTER NOT EXISTS { ?y <u:r> ?x } } }",
+        "SELECT ?s ?y { ?s ?p ?x { ?s <u:q> ?y FILTER NOT EXISTS { ?y <u:r> ?z } } }",
+        "SELECT ?s ?y { ?s ?p ?x { SELECT ?s ?y { ?s <u:q> ?y FILTER NOT EXISTS { ?y <u:r> ?x } } } }",
+    ):
+        assert exact_text(text) == text
+
+
 def test_a_blank_node_of_a_text_is_one_in_a_solution_and_another_in_another(store: ox.Store) -> None:
     text = """PREFIX : <http://ex/> SELECT ?x ?y ?z ?e {
       { ?s :in ?street BIND(BNODE('any text') AS ?x) BIND(BNODE(CONCAT('any ', 'text')) AS ?y) BIND(BNODE('z') AS ?z) }

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.language import algebra as a
+from protocol.language.parts import with_names
 from spark_backend.compiler.algebra.operands import conjuncts
-from spark_backend.compiler.algebra.traversal import with_names
 from spark_backend.compiler.sql.dataset import ActiveGraph, QueryDataset, TripleSource
 from spark_backend.compiler.sql.interval_part import EntailedRows, IntervalPart, Narrowing
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
