@@ -11,7 +11,18 @@ from itertools import dropwhile
 from protocol.errors import ExcludedByGrammar, ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.cursor import Cursor
 from protocol.grammar.parser import QueryReader
-from protocol.language.algebra import DRAWING, TIMESTAMP, Aggregation, Call, Query, Service, Variable, nodes
+from protocol.language.algebra import (
+    DRAWING,
+    TIMESTAMP,
+    Aggregation,
+    Call,
+    Project,
+    Query,
+    Service,
+    Variable,
+    nodes,
+    solution_variables,
+)
 from protocol.language.exactness import exact
 from protocol.language.exists import with_own_variables
 from protocol.language.model import Form
@@ -65,8 +76,8 @@ def exact_text(text: str, base: str | None = None) -> str:
     source = Source(text)
     try:
         written = QueryReader(Cursor(source), base).one_shot_query()
-        if written.form is Form.SELECT and not written.query.variables:
-            return text  # SELECT * of nothing, which can be written in no other way
+        if written.form is Form.SELECT and not written.query.variables and _binds_hidden_variables(written.query):
+            return text  # SELECT * of nothing that has a name: in other words it would have one
         query = exact(with_own_variables(written.query))
         if query is not written.query or _is_written_inexactly(query, source.text):
             return replace(written, query=query).text
@@ -85,10 +96,19 @@ def _is_written_inexactly(query: Query, text: str) -> bool:
     return "|" in text and any(token.text == "|" for token in tokens(text))
 
 
+def _binds_hidden_variables(query: Query) -> bool:
+    """Whether the pattern that a query selects from binds variables that nobody can name, such as blank nodes, or would
+    bind one as it is written: a sub-select of no variable is of a hidden one.
+    """
+    nameless = [node for node in nodes(query.pattern) if isinstance(node, Project) and not node.variables]
+    # The first is the query's own.
+    return len(nameless) > 1 or bool(solution_variables(nameless[0].pattern))
+
+
 def _with_named_variables(text: str, written: WrittenQuery) -> str:
     """``SELECT *`` of the outermost query with the names of its variables."""
     variables = " ".join(f"?{variable.name}" for variable in written.query.variables)
-    if written.form is not Form.SELECT or "*" not in text:
+    if written.form is not Form.SELECT or "*" not in text or not variables:
         return text
     found = dropwhile(lambda token: token.word != "SELECT", tokens(text))
     star = next(token for token in found if token.word not in ("SELECT", "DISTINCT", "REDUCED"))

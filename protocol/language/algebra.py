@@ -468,6 +468,11 @@ def mentioned_variables(pattern: Pattern | Expression) -> frozenset[Variable]:
 
 def in_scope(pattern: Pattern) -> frozenset[Variable]:
     """The variables in scope after a pattern (18.2.1): what SELECT * selects, blank nodes aside."""
+    return frozenset(variable for variable in solution_variables(pattern) if not variable.name.startswith("_:"))
+
+
+def solution_variables(pattern: Pattern) -> frozenset[Variable]:
+    """The variables that a pattern may bind, those among them that nobody can name."""
     found: set[Variable] = set()
     left = [pattern]
     while left:  # patterns may be a chain of thousands
@@ -496,7 +501,7 @@ def in_scope(pattern: Pattern) -> frozenset[Variable]:
                 left.append(inner)
             case Distinct(inner) | Slice(inner) | Static(inner) | Monotone(inner) | Service(_, inner):
                 left.append(inner)
-    return frozenset(variable for variable in found if not variable.name.startswith("_:"))
+    return frozenset(found)
 
 
 def needs_a_triple(pattern: Pattern) -> bool:

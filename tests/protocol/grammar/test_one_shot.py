@@ -138,7 +138,9 @@ def test_what_is_wrong_is_said_at_its_place(text: str, said: str) -> None:
         "SELECT (COUNT(DISTINCT *) AS ?n) { ?s ?p ?o }",
         "SELECT (?o + 1 AS ?z) (?o * 2 AS ?y) { ?s ?p ?o FILTER(?o > 1 || ?o < 0) }",
         "SELECT (BNODE() AS ?b) { ?s ?p ?o }",
-        "SELECT * { <u:a> <u:p>* <u:a> }",
+        "SELECT * { <u:a> <u:p>* <u:b> }",
+        "SELECT * { <u:a> <u:p>* <u:a> . [] <u:p> 1 }",
+        "SELECT * { FILTER(1 + 1 = 2) }",
         "SELECT * { ?s ?p ?o LATERAL { ?s <u:p>* <u:o> } }",
         "SELECT * { ?s ?p",
     ],
@@ -199,6 +201,25 @@ def test_where_the_engine_departs_from_the_standard_it_is_asked_in_other_words(
     found = store.query(exact_text(f"{prefixes} {text}", BASE))
     assert isinstance(found, ox.QuerySolutions)
     assert sorted([shown(term) for term in row] for row in found) == rows
+
+
+@pytest.mark.parametrize(
+    ("group", "solutions"),
+    [
+        (":none :in* :none", 1),
+        (":s1 :in? :s1", 1),
+        (":none :in+ :none", 0),
+        (":s1 :in* :none", 0),
+        ("MINUS { ?s :in ?o } :none :in* :none", 1),
+        ("{ SELECT * { MINUS { ?s :in* ?o } } } MINUS { :none :in* ?s }", 1),
+        ("{ SELECT * { MINUS { :none :in* ?s } } }", 1),
+        (":none :in* :none FILTER(!BOUND(?s))", 1),
+    ],
+)
+def test_a_path_between_two_terms_has_solutions_without_a_variable(store: ox.Store, group: str, solutions: int) -> None:
+    found = store.query(exact_text(f"PREFIX : <{BASE}> SELECT * {{ {group} }}"))
+    assert isinstance(found, ox.QuerySolutions)
+    assert (found.variables, [len(list(row)) for row in found]) == ([], [0] * solutions)
 
 
 @pytest.fixture(scope="module")
