@@ -149,7 +149,7 @@ def _of_graphs_that_are_there(graph: a.Graph) -> a.Pattern:
 
 def _is_written_out(graph: a.Graph) -> bool:
     """Whether it will be evaluated graph by graph (``protocol.sparql.corrections``); then the graphs are there."""
-    if any(isinstance(node, a.Project | a.Minus) for node in a.nodes(graph.pattern, (a.Graph,))):
+    if any(isinstance(node, a.Project | a.Minus) for node in a.nodes(graph.pattern, (a.Graph, a.Service))):
         return True
     here = a.Graph(graph.name, a.BGP(()))
     mentions = [node for node in a.nodes(graph.pattern) if node in (graph.name, here)]

@@ -97,7 +97,10 @@ class _GraphByGraph:
         copies = 0
         while index < end - 2:
             graph, variable = self._found[index : index + 2]
-            close = self._closed.get(index + 2)
+            close = self._group_end(index)
+            if graph.word == "SERVICE" and close is not None:
+                index = close + 1  # which graphs there are is for the service to say
+                continue
             if (
                 graph.word != "GRAPH"
                 or variable.kind is not TokenKind.VARIABLE
@@ -118,6 +121,11 @@ class _GraphByGraph:
             index = close + 1
         return edits, copies
 
+    def _group_end(self, index: int) -> int | None:
+        """The index of the bracket that closes the group of a GRAPH or SERVICE."""
+        silent = index + 1 < len(self._found) and self._found[index + 1].word == "SILENT"
+        return self._closed.get(index + 2 + silent)
+
     def _differs(self, index: int, close: int) -> bool:
         """Whether the group of this GRAPH is to be evaluated graph by graph."""
         variable = self._found[index + 1].text[1:]
@@ -125,11 +133,11 @@ class _GraphByGraph:
         elsewhere = told = 0
         for place in range(index + 3, close):
             token = self._found[place]
-            if token.word == "GRAPH":
-                # Another one is evaluated in graphs of its own.
-                end = self._closed.get(place + 2, 0)
+            if token.word in ("GRAPH", "SERVICE"):
+                # Another GRAPH is evaluated in graphs of its own, and SERVICE elsewhere.
+                end = self._group_end(place) or 0
                 elsewhere = max(elsewhere, end)
-                if end == place + 3 and self._found[place + 1].text[1:] == variable:
+                if token.word == "GRAPH" and end == place + 3 and self._found[place + 1].text[1:] == variable:
                     told = end  # GRAPH ?g {}, which says no more than which graph it is
             if place <= told:
                 continue

@@ -117,6 +117,13 @@ def test_what_oxigraph_reads_rightly_is_left_to_the_letter(text: str) -> None:
     assert graph_by_graph(text, lambda: GRAPHS) == text
 
 
+def test_what_is_in_service_is_of_the_services_graphs() -> None:
+    service = "SERVICE SILENT <s> { GRAPH ?g { ?s ?p ?o MINUS { ?s ?p 1 } } }"
+    assert graph_by_graph(f"SELECT * {{ {service} }}", lambda: GRAPHS) == f"SELECT * {{ {service} }}"
+    several = graph_by_graph(f"SELECT * {{ GRAPH ?h {{ {service} MINUS {{ ?s ?p ?o }} }} }}", lambda: GRAPHS)
+    assert several.count(service) == len(GRAPHS)
+
+
 def test_too_many_graphs_are_an_error_with_its_place() -> None:
     names = [f"http://ex/{number}" for number in range(MAXIMUM_GRAPHS + 1)]
     with pytest.raises(UnsupportedFeature) as caught:
