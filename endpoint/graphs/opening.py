@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from endpoint.graphs.committed import NOTE, lost
+from endpoint.graphs.committed import NOTE, lost, unnoted
 
 logger = logging.getLogger(__name__)
 
 _OPEN_SECONDS = 5.0
 _LOCK = re.compile(r"\block\b")
+_DROPPING = re.compile(r"([0-9]+\.log): dropping ([0-9]+) bytes")
 
 
 def own(directory: Path) -> int:
@@ -51,11 +52,12 @@ def opened(directory: Path) -> tuple[ox.Store, list[str]]:
         return _opened(directory), []
     try:
         said = _lost(directory, before)
+        more = None if said else unnoted(before)
         store = _opened(directory)
     except OSError:
         shutil.rmtree(before)
         raise
-    said += _dropped(directory, before.stat().st_mtime)
+    said += _dropped(directory, before.stat().st_mtime, more)
     if not said:
         shutil.rmtree(before)
         return store, []
@@ -84,8 +86,9 @@ def left_out(directory: Path) -> list[str]:
         trial = Path(beside) / directory.name
         link(directory, trial)
         said = _lost(directory, directory)
+        more = None if said else unnoted(directory)
         _opened(trial)
-        return said + _dropped(trial, 0)
+        return said + _dropped(trial, 0, more)
 
 
 def _set_aside(directory: Path) -> Path | None:
@@ -128,15 +131,27 @@ def _opened(directory: Path) -> ox.Store:
             time.sleep(0.05)
 
 
-def _dropped(directory: Path, since: float) -> list[str]:
-    """What opening the store has left out of the database's own log, which it tells nobody but files of its own."""
+def _dropped(directory: Path, since: float, more: set[str] | None) -> list[str]:
+    """What opening the store has left out of the database's own log, which it tells nobody but files of its own.
+
+    ``more`` are the logs that have more than is noted, where all that is noted is there; None where that is not known.
+    """
     return [
         line.rpartition("] ")[2].strip()
         for file in sorted(directory.glob("LOG*"))
         if file.stat().st_mtime >= since
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
-        if ": dropping " in line
+        if ": dropping " in line and (more is None or not _was_never_committed(line, more))
     ]
+
+
+def _was_never_committed(line: str, more: set[str]) -> bool:
+    """Whether what was left out is only what followed the last change: most often the rest of a log written over.
+
+    Of 0 bytes, it is that behind a change, too, that came after the note.
+    """
+    dropping = _DROPPING.search(line)
+    return dropping is not None and (dropping[1] not in more or int(dropping[2]) == 0)
 
 
 def _unused(directory: Path) -> Path:
