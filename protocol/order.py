@@ -14,9 +14,10 @@ _CLASSES = {
     **dict.fromkeys((TermKind.STRING, TermKind.LANGUAGE_STRING), 4),
     **dict.fromkeys((TermKind.DATE_TIME_ZONED, TermKind.DATE_TIME_LOCAL), 5),
     TermKind.BOOLEAN: 6,
-    TermKind.OTHER_LITERAL: 7,
-    TermKind.TRIPLE: 8,
+    TermKind.OTHER_LITERAL: 8,
+    TermKind.TRIPLE: 9,
 }
+_OTHER_WITH_VALUE = 7
 """As ``spark_backend.compiler.sql.expressions.order`` has them."""
 _END = "\x01"
 # So that the end is less than whatever may follow a text that begins alike.
@@ -42,7 +43,8 @@ def order_text(term: str) -> str:
         text = f"{unescape(term[1:end])}{_END}{term[end:]}"
     number, rest = order_number(term), order_rest(term)
     written = "" if number is None else f"{_ordered(number)}{_ordered(rest)}"
-    return f"{_CLASSES[kind]}{written}{text.translate(_ESCAPED)}{_END}"
+    order_class = _OTHER_WITH_VALUE if kind is TermKind.OTHER_LITERAL and written else _CLASSES[kind]
+    return f"{order_class}{written}{text.translate(_ESCAPED)}{_END}"
 
 
 def _ordered(number: float) -> str:

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from protocol.terms import TermKind
 from spark_backend.compiler.sql.tree import expressions as sql
-from spark_backend.compiler.sql.tree.expressions import In, Inside, IsNull, Text, call, choice, equal, every, infix
+from spark_backend.compiler.sql.tree.expressions import (
+    In,
+    Inside,
+    IsBound,
+    IsNull,
+    Text,
+    call,
+    choice,
+    equal,
+    every,
+    infix,
+    some,
+)
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value, kind_of
 
@@ -23,7 +35,7 @@ def sort_keys(value: Value) -> tuple[Expression, Expression, Expression, Express
     """A class, a number, what the number leaves over, a text: compared one after the other."""
     if value.kind == kind_of(TermKind.INTEGER):  # a count
         return value.number, value.number, value.number, value.number
-    inexact = every([IsNull(value.number), infix(value.kind, "<=", _VALUED)])
+    inexact = every([IsNull(value.number), sql.Parentheses(some([infix(value.kind, "<=", _VALUED), _is_other(value)]))])
     return (
         _class(value),
         choice((inexact, call("order_number", value.term)), otherwise=value.number),
@@ -40,10 +52,16 @@ def _class(value: Value) -> Expression:
         (equal(value.kind, kind_of(TermKind.BLANK_NODE)), sql.number(1)),
         (In(value.kind, _TIMES), sql.number(5)),
         (equal(value.kind, kind_of(TermKind.BOOLEAN)), sql.number(6)),
-        (equal(value.kind, _TRIPLE), sql.number(8)),
+        (equal(value.kind, _TRIPLE), sql.number(9)),
         (IsNull(value.term), sql.number(0)),
-        otherwise=sql.number(7),
+        # Durations, dates and the like; then what has no order but that of the terms.
+        (IsBound(call("order_number", value.term)), sql.number(7)),
+        otherwise=sql.number(8),
     )
+
+
+def _is_other(value: Value) -> Expression:
+    return equal(value.kind, kind_of(TermKind.OTHER_LITERAL))
 
 
 def _text(value: Value) -> Expression:

@@ -149,6 +149,10 @@ ORDERED = {
     "numbers of different kinds": "SELECT ?v {VALUES ?v {2 1.5 10 1e0 -3.25}} ORDER BY ?v",
     "big integers": "SELECT ?v {VALUES ?v {9007199254740993 9007199254740992 "
     "9007199254740995 -9007199254740993}} ORDER BY ?v",
+    "durations": "SELECT ?v {VALUES ?v {'PT1M'^^xsd:duration 'PT59.9S'^^xsd:duration 'P1D'^^xsd:duration}} ORDER BY ?v",
+    "dates of zones": "SELECT ?v {VALUES ?v {'2026-01-02Z'^^xsd:date '2026-01-02-05:00'^^xsd:date}} ORDER BY DESC(?v)",
+    "longest duration": "SELECT (MAX(?v) AS ?a) (MIN(?v) AS ?b) {VALUES ?v {'PT1M'^^xsd:dayTimeDuration "
+    "'PT59.9S'^^xsd:dayTimeDuration 'PT1H'^^xsd:dayTimeDuration}}",
     "long decimals": "SELECT ?v {VALUES ?v {0.12345678901234567 0.12345678901234566 0.12345678901234568}} ORDER BY ?v",
     "strings that begin alike": "SELECT ?v {VALUES ?v {'a b' 'a' 'a!' 'a\\n' 'ab' ''}} ORDER BY ?v",
     "strings beyond ASCII": "SELECT ?v {VALUES ?v {'é' 'z' '😀' 'a' '￿'}} ORDER BY ?v",
