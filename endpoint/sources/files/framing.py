@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -100,6 +101,8 @@ class Framing:
 
         ``first``: nothing but what was ended is before it.
         """
+        # A file may begin with a byte order mark.
+        line = line.removeprefix(BOM_UTF8)
         if self.ends is Ends.JSON_LINE:
             context = only_context(line)
             if context is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +39,12 @@ def test_without_delimiters_each_statement_is_a_message() -> None:
     data = b'# head\nVERSION "1.2"\n\n<a:a> <a:p> <a:o> .\n<a:b> <a:p> <a:o> .\n<a:c> '
     assert bodies(TRIPLES, data) == [b"<a:a> <a:p> <a:o> .", b"<a:b> <a:p> <a:o> ."]
     assert bodies(TRIPLES, data, whole=True)[2:] == [b"<a:c>"]
+
+
+@pytest.mark.parametrize(("content_type", "data"), [(TRIPLES, LOG), (TRIPLES, MARKED), ("application/x-ndjson", JSON)])
+def test_a_byte_order_mark_at_the_beginning_changes_nothing(content_type: str, data: bytes) -> None:
+    whole = bodies(content_type, BOM_UTF8 + data, whole=True)
+    assert [body.removeprefix(BOM_UTF8) for body in whole] == bodies(content_type, data, whole=True)
 
 
 def test_each_line_of_json_is_a_message_under_the_context_before_it() -> None:
