@@ -51,4 +51,5 @@ def document(query: ContinuousQuery, instant: Instant, head: bytes, lines: Seque
     evaluation = json.dumps(member, separators=(",", ":")).encode()
     if query.form is Form.ASK:
         return b'{"head":{},"boolean":%b,"evaluation":%b}' % (b"true" if lines else b"false", evaluation)
-    return b'{"head":{"vars":%b},"results":{"bindings":[%b]},"evaluation":%b}' % (head, b",".join(lines), evaluation)
+    # Before the results: behind them Oxigraph's parser takes no member that it does not know.
+    return b'{"head":{"vars":%b},"evaluation":%b,"results":{"bindings":[%b]}}' % (head, evaluation, b",".join(lines))

@@ -57,13 +57,14 @@ class DocumentWriter:
         if places is not None:
             solutions = chosen.solutions
             bindings = b"\n".join(solutions[place] for place in places)
-        parts = self._head, bindings.replace(b"\n", b","), b']},"evaluation":', evaluation, b"}"
+        # Before the results: behind them Oxigraph's parser takes no member that it does not know.
+        parts = self._head, evaluation, b',"results":{"bindings":[', bindings.replace(b"\n", b","), b"]}}"
         return b"".join(parts), count
 
     @cached_property
     def _head(self) -> bytes:
         names = json.dumps(self.variables, ensure_ascii=False, separators=(",", ":"))
-        return f'{{"head":{{"vars":{names}}},"results":{{"bindings":['.encode()
+        return f'{{"head":{{"vars":{names}}},"evaluation":'.encode()
 
     def _streamed(self, answer: Answer) -> tuple[Answer, Sequence[int] | None]:
         """What the operator gives out: some of the solutions of an answer, by their places; None for all of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyoxigraph as ox
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,17 @@ def test_a_select_is_a_results_document_with_its_evaluation() -> None:
         },
     }
     assert "é" in data.decode()
+
+
+def test_a_parser_that_knows_nothing_of_evaluations_reads_the_results() -> None:
+    data, _ = written(DocumentWriter(query(), ("x",)), 8000, A, B)
+    found = ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON)
+    assert isinstance(found, ox.QuerySolutions)
+    assert [solution["x"] for solution in found] == [ox.Literal("a"), ox.Literal("b é")]
+    truth = ox.parse_query_results(
+        written(DocumentWriter(query(Form.ASK), ()), 8000)[0], format=ox.QueryResultsFormat.JSON
+    )
+    assert isinstance(truth, ox.QueryBoolean)
 
 
 def test_an_empty_answer_is_a_document_too() -> None:
