@@ -110,7 +110,7 @@ class Streams:
         with self._lock:
             known = self._catalogue.streams.get(name)
             if known is None:
-                self._require_free(settings.iri)
+                self._require_free(name, settings.iri)
             elif known.settings != settings:
                 raise Conflict(f"the stream {name} exists with other settings: delete it first, or choose another name")
             return known is None
@@ -127,7 +127,7 @@ class Streams:
         with self._lock:
             known = self._catalogue.streams.get(name)
             if known is None:
-                self._require_free(settings.iri)
+                self._require_free(name, settings.iri)
             elif known.query != query:
                 whose = "no query's" if known.query is None else f"that of the query {known.query}"
                 raise Conflict(f"there is a stream {name}, which is {whose}: delete it first, or choose another name")
@@ -418,10 +418,18 @@ class Streams:
             raise Conflict(f"the stream {name} is written by the server alone, and goes with the stream {entry.name}")
         return entry
 
-    def _require_free(self, iri: str) -> None:
+    def _require_free(self, name: str, iri: str) -> None:
+        """Raises Conflict if another stream has one of the IRIs by which queries will name this one."""
+        wanted = self._names(name, iri)
         for other in self._catalogue.streams.values():
-            if iri in (other.settings.iri, *map(self.url, (other.name, *side_streams(other.name)))):
-                raise Conflict(f"the IRI {iri} is that of the stream {other.name} already")
+            theirs = self._names(other.name, other.settings.iri)
+            taken = next((one for one in wanted if one in theirs), None)
+            if taken is not None:
+                raise Conflict(f"the IRI {taken} is that of the stream {other.name} already")
+
+    def _names(self, name: str, iri: str) -> tuple[str, ...]:
+        """The IRIs of a stream and those beside it."""
+        return iri, *map(self.url, (name, *side_streams(name)))
 
     def _log(self, name: str) -> Log:
         with self._lock:

@@ -64,6 +64,16 @@ def test_of_two_that_make_a_stream_at_once_one_has_made_it(tmp_path: Path) -> No
             streams.create("s", other)
 
 
+def test_no_stream_is_made_whose_url_is_the_iri_of_another(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("f", StreamSettings(streams.url("g")))
+        streams.create("h", StreamSettings(streams.url("i/late")))
+        for name, other in (("g", "f"), ("i", "h")):
+            with pytest.raises(Conflict, match=f"/streams/{name}.* is that of the stream {other} already"):
+                streams.create(name, StreamSettings(f"http://ex/{name}"))
+            assert [stream.name for stream in streams.describe_all()] == ["f", "h"]
+
+
 def test_what_cannot_be_closed_keeps_nothing_else_open(tmp_path: Path) -> None:
     with opened(tmp_path) as streams:
         streams.create("other", OTHER)
