@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from protocol.functions.aggregates import PAIR
 from protocol.functions.geosparql import RELATIONS
 from protocol.language import algebra as a
-from protocol.terms import TermKind
+from protocol.terms import TermKind, facets
 from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, pair_of, triple_of
@@ -176,10 +176,9 @@ class ExpressionCompiler:
         match expression:
             case a.Call("&&"):
                 return Parentheses(every([self.holds(operand) for operand in _operands(expression, "&&")]))
-            case a.Call("=", (left, right)):
-                one, other = self.value(left), self.value(right)
-                if _is_text(left, one) or _is_text(right, other):
-                    return Parentheses(equal(Parentheses(one.term), Parentheses(other.term)))
+            case a.Call("=", (left, right)) if _is_text(left) or _is_text(right):
+                one, other = (Parentheses(self.value(side).term) for side in (left, right))
+                return Parentheses(equal(one, other))
         return self.truth(expression)
 
     def _truth_of(self, expression: a.Expression, value: Value) -> Expression:
@@ -409,9 +408,16 @@ def _is_selected(expression: a.Expression) -> bool:
     return False
 
 
-def _is_text(expression: a.Expression, value: Value) -> bool:
+def _is_text(expression: a.Expression) -> bool:
     """Whether it is a term of ``_TEXTS``, if any."""
-    return value.constant_kind in _TEXTS or (isinstance(expression, a.Call) and expression.name in _TEXT_FUNCTIONS)
+    match expression:
+        case a.Constant(text):
+            return facets(text)[0] in _TEXTS
+        case a.Parameter(kind=kind):
+            return kind in _TEXTS
+        case a.Call(name):
+            return name in _TEXT_FUNCTIONS
+    return False
 
 
 def _is_as_written(expression: a.Expression) -> bool:
