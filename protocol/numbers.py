@@ -114,12 +114,7 @@ def order_number(term: str) -> float | None:
     dates and the like. None for what has no such order.
     """
     value = _order_value(term)
-    if value is None or isinstance(value, float):
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return _nearest(value) if isinstance(value, Fraction) else value
 
 
 def order_rest(term: str) -> float:
@@ -127,6 +122,13 @@ def order_rest(term: str) -> float:
     value = _order_value(term)
     if not isinstance(value, Fraction):
         return 1.0
-    number = order_number(term)
-    assert number is not None
+    number = _nearest(value)
     return float(value - Fraction(number)) if math.isfinite(number) else 0.0
+
+
+def _nearest(value: Fraction) -> float:
+    """The double nearest to a value, an infinity beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

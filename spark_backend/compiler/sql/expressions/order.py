@@ -24,18 +24,19 @@ from spark_backend.compiler.sql.tree.expressions import (
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value, kind_of
 
-_STRING, _IRI, _TRIPLE = map(kind_of, (TermKind.STRING, TermKind.IRI, TermKind.TRIPLE))
+_STRING, _IRI, _TRIPLE, _OTHER = map(kind_of, (TermKind.STRING, TermKind.IRI, TermKind.TRIPLE, TermKind.OTHER_LITERAL))
 _STRINGS = (_STRING, kind_of(TermKind.LANGUAGE_STRING))
 _TIMES = (kind_of(TermKind.DATE_TIME_ZONED), kind_of(TermKind.DATE_TIME_LOCAL))
 _VALUED = kind_of(TermKind.DATE_TIME_LOCAL)
-"""Literals up to this kind are ordered by a number."""
+"""Literals up to this kind are ordered by a number, and of the others durations and dates."""
 
 
 def sort_keys(value: Value) -> tuple[Expression, Expression, Expression, Expression]:
     """A class, a number, what the number leaves over, a text: compared one after the other."""
     if value.kind == kind_of(TermKind.INTEGER):  # a count
         return value.number, value.number, value.number, value.number
-    inexact = every([IsNull(value.number), sql.Parentheses(some([infix(value.kind, "<=", _VALUED), _is_other(value)]))])
+    valued = some([infix(value.kind, "<=", _VALUED), equal(value.kind, _OTHER)])
+    inexact = every([IsNull(value.number), sql.Parentheses(valued)])
     return (
         _class(value),
         choice((inexact, call("order_number", value.term)), otherwise=value.number),
@@ -58,10 +59,6 @@ def _class(value: Value) -> Expression:
         (IsBound(call("order_number", value.term)), sql.number(7)),
         otherwise=sql.number(8),
     )
-
-
-def _is_other(value: Value) -> Expression:
-    return equal(value.kind, kind_of(TermKind.OTHER_LITERAL))
 
 
 def _text(value: Value) -> Expression:
