@@ -163,10 +163,14 @@ class Backend(Protocol):
         that is made for this, within the query's limits. NotFound; Unavailable while there is another one to measure.
         """
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
         """What came of the query in (after, upto] once more, oldest first, computed from the log.
 
-        None for ``after`` means from the query's first. Raises Unavailable while Spark is starting.
+        None for ``after`` means from the first there could be. Of the first after the query's start ISTREAM and DSTREAM
+        compare with nothing, as when it was live; but with the one before for who has that, which is so where ``after``
+        is before the start, and where ``before_start`` says it. Raises Unavailable while Spark is starting.
         """
 
     def latest(self, name: str) -> Evaluation | None:

@@ -170,8 +170,10 @@ class LateBackend:
     def plan(self, name: str, *, measured: bool = False) -> str:
         return self._there().plan(name, measured=measured)
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
-        return self._there().replay(name, after, upto)
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
+        return self._there().replay(name, after, upto, before_start=before_start)
 
     def latest(self, name: str) -> Evaluation | None:
         return self._there().latest(name)

@@ -128,6 +128,7 @@ class SparkBackend:
         self._delivery.evaluations = self._files
         self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
         self._delivery.publish = self._keep
+        self._delivery.without_start = self._preparation.without_start
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
         self._warnings = [*self._catalogue.warnings, *self._streams.warnings]
@@ -349,8 +350,10 @@ class SparkBackend:
         finally:
             self._measuring.release()
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
-        return self._delivery.replay(name, after, upto)
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
+        return self._delivery.replay(name, after, upto, self.retained_from(name), before_start=before_start)
 
     def latest(self, name: str) -> Evaluation | None:
         retained = self.retained_from(name)

@@ -94,7 +94,9 @@ class NoStreams:
     def plan(self, name: str, *, measured: bool = False) -> str:
         raise NotFound(f"there is no query {name}")
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Evaluation]:
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Evaluation]:
         raise NotFound(f"there is no query {name}")
 
     def latest(self, name: str) -> Evaluation | None:

@@ -70,6 +70,7 @@ class Channel:
     ``floor`` is None while it is unknown where the channel's evaluations begin: it was opened on a query that
     was running already, and nothing has come yet. ``origin`` is the first floor there was: those who were there before
     it have everything up to it. ``last`` is the latest instant of which anything came.
+    ``start``: the first evaluation after it was compared with none, for there the query started; None: it has no start.
     ``ended`` says why nothing follows, once that is so; ``gone`` that the query is no longer there to be replayed;
     ``closed`` that the server stops, and what follows is for later.
     """
@@ -78,6 +79,7 @@ class Channel:
         self.name = name
         self.floor = floor
         self.origin = floor
+        self.start: Instant | None = None
         self.last: Instant | None = None
         self.latest: Evaluation | None = None
         self.ended: str | None = None
@@ -193,6 +195,10 @@ class Channel:
     def live(self) -> Instant | None:
         """The position of one who joins now: all evaluations up to it are past. None: unknown."""
         return self.last if self.last is not None else self.floor
+
+    def is_after_start(self, instant: Instant) -> bool:
+        """Whether an evaluation at this instant is of the query as it started, and not only of its past."""
+        return self.start is not None and instant > self.start
 
     def next(self, cursor: int) -> Entry | None:
         """The first entry held after the one with sequence number ``cursor``."""

@@ -216,6 +216,7 @@ class Hub:
         if previous is None and channel is not None and channel.floor is not None and start is not None:
             # What is before the start can be asked for all the same: it is in the log.
             channel.floor = max(channel.floor, start)
+            channel.start = start
 
     # Channels
 
@@ -283,8 +284,11 @@ class Hub:
             channel = self._open(name, description.query)
         try:
             # Asked once more, now that the channel is there: between the description and its first notice is no gap.
-            return channel, await self.threads.run(self.queries.query, name)
+            description = await self.threads.run(self.queries.query, name)
         except BaseException:
             if opened and self._channels.get(name) is channel:
                 del self._channels[name]
             raise
+        if opened:
+            channel.start = description.start
+        return channel, description

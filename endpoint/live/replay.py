@@ -47,18 +47,19 @@ class History:
         """Evaluations at instants after this can be replayed; None: all of them. Raises NotFound."""
         return await self.threads.run(self.backend.retained_from, self.name)
 
-    def replay(self, after: Instant, upto: Instant) -> Replay:
-        """Those in (after, upto]."""
-        return Replay(self, after, upto)
+    def replay(self, after: Instant, upto: Instant, *, before_start: bool = False) -> Replay:
+        """Those in (after, upto], ``before_start`` for who has what was before the query's start."""
+        return Replay(self, after, upto, before_start)
 
 
 class Replay:
     """What came of a query in (after, upto], oldest first. ``close`` it, whatever happens."""
 
-    def __init__(self, history: History, after: Instant, upto: Instant) -> None:
+    def __init__(self, history: History, after: Instant, upto: Instant, before_start: bool) -> None:
         self._history = history
         self._after = after
         self._upto = upto
+        self._before_start = before_start
         self._iterator: Iterator[Outcome] | None = None
         self._failure: Exception | None = None
         self._exhausted = False
@@ -102,7 +103,8 @@ class Replay:
         try:
             if self._iterator is None:
                 after = self._after if self._after > BEFORE_ALL else None
-                self._iterator = iter(history.backend.replay(history.name, after, self._upto))
+                found = history.backend.replay(history.name, after, self._upto, before_start=self._before_start)
+                self._iterator = iter(found)
             for outcome in self._iterator:
                 chunk.append(outcome)
                 self._after = outcome.instant

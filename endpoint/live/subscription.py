@@ -13,6 +13,7 @@ from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import History, Replay
 from protocol.errors import NotFound
 from protocol.formats.sse import ResumeToken
+from protocol.language.model import R2S
 from protocol.time import BEFORE_ALL, Instant, format_instant
 
 _BATCH_BYTES = 128 * 1024
@@ -102,6 +103,7 @@ class Subscription:
         self._foreign = start.incarnation not in (None, self._incarnation)
         if self._foreign:
             start, self._exact = BEGINNING, False
+        self._before_start = self._is_before_start(start, description)
         if start.after is None:
             live = channel.live
             self.position = live if live is not None else description.evaluated
@@ -124,6 +126,16 @@ class Subscription:
     def floor(self) -> Instant | None:
         """Evaluations up to here are in the log alone, or nowhere any more; None: there are none."""
         return self.channel.floor if self.channel.floor is not None else self._evaluated
+
+    def _is_before_start(self, point: StartingPoint, description: QueryDescription) -> bool:
+        """Whether the first evaluation after the query's start is not for this listener what it is in the channel.
+
+        There it was compared with none; who has what was before is to have it compared with that, from the log.
+        """
+        start = self.channel.start
+        if point.after is None or start is None or description.query.operator is R2S.RSTREAM:
+            return False
+        return point.after < start or (point.after == start and point.incarnation is not None)
 
     async def items(self) -> AsyncGenerator[SubscriptionItem, None]:
         """What the listener gets, one after the other; see ``batches``."""
@@ -180,7 +192,7 @@ class Subscription:
                     continue
                 yield batch
                 # Behind after sending, not after waiting: the listener itself was too slow to take the next.
-                if self._behind() and self.position is not None and self.position >= self._live_from:
+                if self._missed() and self.position is not None and self.position >= self._live_from:
                     yield [CutOff(self.position, self._incarnation)]
                     return
         finally:
@@ -194,6 +206,10 @@ class Subscription:
         batch: list[SubscriptionItem] = []
         size = 0
         while entry is not None and size < _BATCH_BYTES:
+            if self._is_for_the_log(entry):
+                if self.position is not None and self.channel.start is not None:
+                    self.position = max(self.position, self.channel.start)
+                break
             self._cursor = entry.sequence
             if self._wanted(entry):
                 if not isinstance(entry.notice, Progress):
@@ -224,9 +240,28 @@ class Subscription:
     def _all_delivered(self) -> bool:
         return self.channel.last is None or self._evaluated is None or self.channel.last >= self._evaluated
 
+    def _is_for_the_log(self, entry: Entry) -> bool:
+        """Whether an entry that is wanted is not for this listener what it is in the channel, or may not be."""
+        if not self._before_start or self.channel.gone or isinstance(entry.notice, Progress):
+            return False
+        return self.channel.is_after_start(entry.notice.instant) and self._wanted(entry)
+
     def _behind(self) -> bool:
+        """Whether evaluations after the position are to come from the log."""
+        upto = self._upto
+        return self.position is not None and upto is not None and self.position < upto
+
+    def _missed(self) -> bool:
         """Whether evaluations after the position are in the log and not (or no longer) in the channel."""
         return self.position is not None and self.floor is not None and self.position < self.floor
+
+    @property
+    def _upto(self) -> Instant | None:
+        """Evaluations up to here are to come from the log; None: there are none."""
+        start, last, position = self.channel.start, self.channel.last, self.position
+        if not self._before_start or start is None or last is None or position is None or position < start:
+            return self.floor
+        return last if self.floor is None else max(self.floor, last)
 
     def _wanted(self, entry: Entry) -> bool:
         match entry.notice:
@@ -242,21 +277,26 @@ class Subscription:
         """
         channel = self.channel
         retained = await self._history.retained_from()
-        if retained is not None and self.position is not None and self.position < retained:
+        if retained is not None and channel.is_after_start(retained):
+            self._before_start = False  # what was before is held no more
+        if retained is not None and self.position is not None and self.position < retained and self._missed():
             self.position = retained
             if self._exact:
                 yield Reset(retained)
         self._exact = True
         async with channel.replaying:
-            after, upto = self.position, self.floor
+            after, upto = self.position, self._upto
             if not self._behind() or after is None or upto is None:
                 return
-            replay = self._history.replay(after, upto)
+            before_start = self._before_start
+            replay = self._history.replay(after, upto, before_start=before_start)
             try:
                 first, complete = await self._gather(replay)
             except BaseException:
                 await replay.close()
                 raise
+            if before_start and channel.is_after_start(upto):
+                complete = False  # for this listener alone: others are to have what was told live
             if complete:
                 channel.fill(first, after=after, upto=upto, watermark=self._watermark)
         try:
@@ -266,6 +306,8 @@ class Subscription:
             while chunk and not channel.gone:
                 for outcome in chunk:
                     self.position = outcome.instant
+                    if isinstance(outcome, Evaluation) and channel.is_after_start(outcome.instant):
+                        self._before_start = False  # those after it are the same for all
                     yield Entry(self._cursor, outcome, self._watermark)
                 chunk = [] if complete else await replay.chunk()
             self.position = upto

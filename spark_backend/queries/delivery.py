@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from protocol.errors import InvalidMessage, ProtocolError
+from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Outcome
 from protocol.formats.sse import show_instant
 from protocol.language.model import ContinuousQuery
@@ -43,15 +43,17 @@ class _Received(NamedTuple):
 
 
 class Delivery:
-    """Receives answers and has them evaluated once more. ``evaluations`` and ``publish`` are set before either.
+    """Receives answers and has them evaluated once more. The attributes below are set before either.
 
-    ``publish`` has the files say, durably, that a query has changed lanes, or is evaluated no more.
+    ``publish`` has the files say, durably, that a query has changed lanes, or is evaluated no more. ``without_start``
+    is ``Preparation.without_start``.
 
     ``progress``: the file that says, for each registration, the latest instant that is out.
     """
 
     evaluations: Answering
     publish: Callable[[], None]
+    without_start: Callable[[str, str], str]
 
     def __init__(self, running: RunningQueries, timelines: Timelines, outputs: Outputs, progress: Path) -> None:
         self._running = running
@@ -134,10 +136,16 @@ class Delivery:
             raise
         self._unpublished = False
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
-        """See ``endpoint.backend.Backend.replay``."""
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, held: Instant | None, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
+        """See ``endpoint.backend.Backend.replay``. ``held``: contents of windows are held from there on, None: all."""
         with self._running.lock:
             running = self._running.named(name)
+            start = running.registered.start
+            if before_start or (start is not None and (after is None or after < start)):
+                # What is compared with is an evaluation that could be replayed, too.
+                start, before_start = None if held is None else held - 1, True
             writer = self.writer(running.query, running.plan, running.windows)
             self._timelines.refresh()
             # Beyond the watermark an answer may yet be another one.
@@ -145,14 +153,14 @@ class Delivery:
             upto = BEFORE_ALL if reached is None else min(upto, reached)
             first = self._timelines.instants(running.windows, after, upto, 1)
         if first:
-            self._load_previous(running, writer, first[0])
+            self._load_previous(running, writer, first[0], start)
         while first:
             with self._running.lock:
                 at_once = 1 if running.registered.lane is Lane.OWN else _REPLAYED_AT_ONCE
                 instants = self._timelines.instants(running.windows, after, upto, at_once)
             if not instants:
                 return
-            for answer in self._once_more(running, instants):
+            for answer in self._once_more(running, instants, without_start=before_start):
                 if answer.error is not None:
                     # As when it was live: the query goes on.
                     yield Failed(name, answer.instant, answer.error)
@@ -166,7 +174,8 @@ class Delivery:
         with self._running.lock:
             running = self._running.named(name)
             writer, evaluated = self.writer(running.query, running.plan, running.windows), running.evaluated
-        answers = iter(()) if evaluated is None else self._answers_before(running, evaluated + 1)
+            start = running.registered.start
+        answers = iter(()) if evaluated is None else self._answers_before(running, evaluated + 1, start)
         answer = next(answers, None)
         while answer is not None:
             before = writer.previous = next(answers, None) if writer.needs_previous else None
@@ -199,7 +208,7 @@ class Delivery:
                 if running.failed is not None:
                     break
             elif self._reported(running, answer):
-                self._load_previous(running, running.writer, answer.instant)
+                self._load_previous(running, running.writer, answer.instant, running.registered.start)
                 told, solutions, element = self._written(running, running.writer, answer)
                 if isinstance(told, Failed):
                     notices += _failed(running, answer, told.detail)
@@ -244,23 +253,25 @@ class Delivery:
         """Whether its instant is one of ET."""
         return not answer.quiet or self._timelines.reported_by_time(running.windows, answer.instant)
 
-    def _load_previous(self, running: RunningQuery, writer: DocumentWriter, instant: Instant) -> None:
-        """Let the writer know the answer before ``instant``, which ISTREAM and DSTREAM compare with.
+    def _load_previous(
+        self, running: RunningQuery, writer: DocumentWriter, instant: Instant, start: Instant | None
+    ) -> None:
+        """Let the writer know the answer in (start, instant), the last one, which ISTREAM and DSTREAM compare with.
 
         Like a writer that went on from evaluation to evaluation, it passes over those that failed.
         """
         if writer.needs_previous and writer.previous is None:
-            writer.previous = next(self._answers_before(running, instant), None)
+            writer.previous = next(self._answers_before(running, instant, start), None)
 
-    def _answers_before(self, running: RunningQuery, instant: Instant) -> Iterator[Answer]:
-        """The query's answers before ``instant``, the last one first; none that failed."""
+    def _answers_before(self, running: RunningQuery, instant: Instant, start: Instant | None) -> Iterator[Answer]:
+        """The query's answers in (start, instant), the last one first; none that failed."""
         before: Instant | None = instant
         most = 1
         while True:
             instants: list[Instant] = []
             with self._running.lock:
                 while len(instants) < most and before is not None:
-                    before = self._timelines.previous_instant(running.windows, before, running.registered.start)
+                    before = self._timelines.previous_instant(running.windows, before, start)
                     if before is not None:
                         instants.insert(0, before)
             if not instants:
@@ -270,9 +281,18 @@ class Delivery:
                     yield answer
             most = _REPLAYED_AT_ONCE
 
-    def _once_more(self, running: RunningQuery, instants: list[Instant]) -> Iterator[Answer]:
+    def _once_more(
+        self, running: RunningQuery, instants: list[Instant], *, without_start: bool = False
+    ) -> Iterator[Answer]:
         registered = running.registered
-        return self.evaluations.answers(registered.key, registered.prepared, instants, running.budget)
+        prepared = registered.prepared
+        if without_start and running.plan.new_matches:
+            # Of these the statement itself tells what is new, so it is to know that there was something before.
+            try:
+                prepared = self.without_start(registered.key, prepared)
+            except FileNotFoundError as error:
+                raise Unavailable("the query has ended meanwhile") from error
+        return self.evaluations.answers(registered.key, prepared, instants, running.budget)
 
 
 def _before_deferred(running: RunningQuery, answers: list[Answer]) -> tuple[list[Answer], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from protocol.functions.python_functions import PythonFunctions
 from protocol.grammar.parser import parse
@@ -71,6 +72,13 @@ class Preparation:
 
         given = [service.bindings for service in plan.services]
         return write(plan, [None if one is None else write(one, ()) for one in given])
+
+    def without_start(self, key: str, prepared: str) -> str:
+        """The file of a prepared query that has no start: what is new at an instant is so beside all before it.
+
+        It is of no query in the registry, so it is kept while it is evaluated. Raises OSError.
+        """
+        return self._registry.write_prepared(key, replace(self._registry.read_prepared(prepared), start=None))
 
     def files(self, plan: Plan, prepared: str) -> list[str]:
         """The files of what the tasks need: a query's own, and those of the terms that services are given."""

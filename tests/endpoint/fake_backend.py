@@ -337,7 +337,9 @@ class FakeBackend:
         self._enter("plan")
         return f"plan of {self.query(name).name}{', measured' * measured}"
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
         self._enter("replay")
         self.query(name)
         if self.state != "running":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import replace
@@ -17,9 +18,9 @@ from endpoint.live.hub import Hub
 from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, ResumePoint, StartingPoint, SubscriptionItem
 from protocol.errors import NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.language.model import ContinuousQuery
+from protocol.language.model import R2S, ContinuousQuery
 from protocol.streams import StreamSettings
-from protocol.time import BEFORE_ALL
+from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
 from tests.endpoint.store_queries.store_side import no_store_queries
@@ -214,7 +215,7 @@ def test_evaluations_that_come_while_the_past_is_replayed_follow_it() -> None:
         replaying, go_on = threading.Event(), threading.Event()
         replay = backend.replay
 
-        def slow(name: str, after: int | None, upto: int) -> Iterator[Outcome]:
+        def slow(name: str, after: int | None, upto: int, *, before_start: bool = False) -> Iterator[Outcome]:
             past = list(replay(name, after, upto))
             replaying.set()
             go_on.wait(10)
@@ -591,6 +592,159 @@ def test_what_was_before_a_query_was_registered_comes_from_the_log_for_who_asks(
     run(check())
 
 
+COMPARED = 1000
+"""What a ``Compared`` answer has more than what was told live."""
+
+
+class Compared(FakeBackend):
+    """The first answer after 3, where the query started, is another for who has what was before, as ISTREAM's is."""
+
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
+        start = 3
+        compared = before_start or after is None or after < start
+        for one in super().replay(name, after, upto, before_start=before_start):
+            if isinstance(one, Evaluation) and one.instant > start:
+                yield replace(one, data=answer(COMPARED + one.instant)) if compared else one
+                compared = False
+            else:
+                yield one
+
+
+async def compared_hub(operator: R2S = R2S.ISTREAM) -> tuple[Compared, Hub]:
+    """A query that starts at 3; there was something at 1, 2 and 3."""
+    backend = Compared()
+    backend.create_stream("s", StreamSettings(STREAM))
+    hub = hub_for(backend)
+    query = replace(continuous(), operator=operator)
+    await hub.register("q", query, standing=True, since=3, previous=None)
+    backend.history["q"] = [Evaluation("q", instant, answer(instant)) for instant in (1, 2, 3)]
+    return backend, hub
+
+
+async def had(listener: Listener, instant: Instant) -> None:
+    """Wait until something came of this instant."""
+
+    def came() -> bool:
+        notices = [item.notice for item in listener.got if isinstance(item, Entry)]
+        return any(one.instant == instant for one in notices if not isinstance(one, Progress))
+
+    await until(came)
+
+
+def told(listener: Listener) -> list[int]:
+    """The numbers that the answers have."""
+    notices = [item.notice for item in listener.got if isinstance(item, Entry)]
+    numbers = [one.data for one in notices if isinstance(one, Evaluation)]
+    return [int(json.loads(data)["results"]["bindings"][0]["n"]["value"]) for data in numbers]
+
+
+@pytest.mark.parametrize("joining", ["before", "between", "after", "restarted"])
+def test_who_asks_from_before_the_start_has_the_first_answer_after_it_from_the_log_whenever(joining: str) -> None:
+    async def check() -> None:
+        backend, hub = await compared_hub()
+        live = await listen(hub)
+        starts = {
+            BEGINNING: [1, 2, 3, 1004, 5, 6], StartingPoint(1): [2, 3, 1004, 5, 6],
+            StartingPoint(3, 0): [1004, 5, 6],  # an event that it had: it was there before the start
+            StartingPoint(3): [4, 5, 6], StartingPoint(4, 0): [5, 6],
+        }  # fmt: skip
+        listeners: list[Listener] = []
+        for instant, moment in ((4, "before"), (5, "between"), (6, "after")):
+            if joining == moment:
+                listeners = [await listen(hub, start) for start in starts]
+                await settle()
+            backend.evaluate("q", instant, answer(instant))
+            await had(live, instant)
+        if joining == "restarted":
+            hub = hub_for(backend)
+            listeners = [await listen(hub, start) for start in starts]
+        await until(lambda: all(one.instants[-1:] == [6] for one in listeners))
+        assert [told(one) for one in listeners] == list(starts.values())
+        assert told(live) == [4, 5, 6]
+        assert not any(isinstance(item, CutOff | Reset) for one in listeners for item in one.got)
+        for one in (live, *listeners):
+            await one.leave()
+
+    run(check())
+
+
+def test_whoever_was_before_the_start_has_the_first_answer_from_the_log_also_after_a_failure() -> None:
+    async def check() -> None:
+        backend, hub = await compared_hub()
+        past = await listen(hub, BEGINNING)
+        notices: list[Outcome] = [Failed("q", 4, "away"), *(Evaluation("q", n, answer(n)) for n in (5, 6))]
+        for notice in notices:
+            backend.push(notice)
+            await had(past, notice.instant)
+        assert told(past) == [1, 2, 3, 1005, 6]
+        await past.leave()
+
+    run(check())
+
+
+def test_of_an_operator_that_compares_nothing_everybody_has_what_was_told_live() -> None:
+    async def check() -> None:
+        backend, hub = await compared_hub(R2S.RSTREAM)
+        past = await listen(hub, BEGINNING)
+        await until(lambda: past.instants == [1, 2, 3])
+        calls = backend.calls.count("replay")
+        backend.evaluate("q", 4, answer(4))
+        await until(lambda: past.instants == [1, 2, 3, 4])
+        assert (told(past), backend.calls.count("replay")) == ([1, 2, 3, 4], calls)
+        await past.leave()
+
+    run(check())
+
+
+def test_who_asks_from_before_the_start_when_that_is_held_no_more_has_what_was_told_live() -> None:
+    async def check() -> None:
+        backend, hub = await compared_hub()
+        backend.evaluate("q", 4, answer(4))
+        backend.evaluate("q", 5, answer(5))
+        await settle()
+        backend.forget_before("q", 4)
+        past = await listen(hub, BEGINNING)
+        await until(lambda: past.instants == [5])
+        backend.evaluate("q", 6, answer(6))
+        await until(lambda: past.instants == [5, 6])
+        assert told(past) == [5, 6]
+        await past.leave()
+
+    run(check())
+
+
+def test_who_was_before_the_start_of_a_query_that_is_removed_is_told_its_end() -> None:
+    async def check() -> None:
+        backend, hub = await compared_hub()
+        past = await listen(hub, BEGINNING)
+        await until(lambda: past.instants == [1, 2, 3])
+        backend.push(Evaluation("q", 4, answer(4)))
+        backend.remove("q")
+        hub.end("q", "the query was removed")
+        await until(past.task.done)
+        assert isinstance(past.got[-1], Ended)
+
+    run(check())
+
+
+def test_who_had_an_answer_before_the_start_has_the_first_from_the_log_also_where_the_start_was_moved_back() -> None:
+    async def check() -> None:
+        backend, hub = await compared_hub()
+        query = backend.query("q")
+        backend.evaluate("q", 4, answer(4))
+        await settle()
+        await hub.register("q", query.query, standing=True, since=1, previous=query, same=True)
+        backend.history["q"] = [Evaluation("q", instant, answer(instant)) for instant in (2, 3, 4)]
+        past = await listen(hub, StartingPoint(2, 0))
+        await until(lambda: past.instants == [3, 4])
+        assert told(past) == [3, 1004]
+        await past.leave()
+
+    run(check())
+
+
 def test_who_joins_while_another_opens_the_channel_misses_nothing_between() -> None:
     async def check() -> None:
         backend = backend_with_query()
@@ -668,7 +822,7 @@ def test_what_was_computed_before_a_replay_fails_is_delivered_first(bounds: Boun
         for n in range(1, 200):
             backend.evaluate("q", n, answer(n))
 
-        def breaks(name: str, after: int | None, upto: int) -> Iterator[Outcome]:
+        def breaks(name: str, after: int | None, upto: int, *, before_start: bool = False) -> Iterator[Outcome]:
             for past in backend.history["q"]:
                 if past.instant == 150:
                     raise RuntimeError("disk")
@@ -692,7 +846,7 @@ def test_a_listener_that_leaves_in_the_middle_of_a_replay_closes_it() -> None:
             backend.evaluate("q", n, answer(n))
         closed = threading.Event()
 
-        def watched(name: str, after: int | None, upto: int) -> Iterator[Outcome]:
+        def watched(name: str, after: int | None, upto: int, *, before_start: bool = False) -> Iterator[Outcome]:
             try:
                 yield from backend.history["q"]
             finally:

@@ -27,7 +27,9 @@ class Log(FakeBackend):
     asked: list[tuple[Instant | None, Instant]] = field(default_factory=list)
     closed: int = 0
 
-    def replay(self, name: str, after: Instant | None, upto: Instant) -> Iterator[Outcome]:
+    def replay(
+        self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
+    ) -> Iterator[Outcome]:
         self.asked.append((after, upto))
         return self._replayed(super().replay(name, after, upto))
 

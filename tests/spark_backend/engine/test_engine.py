@@ -394,6 +394,40 @@ def test_a_replay_gives_what_was_told_after_and_up_to_the_instants_asked_for(ste
         assert list(stepped.backend.replay("q", after, upto)) == wanted
 
 
+@pytest.mark.parametrize("operator", ["ISTREAM", "DSTREAM"])
+def test_from_before_the_start_each_answer_is_compared_with_the_one_before_wherever_a_replay_begins(
+    stepped: SteppedBackend, operator: str
+) -> None:
+    news = NEWS.replace("ISTREAM", operator)
+    stepped.register("always", news)
+    post(stepped, 1, 3, 5, 7)
+    stepped.register("q", news)
+    assert stepped.running("q").registered.start == 6
+    post(stepped, 9, 11)
+    stepped.run()
+    always = stepped.answers("always")
+    assert list(always) == [2, 4, 6, 8, 10]
+    for after in range(1, 6):
+        assert stepped.replayed("q", after) == {t: data for t, data in always.items() if t > after}
+    # Who begins at the start has what was told live, unless it had what was there.
+    assert stepped.replayed("q", 6) == stepped.answers("q") != {t: always[t] for t in (8, 10)}
+    had = list(stepped.backend.replay("q", 6, END, before_start=True))
+    assert {one.instant: one.data for one in had if isinstance(one, Evaluation)} == {t: always[t] for t in (8, 10)}
+
+
+def test_from_before_the_start_nothing_is_compared_with_what_is_held_no_more(stepped: SteppedBackend) -> None:
+    stepped.register("q", NEWS)
+    post(stepped, 1, 3, 5, 7, 9)
+    stepped.run()
+    replay = stepped.backend._delivery.replay
+    first, *_ = replay("q", 4, END, 4, before_start=True)
+    assert isinstance(first, Evaluation)
+    assert first.data == stepped.answers("q")[6]
+    first, *_ = replay("q", 4, END, 5, before_start=True)
+    assert isinstance(first, Evaluation)
+    assert first.data != stepped.answers("q")[6]
+
+
 def test_answers_tell_their_streams_from_those_that_had_their_names_before(
     opened: Callable[..., SteppedBackend],
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import QuerySemanticError, UnsupportedFeature
+from protocol.errors import QuerySemanticError, Unavailable, UnsupportedFeature
 from spark_backend.site import Site, SiteChoice
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -88,6 +88,31 @@ def test_at_its_first_instant_a_query_answers_what_had_happened_before(stepped: 
     stepped.register("late", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")
     post(stepped, (4, ":a :q 1"), (5, ":b :q 1"), (6, ":c :p 1"))
     assert rows(stepped, "late") == {3: 1, 4: 1, 5: 1}
+
+
+def test_from_before_the_start_a_match_is_answered_once_as_well(stepped: SteppedBackend) -> None:
+    text = PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}"
+    stepped.register("always", text)
+    post(stepped, (1, ":a :p 1"), (2, ":a :q 1"), (3, ":b :p 1"))
+    stepped.register("late", text)
+    post(stepped, (4, ":a :q 1"), (5, ":b :q 1"), (6, ":c :p 1"))
+    always = stepped.answers("always")
+    assert stepped.replayed("late") == always
+    assert stepped.replayed("late", 1) == {t: data for t, data in always.items() if t > 1}
+    start = stepped.running("late").registered.start
+    assert stepped.replayed("late", start) == stepped.answers("late")
+
+
+def test_a_replay_of_new_matches_whose_query_has_ended_meanwhile_is_unavailable(
+    stepped: SteppedBackend, tmp_path: Path
+) -> None:
+    stepped.register("q", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}", since=0)
+    post(stepped, (1, ":a :p 1"), (2, ":a :q 1"))
+    replay = stepped.backend.replay("q", None, 9)
+    (file,) = (tmp_path / "queries").glob("q.*-*.json")
+    file.unlink()
+    with pytest.raises(Unavailable, match="ended meanwhile"):
+        list(replay)
 
 
 def test_what_comes_late_ends_a_match_or_is_in_the_middle_of_one(stepped: SteppedBackend) -> None:

@@ -22,6 +22,11 @@ def check_replay(scenario: Scenario) -> None:
         assert run.replayed(run.start) == live, "replayed at once"
         from_the_beginning = run.replayed(None)
         check_same(run, from_the_beginning, run.expected(None))
+        if run.start is not None:
+            earlier = [evaluation.instant for evaluation in from_the_beginning if evaluation.instant < run.start]
+            for after in earlier[:: len(earlier) // 5 + 1]:
+                later = [evaluation for evaluation in from_the_beginning if evaluation.instant > after]
+                assert run.replayed(after) == later, "from one before the start"
         run.restart(keep_offset=False)
         assert run.replayed(run.start) == live, "replayed after a restart"
         assert run.replayed(None) == from_the_beginning, "from the beginning, after a restart"
