@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import ClientTooSlow
-from endpoint.readers.exchange import Question
+from endpoint.readers.exchange import GraphQuestion, QueryQuestion, Question
 from endpoint.readers.limits import LEAST_PACE, STALLED_SECONDS, QueryLimits
 from endpoint.readers.pool import ReaderPool
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import content_type
+from protocol.formats.xml.text import NotExpressible
 
 logger = logging.getLogger(__name__)
 
@@ -31,16 +33,19 @@ class AnswerResponse(Response):
     def __init__(
         self,
         readers: ReaderPool,
-        question: Question,
+        question: QueryQuestion | GraphQuestion,
         limits: QueryLimits,
         *,
+        others: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` gives seconds that never step back: those in which the client keeps a reader waiting."""
+        """``others``: the media types in which it is asked for in turn, where what the question names has no way to
+        write it. ``clock`` gives seconds that never step back: those in which the client keeps a reader waiting.
+        """
         super().__init__()
         self._clock = clock
         self._readers = readers
-        self._question = question
+        self._questions = [question, *(replace(question, media_type=other) for other in others)]
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +63,20 @@ class AnswerResponse(Response):
             await asyncio.gather(relaying, leaving, return_exceptions=True)
 
     async def _relay(self, scope: Scope, send: Send) -> None:
-        async with self._readers.answer(self._question, self._limits) as answer:
+        refused: ProtocolError | None = None
+        for question in self._questions:
+            try:
+                return await self._relay_answer(question, scope, send)
+            except ProtocolError as error:
+                # It comes from another process, where its class stays; nothing has been sent yet.
+                if error.status != NotExpressible.status:
+                    raise
+                refused = refused or error
+        assert refused is not None, "there is at least one question"
+        raise refused
+
+    async def _relay_answer(self, question: Question, scope: Scope, send: Send) -> None:
+        async with self._readers.answer(question, self._limits) as answer:
             headers = [(b"content-type", content_type(answer.media_type).encode()), (b"vary", b"Accept")]
             if answer.complete:
                 headers.append((b"content-length", str(len(answer.first)).encode()))

@@ -15,7 +15,7 @@ from endpoint.graphs.change import Change
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
-from endpoint.resources.requests.accept import chosen_type
+from endpoint.resources.requests.accept import chosen_types
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, ProtocolError
@@ -60,8 +60,9 @@ async def graphs(request: Request) -> Response:
     url = f"{services.settings.base_url}/graphs"
     graph = _named_by(request, url)
     if request.method in ("GET", "HEAD"):
-        question = GraphQuestion(_required(graph).iri, chosen_type(request, GRAPH_OFFERS))
-        return AnswerResponse(services.readers, question, services.query_limits)
+        media_type, *others = chosen_types(request, GRAPH_OFFERS)
+        question = GraphQuestion(_required(graph).iri, media_type)
+        return AnswerResponse(services.readers, question, services.query_limits, others=others)
     condition = Precondition.of(request.headers)
     if graph is not None and graph.iri is None:
         condition.require(True, "the default graph")

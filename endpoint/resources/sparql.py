@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -10,7 +12,7 @@ from endpoint.access import require
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.response import AnswerResponse
 from endpoint.resources.queries.continuous import answer as answer_continuous
-from endpoint.resources.requests.accept import chosen_type
+from endpoint.resources.requests.accept import chosen_type, chosen_types
 from endpoint.resources.requests.parameters import mounted_at
 from endpoint.resources.requests.request_body import read_body, too_large
 from endpoint.resources.service_description import service_description
@@ -64,11 +66,11 @@ async def sparql(request: Request) -> Response:
     # The form is in the text, so what cannot be written is refused before anything is evaluated.
     gives_graph = await services.threads.run_if_long(len(asked.text), answers_with_a_graph, asked.text)
     offers = GRAPH_OFFERS if gives_graph else SOLUTIONS_OFFERS
-    media_type = chosen_type(request, [*offers, EVENT_STREAM])
-    if media_type == EVENT_STREAM:
+    media_types = chosen_types(request, [*offers, EVENT_STREAM])
+    if media_types[0] == EVENT_STREAM:
         live = await services.threads.run(parse_live, asked.text, base=base, requested=asked.graphs)
         return await answer_continuous(request, services, live, asked)
-    return await _answer(services, asked, media_type, base)
+    return await _answer(services, asked, media_types, base)
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -84,10 +86,10 @@ async def _continuous(threads: WorkerThreads, asked: QueryRequest, base: str) ->
     return query if isinstance(query, ContinuousQuery) else None
 
 
-async def _answer(services: Services, asked: QueryRequest, media_type: str, base: str) -> Response:
+async def _answer(services: Services, asked: QueryRequest, media_types: Sequence[str], base: str) -> Response:
     question = QueryQuestion(
         asked.text,
-        media_type,
+        media_types[0],
         base,
         asked.graphs.default,
         asked.graphs.named,
@@ -95,7 +97,7 @@ async def _answer(services: Services, asked: QueryRequest, media_type: str, base
     )
     regime = services.settings.entailment if asked.entailment is None else asked.entailment
     readers = await services.regimes.under(regime)
-    return AnswerResponse(readers, question, services.query_limits.asked(asked.timeout))
+    return AnswerResponse(readers, question, services.query_limits.asked(asked.timeout), others=media_types[1:])
 
 
 async def _description(request: Request, services: Services, endpoint: str) -> Response:

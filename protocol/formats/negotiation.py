@@ -90,26 +90,29 @@ def quality(accept: str | None, media_type: str) -> float:
 
 
 def choose(accept: str | None, offers: Iterable[str]) -> str:
-    """The offer the client wants most.
+    """The offer the client wants most; see ``acceptable``."""
+    return acceptable(accept, offers)[0]
+
+
+def acceptable(accept: str | None, offers: Iterable[str]) -> list[str]:
+    """The offers the client takes, what it wants most first; there is at least one.
 
     Among equals the one its own header names first wins, then the first of the offers. Raises
     NotAcceptable, naming what there is.
     """
     offers = list(offers)
     ranges = media_ranges(accept)
-    best: str | None = None
-    best_rank: tuple[float, int, int] = (0.0, 0, 0)
+    ranked: list[tuple[tuple[float, int, int], str]] = []
     for order, offer in enumerate(offers):
         matching = [one for one in ranges if one.matches(offer)]
         if not matching:
             continue
         decisive = max(matching, key=lambda one: (one.specificity, one.quality, -one.position))
-        rank = (decisive.quality, -decisive.position, -order)
-        if decisive.quality > 0 and (best is None or rank > best_rank):
-            best, best_rank = offer, rank
-    if best is None:
+        if decisive.quality > 0:
+            ranked.append(((-decisive.quality, decisive.position, order), offer))
+    if not ranked:
         raise NotAcceptable(
             f"nothing of what Accept: {accept} names can be written here; there is {', '.join(offers)}",
             extra={"available": offers},
         )
-    return best
+    return [offer for _, offer in sorted(ranked)]

@@ -22,7 +22,7 @@ from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
 from endpoint.resources.queries.query_document import query_document
 from endpoint.resources.queries.regimes import under_regime
-from endpoint.resources.requests.accept import answer_response, answer_type
+from endpoint.resources.requests.accept import answer_response, answer_types
 from endpoint.resources.requests.parameters import mounted_at, read_requested_span, read_since
 from endpoint.services import Services
 from endpoint.store_queries.question import refuse_past, require_evaluable
@@ -63,12 +63,12 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
         await services.threads.run(require_evaluable, query, services.rdflib)
     if query.registration is not None:
         return await _register(request, hub, query, read_since(sent.since), limits)
-    media_type = answer_type(request, query.form)
+    media_types = answer_types(request, query.form)
     asked = read_requested_span(request, last_event_id=sent.last_event_id, since=sent.since, until=sent.until)
     if query.one_shot is not None:
         refuse_past(query, asked.since)
         asked = replace(asked, since=None)
-    if media_type == EVENT_STREAM:
+    if media_types[0] == EVENT_STREAM:
         return result_stream(services.listeners, lambda: services.unregistered.listening(query, asked, limits))
     timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
     with services.listeners.one_more():
@@ -76,7 +76,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     if evaluation is None:
         return Response(status_code=499)
     size = len(evaluation.data)
-    return await services.threads.run_if_long(size, answer_response, evaluation, query.form, media_type)
+    return await services.threads.run_if_long(size, answer_response, evaluation, query.form, media_types)
 
 
 async def _register(

@@ -18,7 +18,7 @@ from endpoint.live.result_stream import result_stream, subscribed
 from endpoint.resources.queries.query_document import query_document
 from endpoint.resources.queries.regimes import under_regime
 from endpoint.resources.queries.sink_document import sink_document
-from endpoint.resources.requests.accept import answer_response, answer_type
+from endpoint.resources.requests.accept import answer_response, answer_types
 from endpoint.resources.requests.parameters import (
     flag_parameter,
     graphs_parameters,
@@ -108,8 +108,8 @@ async def results(request: Request) -> Response:
     refuse_graphs(request)
     description = await standing_query(hub, name)
     form = description.query.form
-    media_type = answer_type(request, form)
-    if media_type == EVENT_STREAM:
+    media_types = answer_types(request, form)
+    if media_types[0] == EVENT_STREAM:
         asked = requested_span(request)
         refuse_past(description.query, asked.since)
         return result_stream(services.listeners, lambda: subscribed(hub, name, asked))
@@ -124,7 +124,7 @@ async def results(request: Request) -> Response:
             why = "what it gives at first is nothing"
         raise NoEvaluationYet(f"the query {name!r} has no answer yet: {why}; Accept: {EVENT_STREAM} waits for it")
     threads = services.threads
-    return await threads.run_if_long(len(latest.data), answer_response, latest, form, media_type)
+    return await threads.run_if_long(len(latest.data), answer_response, latest, form, media_types)
 
 
 async def show_plan(request: Request) -> Response:

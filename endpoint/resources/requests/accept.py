@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,7 +10,8 @@ from starlette.responses import Response
 from endpoint.backend import Evaluation
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
-from protocol.formats.negotiation import accept_header, choose
+from protocol.formats.negotiation import accept_header, acceptable
+from protocol.formats.xml.text import NotExpressible
 from protocol.language.model import Form
 
 
@@ -21,16 +22,38 @@ def accepted_of(request: Request) -> str | None:
 
 def chosen_type(request: Request, offers: Iterable[str]) -> str:
     """The media type among the offers that the client wants most. Raises NotAcceptable."""
-    return choose(accepted_of(request), offers)
+    return chosen_types(request, offers)[0]
 
 
-def answer_type(request: Request, form: Form) -> str:
-    """The media type in which a continuous query of this form is answered: of an answer, or of an event stream."""
-    return chosen_type(request, [*(GRAPH_OFFERS if _is_graph(form) else SOLUTIONS_OFFERS), EVENT_STREAM])
+def chosen_types(request: Request, offers: Iterable[str]) -> list[str]:
+    """The media types among the offers that the client takes: the one that it wants most, and what is to be tried next
+    where an answer cannot be written in that. An event stream is no answer, and so not next. Raises NotAcceptable.
+    """
+    first, *others = acceptable(accepted_of(request), offers)
+    return [first, *(other for other in others if other != EVENT_STREAM)]
 
 
-def answer_response(evaluation: Evaluation, form: Form, media_type: str) -> Response:
-    """One evaluation as an ordinary SPARQL response in the type that ``answer_type`` gave."""
+def answer_types(request: Request, form: Form) -> list[str]:
+    """As ``chosen_types``, for what answers a continuous query of this form: an answer, or an event stream."""
+    return chosen_types(request, [*(GRAPH_OFFERS if _is_graph(form) else SOLUTIONS_OFFERS), EVENT_STREAM])
+
+
+def answer_response(evaluation: Evaluation, form: Form, media_types: Sequence[str]) -> Response:
+    """One evaluation as an ordinary SPARQL response, in the first of the types from ``answer_types`` that can say it.
+
+    Raises NotExpressible, of the first, where none can.
+    """
+    refused: NotExpressible | None = None
+    for media_type in media_types:
+        try:
+            return _answer_in(evaluation, form, media_type)
+        except NotExpressible as error:
+            refused = refused or error
+    assert refused is not None, "there is at least one type"
+    raise refused
+
+
+def _answer_in(evaluation: Evaluation, form: Form, media_type: str) -> Response:
     if _is_graph(form):
         written = graph_as(evaluation.data, GRAPH_OFFERS[media_type])
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from endpoint.live.hub import Hub
 from endpoint.logins.password import login_warnings
 from endpoint.resources.queries.query_document import format_or_null
-from endpoint.resources.requests.accept import chosen_type
+from endpoint.resources.requests.accept import chosen_types
 from endpoint.resources.requests.parameters import (
     InvalidTime,
     idempotency_key,
@@ -32,6 +33,7 @@ from endpoint.sources.files.connection import require_growing
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import UnsupportedMediaType
+from protocol.formats.xml.text import NotExpressible
 from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
@@ -209,12 +211,18 @@ class SideStreamResource(HTTPEndpoint):
 
 async def _represented(request: Request, stream: StreamDescription) -> Response:
     """The stream in the form that the client wants most."""
-    media_type = chosen_type(request, ["application/json", EVENT_STREAM, *MESSAGE_LOG_TYPES])
+    media_type, *others = chosen_types(request, ["application/json", EVENT_STREAM, *MESSAGE_LOG_TYPES])
     if media_type == EVENT_STREAM:
         return element_stream(request, stream.name)
-    if media_type in MESSAGE_LOG_TYPES:
+    if media_type not in MESSAGE_LOG_TYPES:
+        return _described(request, stream)
+    try:
         return await message_log(request, stream, media_type)
-    return _described(request, stream)
+    except NotExpressible:
+        for other in [one for one in others if one in MESSAGE_LOG_TYPES]:
+            with suppress(NotExpressible):
+                return await message_log(request, stream, other)
+        raise
 
 
 def _side_name(request: Request) -> str:

@@ -212,6 +212,9 @@ def test_what_json_ld_cannot_say_is_refused_by_name(client: TestClient, method: 
     assert client.put("/graphs", params=ONE, content=body, headers=TURTLE).status_code == 201
     response = client.request(method, "/graphs", params=ONE, headers={"Accept": "application/ld+json"})
     assert response.status_code == 406
+    either = {"Accept": "application/ld+json, text/turtle;q=0.5"}
+    written = client.request(method, "/graphs", params=ONE, headers=either)
+    assert (written.status_code, written.headers["content-type"]) == (200, "text/turtle; charset=utf-8")
     assert method == "HEAD" or "triple terms" in assert_problem(response, 406)["detail"]
 
 

@@ -105,6 +105,34 @@ def test_graphs_come_in_the_syntax_asked_for(client: TestClient, accept: str) ->
     assert ask(client, "DESCRIBE <http://ex/s>", accept).status_code == 200
 
 
+UNNAMED = "CONSTRUCT { <http://ex/s> <http://ex/1> 1 } WHERE {}"
+"""RDF/XML has no name for its predicate."""
+
+
+@pytest.mark.parametrize(
+    ("query", "accept", "content_type"),
+    [
+        (UNNAMED, "application/rdf+xml, text/turtle;q=0.5", "text/turtle"),
+        (UNNAMED, "application/rdf+xml, application/n-triples;q=0.4, text/turtle;q=0.5", "text/turtle"),
+        (UNNAMED, "text/event-stream;q=0.5, application/rdf+xml, text/xml;q=0.9, */*;q=0.1", "text/turtle"),
+        ('SELECT ("a\\u0001" AS ?s) {}', "application/sparql-results+xml, text/csv;q=0.5", "text/csv"),
+        ("CONSTRUCT { <http://ex/s> <http://ex/p> <<( <http://ex/s> <http://ex/p> 1 )>> } WHERE {}",
+         "application/ld+json, application/n-quads;q=0.9", "application/n-quads"),
+    ],
+)  # fmt: skip
+def test_where_a_format_cannot_say_an_answer_the_next_one_that_is_accepted_does(
+    client: TestClient, query: str, accept: str, content_type: str
+) -> None:
+    response = ask(client, query, accept)
+    assert (response.status_code, response.headers["content-type"].partition(";")[0]) == (200, content_type)
+
+
+def test_where_no_format_that_is_accepted_can_say_an_answer_it_is_told_why(client: TestClient) -> None:
+    for accept in ("application/rdf+xml", "application/rdf+xml, text/event-stream;q=0.5", "text/xml, text/turtle;q=0"):
+        problem = assert_problem(ask(client, UNNAMED, accept), 406)
+        assert "cannot name the predicate <http://ex/1>" in problem["detail"]
+
+
 def test_what_cannot_be_written_is_not_acceptable(client: TestClient) -> None:
     assert "text/csv" in assert_problem(ask(client, SELECT, "image/png"), 406)["available"]
     assert_problem(ask(client, SELECT, "text/turtle"), 406)

@@ -256,6 +256,19 @@ def test_the_latest_graph_is_had_as_rdf(client: TestClient, backend: FakeBackend
     assert client.get("/queries/q/results", headers={"Accept": "application/n-triples"}).content == triple
 
 
+def test_a_graph_that_the_first_format_cannot_say_is_written_in_the_next(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    client.put("/queries/q", content=CONSTRUCT, headers=SPARQL)
+    backend.evaluate("q", 1000, b"<http://e/s> <http://e/1> <http://e/o> .\n")
+    in_turtle = client.get("/queries/q/results", headers={"Accept": "application/rdf+xml, text/turtle;q=0.5"})
+    assert in_turtle.headers["content-type"] == "text/turtle; charset=utf-8"
+    assert "<http://e/1>" in in_turtle.text
+    in_none = client.get("/queries/q/results", headers={"Accept": "application/rdf+xml, text/event-stream;q=0.5"})
+    assert in_none.status_code == 406
+    assert "cannot name the predicate" in in_none.json()["detail"]
+
+
 def test_the_results_of_an_ended_query_are_a_stream_that_ends(client: TestClient, backend: FakeBackend) -> None:
     client.put("/queries/q", content=QUERY, headers=SPARQL)
     backend.evaluate("q", 1000, answer(1))

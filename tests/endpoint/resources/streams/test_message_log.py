@@ -109,3 +109,17 @@ def test_a_stream_is_described_unless_its_messages_are_asked_for(client: TestCli
     for accept in ("*/*", "application/json", "text/html;q=0.9, */*;q=0.8"):
         assert client.get("/streams/s", headers={"Accept": accept}).headers["content-type"] == "application/json"
     assert client.get("/streams/s", headers={"Accept": "text/turtle"}).status_code == 406
+
+
+def test_what_a_form_has_no_way_to_write_is_had_in_the_next_that_is_accepted(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    line = b"<http://e/a> <http://e/p> <<( <http://e/a> <http://e/p> <http://e/b> )>> .\n"
+    backend.followed[:] = [StreamElement(0, 0, line)]
+    for accept in (f"{JELLY}, {N_QUADS};q=0.5", f"{JELLY}, {LD_LINES};q=0.9, {N_QUADS};q=0.5"):
+        response = client.get("/streams/s", headers={"Accept": accept})
+        assert response.headers["content-type"].startswith(N_QUADS)
+        assert b"<<(" in response.content
+    refused = client.get("/streams/s", headers={"Accept": f"{JELLY}, {LD_LINES};q=0.9, application/json;q=0.1"})
+    assert refused.status_code == 406
+    assert "Jelly" in refused.json()["detail"]
