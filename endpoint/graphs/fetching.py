@@ -18,8 +18,10 @@ from protocol.formats.document_checks import check_document, placed_problem
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.formats.negotiation import media_type_of
+from protocol.sparql.guard import FetchRefused
 from protocol.sparql.iris import resolve
 from protocol.sparql.load import loads
+from protocol.sparql.source import error_at
 from protocol.sparql.syntax import require_update
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ class LoadFailed(ProtocolError):
 
     status = 502
     title = "The document could not be loaded"
+
+
+class LeadsElsewhere(LoadFailed):
+    """What is at an allowed address leads to one that is not: there may be a document, but not for this server."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,9 @@ class Fetching:
             if not self.allowed.permits(address):
                 if address == iri:
                     raise LoadFailed(f"this server may not fetch <{iri}>")
-                raise LoadFailed(f"<{iri}> leads to <{address}>, which this server may not fetch")
+                # What has no http or https address cannot be had by anybody.
+                refused = LeadsElsewhere if address.lower().startswith(("http:", "https:")) else LoadFailed
+                raise refused(f"<{iri}> leads to <{address}>, which this server may not fetch")
             try:
                 answer = self._once(address, accept, deadline, form)
             except httpx.InvalidURL as error:
@@ -167,7 +175,8 @@ class Fetching:
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:
     """What the LOAD operations of an update load, as N-Triples, in order; None for a SILENT one that failed.
 
-    Raises UpdateSyntaxError and FetchRefused, before anything is fetched, and LoadFailed.
+    Raises UpdateSyntaxError and FetchRefused, before anything is fetched, and LoadFailed; FetchRefused also where an
+    address leads to one that is not on the list, for as little is it the load that fails then.
     """
     found: list[str | None] = []
     if "load" in update.casefold():
@@ -176,6 +185,8 @@ def documents(update: str, fetching: Fetching, base: str | None = None) -> list[
     for operation in loads(update, fetching.allowed, base=base):
         try:
             found.append(fetching.graph(operation.iri))
+        except LeadsElsewhere as error:
+            raise error_at(FetchRefused, f"LOAD is refused: {error.detail}", update, operation.start) from None
         except LoadFailed:
             if not operation.silent:
                 raise

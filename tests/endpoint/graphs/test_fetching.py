@@ -140,6 +140,19 @@ def test_a_silent_load_that_fails_does_nothing_and_one_that_is_refused_is_refuse
         documents("LOAD SILENT <http://ex/other>", fetching(always()))
 
 
+@pytest.mark.parametrize("silent", ["", "SILENT "])
+def test_a_load_that_is_led_to_a_refused_address_is_refused_as_that_itself_is(silent: str) -> None:
+    text = f"# one\nLOAD {silent}<http://ex/data/start>"
+    for to in ("http://ex.evil/data/x", "/secret", "HTTPS://evil/data"):
+        with pytest.raises(FetchRefused, match=r"leads to <.*>, which this server may not fetch") as refused:
+            documents(text, fetching(redirecting(to)))
+        assert (refused.value.line, refused.value.column) == (2, 1)
+
+
+def test_a_silent_load_that_is_led_to_where_nobody_finds_a_document_does_nothing() -> None:
+    assert documents("LOAD SILENT <http://ex/data/start>", fetching(redirecting("file:///etc/passwd"))) == [None]
+
+
 # Through the application
 
 
