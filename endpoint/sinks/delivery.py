@@ -290,7 +290,9 @@ class Delivery:
                 self._failed(error)
                 if patience is not None and self._clock() - began >= patience:
                     return evaluations
-                wait = max(back_off.failed(), error.retry_after)
+                wait = error.retry_in
+                if wait is None:
+                    wait = max(back_off.failed(), error.retry_after)
             finally:
                 self.sending = False
             await self._sleep(wait)

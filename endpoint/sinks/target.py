@@ -24,15 +24,17 @@ class Answer:
 class DeliveryFailed(ProtocolError):
     """What was sent was not taken, as far as is known: it is sent again.
 
-    ``retry_after`` is for how many seconds the receiver asks not to be asked again, where it does.
+    ``retry_after`` is for how many seconds the receiver asks not to be asked again, where it does. ``retry_in``: it is
+    sent again after just so many, since it is the server itself that is not ready yet.
     """
 
     status = 502
     title = "The answer could not be delivered"
 
-    def __init__(self, detail: str, *, retry_after: float = 0) -> None:
+    def __init__(self, detail: str, *, retry_after: float = 0, retry_in: float | None = None) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+        self.retry_in = retry_in
 
 
 class Target(Protocol):

@@ -13,10 +13,11 @@ from endpoint.sinks.target import Answer, DeliveryFailed
 
 @dataclass
 class FakeTarget:
-    """Keeps what it takes; while ``failing`` says something, it takes nothing."""
+    """Keeps what it takes; while ``failing`` says something, it takes nothing, and asks for ``retry_in``."""
 
     at_once: int = 1
     failing: str = ""
+    retry_in: float | None = None
     taken: list[Answer] = field(default_factory=list)
     attempts: int = 0
     closed: int = 0
@@ -24,7 +25,7 @@ class FakeTarget:
     async def deliver(self, answers: Sequence[Answer]) -> None:
         self.attempts += 1
         if self.failing:
-            raise DeliveryFailed(self.failing)
+            raise DeliveryFailed(self.failing, retry_in=self.retry_in)
         assert len(answers) <= self.at_once
         self.taken += answers
 

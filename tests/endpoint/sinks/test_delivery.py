@@ -52,6 +52,22 @@ def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
     run(check())
 
 
+def test_for_what_is_the_servers_own_it_does_not_wait_longer_each_time(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+            target.failing, target.retry_in = "Spark is starting", 0.25
+            world.evaluate(2000)
+            await until(lambda: target.attempts > 6)
+            target.failing = ""
+            await until(lambda: target.instants == [1000, 2000])
+            # Positions are synced each second beside it.
+            assert set(world.waits) <= {0.25, 1}
+            assert sinks.sink("q", "a").state.failures == world.waits.count(0.25) > 5
+
+    run(check())
+
+
 def test_what_is_no_longer_held_is_told(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:

@@ -75,17 +75,30 @@ def test_an_answer_is_a_message_with_its_id_as_key() -> None:
     assert writers.closed == 1
 
 
-@pytest.mark.parametrize("failure", [KafkaFailed("no broker"), Unavailable("no Spark")])
-def test_what_fails_is_told_and_the_next_has_another_writer(failure: Exception) -> None:
+@pytest.mark.parametrize(
+    ("failure", "retry_in"), [(KafkaFailed("no broker"), None), (Unavailable("no Spark"), 1)], ids=["broker", "Spark"]
+)
+def test_what_fails_is_told_and_the_next_has_another_writer(failure: Exception, retry_in: float | None) -> None:
     async def run() -> None:
         target = topic_of(writers)
-        with pytest.raises(DeliveryFailed, match="no "):
+        with pytest.raises(DeliveryFailed, match="no ") as failed:
             await target.deliver([ANSWER])
+        assert failed.value.retry_in == retry_in
         await target.deliver([ANSWER])
 
     writers = Writers(failing=[failure])
     asyncio.run(run())
     assert (len(writers.opened), writers.closed, writers.written) == (2, 1, [RECORD])
+
+
+def test_while_spark_is_not_there_it_is_asked_for_again_and_again() -> None:
+    def open_writer(cluster: KafkaCluster, topic: str) -> Writers:
+        raise Unavailable("Spark is starting")
+
+    target = KafkaTopic("kafka://b", Topic("alerts", Login()), open_writer)
+    with pytest.raises(DeliveryFailed, match="Spark is starting") as failed:
+        asyncio.run(target.deliver([ANSWER]))
+    assert failed.value.retry_in == 1
 
 
 def test_who_stops_does_not_wait_for_a_cluster_that_does_not_answer() -> None:
