@@ -1,10 +1,13 @@
 // Asking again and again, but only while somebody looks.
 
 const LONGEST_WAIT = 10_000;
+/** Of a refusal for want of a token, or of a scope: it stands until another token is sent. */
+const REFUSED = new Set([401, 403]);
 
 /**
  * Calls `ask(signal)` at once and then `period` ms after each answer, while the page is visible.
- * `settled(null, error)` and `settled(value)` hear what came of it. Returns a function that asks at once.
+ * `settled(null, error)` and `settled(value)` hear what came of it. Returns a function that asks at once: after a
+ * refusal nothing else does, but a look at the page anew.
  */
 export function poll(ask, period, settled) {
   let timer = null;
@@ -31,8 +34,9 @@ export function poll(ask, period, settled) {
     }
     settled(...outcome);
     const wait = again ? 0 : period;
+    const refused = !again && REFUSED.has(outcome[1]?.status);
     again = false;
-    if (document.visibilityState === "visible") timer = setTimeout(turn, wait);
+    if (document.visibilityState === "visible" && !refused) timer = setTimeout(turn, wait);
   }
 
   document.addEventListener("visibilitychange", () => {

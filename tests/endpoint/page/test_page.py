@@ -197,6 +197,6 @@ def test_scripts_read_draw_and_tell_queries_apart() -> None:
     if node is None:
         pytest.skip("node is not on the PATH: the page's scripts are tested with node --test")
     files = sorted(str(path) for path in FOLDER.glob("*.test.js"))
-    assert len(files) == 7
+    assert len(files) == 8
     run = subprocess.run([node, "--test", *files], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
