@@ -8,11 +8,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from endpoint.access import AccessControl
 from endpoint.backend import Backend
+from endpoint.cors import CrossOriginAccess
 from endpoint.extensions import Extensions
 from endpoint.hosts import KnownHosts, checks_hosts
 from endpoint.life import EnsureStarted, Life, spark_backend
@@ -77,7 +77,7 @@ def application(
             # Outside of what asks for tokens: a preflight carries none, and a page has to see why it was refused.
             # Credentials are left out: a token is sent by the page itself, never by the browser.
             Middleware(
-                CORSMiddleware,
+                CrossOriginAccess,
                 allow_origins=settings.cors_origins,
                 allow_methods=["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY"],
                 allow_headers=["*"],

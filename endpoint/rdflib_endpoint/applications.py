@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import rdflib_endpoint
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.middleware.cors import CORSMiddleware
 from rdflib import DC, RDFS, Graph, Literal, URIRef
 from rdflib.graph import ConjunctiveGraph
 from rdflib_endpoint.utils import Defaults, QueryExample
@@ -21,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from endpoint.app import application
 from endpoint.backend import Backend
+from endpoint.cors import CrossOriginAccess
 from endpoint.extensions import Extensions
 from endpoint.rdflib_endpoint.dataset import DatasetExt
 from endpoint.rdflib_endpoint.forwarding import EndpointPaths, SparqlPath, routes_to
@@ -190,7 +190,7 @@ class SparqlEndpoint(FastAPI):
         self.include_router(only_sparql)
         self.router.default = EndpointPaths(router.endpoint, self.router.default)
         if cors_enabled:
-            self.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
+            self.add_middleware(CrossOriginAccess, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
 
 
 class _Forwarded(Response):

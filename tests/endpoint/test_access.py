@@ -228,6 +228,32 @@ def test_a_page_from_elsewhere_is_told_why_it_is_refused_and_may_send_its_token(
         assert "access-control-allow-origin" not in elsewhere.headers
 
 
+@pytest.mark.parametrize(
+    ("origin", "method", "refused"),
+    [
+        ("https://other.example", "GET", "origin"),
+        ("https://page.example", "BREW", "method"),
+        ("https://other.example", "BREW", "origin, method"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/sparql", "/queries/q", "/nothing"])
+def test_a_preflight_that_is_refused_is_told_why_in_a_problem_document(
+    backend: FakeBackend, path: str, origin: str, method: str, refused: str
+) -> None:
+    settings = Settings(threads=2, tokens=tokens(), cors_origins=("https://page.example",))
+    with TestClient(create_app(settings, backend=backend)) as client:
+        response = client.options(path, headers={"Origin": origin, "Access-Control-Request-Method": method})
+    assert (response.status_code, response.headers["content-type"]) == (400, "application/problem+json")
+    assert int(response.headers["content-length"]) == len(response.content)
+    assert response.headers["cache-control"] == "no-store"
+    assert "Origin" in response.headers["vary"]
+    problem = response.json()
+    assert (problem["type"], problem["status"]) == ("about:blank", 400)
+    assert problem["detail"] == f"a page of {origin} may not ask with {method} here: not allowed is its {refused}"
+    allowed = response.headers.get("access-control-allow-origin")
+    assert allowed == (origin if origin == "https://page.example" else None)
+
+
 PAGE = "https://page.example"
 OTHER = "https://other.example"
 
