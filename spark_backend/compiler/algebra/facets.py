@@ -16,18 +16,19 @@ def faceted_variables(query: a.Query) -> frozenset[a.Variable]:
     A variable bound by BIND to one of them by name is followed through; the facets of other computed
     values are made where they are computed.
     """
-    found = frozenset(variable for node in a.nodes(query.pattern) for variable in _read_by_value(node))
-    found |= frozenset(node for node in a.nodes(query.pattern) if isinstance(node, a.Variable) and is_time(node))
+    nodes = list(a.nodes(query.pattern))
+    found = frozenset(variable for node in nodes for variable in _read_by_value(node))
+    found |= frozenset(node for node in nodes if isinstance(node, a.Variable) and is_time(node))
     aliases = [
         (node.variable, source)
-        for node in a.nodes(query.pattern)
+        for node in nodes
         if isinstance(node, a.Extend) and not isinstance(node.expression, a.Constant)
         for source in a.expression_variables(node.expression)
     ]
     # The ends of a path are nodes that its steps come to.
     aliases += [
         (end, step)
-        for node in a.nodes(query.pattern)
+        for node in nodes
         if isinstance(node, a.Closure)
         for end in (*node.variables, node.source, node.target)
         for step in (node.source, node.target)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 
+import duckdb
 import pytest
 
 from protocol.errors import UnsupportedFeature
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.deep_stack import with_deep_stack
-from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.compiler.plan import Plan, compile_query, nesting
 from spark_backend.compiler.sql.static_pattern import StaticPattern
+from spark_backend.compiler.sql.tree.nodes import named
 
 
 def descended(levels: int) -> int:
@@ -41,27 +43,35 @@ def test_what_recurses_deeper_is_refused_and_what_is_raised_is_raised_to_the_cal
         with_deep_stack(lambda: int("x"))
 
 
-@pytest.mark.parametrize(
-    "group",
-    [
-        "{" * 90 + "?s :q ?v" + "}" * 90,
-        "FILTER(" + "(" * 90 + "?o" + ")" * 90 + " > 1)",
-        "FILTER(" + "STR(" * 90 + "?o" + ")" * 90 + " = 'x')",
-        "FILTER(?o" + " + 1" * 300 + " > 1)",
-        "FILTER(" + "!" * 300 + "?o)",
-        "FILTER(" + " && ".join(f"?o > {number}" for number in range(600)) + ")",
-        "FILTER(" + " || ".join(f"?o = {number}" for number in range(200)) + ")",
-        " ".join(f"FILTER(?o > {number})" for number in range(600)),
-        "".join(f"OPTIONAL {{ ?s :q{number} ?v{number} " for number in range(50)) + "}" * 50,
-        "".join(f"OPTIONAL {{ ?s :q{number} ?v{number} }} " for number in range(90)),
-        " UNION ".join(f"{{ ?s :q ?v{number} }}" for number in range(100)),
-        "FILTER EXISTS { ?s :p ?o " * 40 + "}" * 40,
-        ". ?s " + "(" * 90 + ":q" + ")*" * 90 + " ?v",
-        "{ SELECT ?s { " * 40 + "?s :q ?v" + " } }" * 40,
-    ],
-)
+LONG_AND_DEEP = [
+    "{" * 90 + "?s :q ?v" + "}" * 90,
+    "FILTER(" + "(" * 90 + "?o" + ")" * 90 + " > 1)",
+    "FILTER(" + "STR(" * 90 + "?o" + ")" * 90 + " = 'x')",
+    "FILTER(?o" + " + 1" * 300 + " > 1)",
+    "FILTER(" + "!" * 300 + "?o)",
+    "FILTER(" + " && ".join(f"?o > {number}" for number in range(600)) + ")",
+    "FILTER(" + " || ".join(f"?o = {number}" for number in range(200)) + ")",
+    " ".join(f"FILTER(?o > {number})" for number in range(600)),
+    "".join(f"OPTIONAL {{ ?s :q{number} ?v{number} " for number in range(50)) + "}" * 50,
+    "".join(f"OPTIONAL {{ ?s :q{number} ?v{number} }} " for number in range(90)),
+    " UNION ".join(f"{{ ?s :q ?v{number} }}" for number in range(100)),
+    "FILTER EXISTS { ?s :p ?o " * 40 + "}" * 40,
+    ". ?s " + "(" * 90 + ":q" + ")*" * 90 + " ?v",
+    "{ SELECT ?s { " * 40 + "?s :q ?v" + " } }" * 40,
+]
+
+
+@pytest.mark.parametrize("group", LONG_AND_DEEP)
 def test_long_and_deep_queries_are_compiled(group: str) -> None:
     assert compile_query(query(group)).variables[0] == "s"
+
+
+@pytest.mark.parametrize("group", LONG_AND_DEEP)
+def test_duckdb_counts_less_than_ten_levels_from_one_parenthesis_to_the_next(group: str) -> None:
+    text = named(compile_query(query(group)).sql)
+    parser = duckdb.connect()
+    parser.execute(f"SET max_expression_depth TO {10 * max(1, nesting(text))}")
+    assert parser.extract_statements(text)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ VARIANTS: dict[str, tuple[Pass, ...]] = {
 def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[Row]]]:
     """The rows of each variant, in order; of variants that are the same statement those of one."""
     known = set()
+    query = continuous(text, content)
     for name, passes in VARIANTS.items():
-        plan = compile_query(continuous(text, content), passes=passes)
+        plan = compile_query(query, passes=passes)
         statement = (plan.sql, plan.static_joins)
         if statement not in known:
             known.add(statement)
