@@ -21,7 +21,7 @@ SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 WAITING := $(subst -n 2,-n 3,$(SHARED))
 QUICK = $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
 
-.PHONY: help install demo test quick test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
+.PHONY: help install demo test quick test-properties test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
@@ -55,6 +55,9 @@ test: install ## what every change must pass; some minutes
 
 quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test
 	$(BIN)/pytest $(QUICK)
+
+test-properties: install ## the properties, with all examples that they ask for, of which `make test` tries a third; minutes
+	$(BIN)/pytest $(SHARED) --properties
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
 	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py tests/spark_backend/spark_sql/test_services_on_spark.py

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
+from typing import TypeGuard
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -18,9 +20,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 FEW_CASES, FEW_EXAMPLES = 4, 10
+SHARE = 3
+"""An ordinary run tries one in so many of the examples that a property asks for."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--properties",
+        action="store_true",
+        help=f"the properties alone, with all of their examples: without it, they try one in {SHARE} of them",
+    )
     parser.addoption(
         "--few",
         action="store_true",
@@ -32,11 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where several processes share the tests (``make test``), what takes longest begins: servers and Spark."""
     if config.getoption("few"):
-        chosen = _few(items)
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = [item for item in items if item in chosen]
+        _choose(config, items, _few(items))
+    elif config.getoption("properties"):
+        _choose(config, items, set(filter(_is_property, items)))
+    elif settings().derandomize:
+        _try_a_share(items)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("server", "spark")))
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item], chosen: set[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 def _few(items: list[pytest.Item]) -> set[pytest.Item]:
@@ -44,14 +60,35 @@ def _few(items: list[pytest.Item]) -> set[pytest.Item]:
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         cases[item.nodeid.partition("[")[0]].append(item)
-        wanted = getattr(getattr(item, "obj", None), _SETTINGS, None)
-        if wanted is not None and wanted.max_examples > FEW_EXAMPLES:
-            setattr(item.obj, _SETTINGS, settings(wanted, max_examples=FEW_EXAMPLES))  # type: ignore[attr-defined]
+    for test in {item.obj for item in items if _is_property(item)}:
+        _try(test, FEW_EXAMPLES)
     return {
         these[place * (len(these) - 1) // max(1, min(FEW_CASES, len(these)) - 1)]
         for these in cases.values()
         for place in range(min(FEW_CASES, len(these)))
     }
+
+
+def _try_a_share(items: list[pytest.Item]) -> None:
+    """Of the properties that are not long by themselves; one that asks for few examples tries them all."""
+    for test in {item.obj for item in items if _is_property(item) and not item.get_closest_marker("long")}:
+        _try(test, max(FEW_EXAMPLES, -(-_settings_of(test).max_examples // SHARE)))
+
+
+def _is_property(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    return isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+
+
+def _try(test: Callable[..., object], most: int) -> None:
+    """Have a property try so many examples at the most."""
+    wanted = _settings_of(test)
+    if wanted.max_examples > most:
+        setattr(test, _SETTINGS, settings(wanted, max_examples=most))
+
+
+def _settings_of(test: Callable[..., object]) -> settings:
+    found: settings | None = getattr(test, _SETTINGS, None)
+    return found or settings()
 
 
 _SETTINGS = "_hypothesis_internal_use_settings"
