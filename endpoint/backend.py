@@ -137,14 +137,16 @@ class Backend(Protocol):
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         """Start evaluating the query under this name; True if it is new, False if it replaced another.
 
         ``standing`` queries are kept across restarts. ``since`` moves the start back; None starts at
-        the watermark its streams have now. One evaluation may take what the ``limits`` say, or the settings if that
-        is less. Raises for an unknown stream (QuerySemanticError) and for
-        whatever cannot be compiled (UnsupportedFeature), with nothing changed.
+        the watermark its streams have now. ``landmark``: where windows begin that begin with the query, None for its
+        start; only for those that are not ``standing``. Both are as far back as retention reaches. One evaluation may
+        take what the ``limits`` say, or the settings if that is less. Raises for an unknown stream
+        (QuerySemanticError) and for whatever cannot be compiled (UnsupportedFeature), with nothing changed.
         """
 
     def remove(self, name: str) -> None:

@@ -151,9 +151,11 @@ class LateBackend:
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
-        return self._there().register(name, query, standing=standing, since=since, limits=limits)
+        there = self._there()
+        return there.register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
 
     def remove(self, name: str) -> None:
         self._there().remove(name)

@@ -18,13 +18,14 @@ class Evaluation:
 
     ``data`` is a complete SPARQL 1.1 Query Results JSON document with the member ``evaluation``
     (SELECT, ASK), on one line, or N-Triples, one line a triple (CONSTRUCT, DESCRIBE). UTF-8.
-    ``incarnation``: see QueryDescription.
+    ``incarnation``, ``landmark``: see QueryDescription.
     """
 
     query: str
     instant: Instant
     data: bytes
     incarnation: int = 0
+    landmark: Instant | None = None
 
     @property
     def size(self) -> int:
@@ -84,6 +85,8 @@ class QueryDescription:
     ``last_seconds``: what the last evaluation took. ``limits``: what was asked for one when it was registered;
     ``lowered``: those of them that are less than the settings allow.
     ``incarnation`` tells its streams from those that were there before under the same names: 0 until one is deleted.
+    ``landmark``: where those of its windows begin that begin with the query, of one that is not ``standing`` (one that
+    is has the same start for ever); None where there are none.
     """
 
     name: str
@@ -103,6 +106,7 @@ class QueryDescription:
     limits: EvaluationLimits = NO_LIMITS
     lowered: EvaluationLimits = NO_LIMITS
     incarnation: int = 0
+    landmark: Instant | None = None
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
-from protocol.time import BEFORE_ALL, Instant, Milliseconds, format_instant
-from protocol.windows.spec import StreamWindow, bound
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, Milliseconds, format_instant
+from protocol.windows.spec import StreamWindow, begins_with_query, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
@@ -216,6 +216,7 @@ class SparkBackend:
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         with self._lock:
@@ -248,7 +249,15 @@ class SparkBackend:
                     # All streams have ended, and with them ET: the query starts after the last of it.
                     start = self._timelines.previous_instant(windows, END + 1, None)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
-            running = self._running_query(name, key, query, windows, plan, standing, start, limits)
+            beginning = [member for member in windows if begins_with_query(member.window)]
+            if landmark is None:
+                landmark = start
+            elif (held := self._held_from(beginning)) is not None:
+                landmark = max(landmark, held)
+            running = self._running_query(name, key, query, windows, plan, standing, start, limits, landmark)
+            if beginning and not standing:
+                # For clients a time that can be written: before the first of these is nothing.
+                running.landmark = min(max(BEFORE_ALL if landmark is None else landmark, FIRST_INSTANT), LAST_INSTANT)
             running.reads = reads
             if any(one.registered.lane is Lane.COMMON and one.evaluated is not None for one in self._running):
                 running.registered = running.registered.on_trial()
@@ -539,7 +548,9 @@ class SparkBackend:
                 self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
             limits = EvaluationLimits(*entry.budget)
-            running = self._running_query(entry.name, entry.key, query, windows, plan, True, entry.start, limits)
+            running = self._running_query(
+                entry.name, entry.key, query, windows, plan, True, entry.start, limits, entry.start
+            )
             running.reads = reads
             running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
@@ -606,8 +617,9 @@ class SparkBackend:
         standing: bool,
         start: Instant | None,
         limits: EvaluationLimits,
+        landmark: Instant | None,
     ) -> RunningQuery:
-        windows, members = _start_windows(windows, start), _start_windows(query.windows, start)
+        windows, members = _start_windows(windows, landmark), _start_windows(query.windows, landmark)
         query = replace(query, windows=members)
         lane = Lane.OWN if self._sites.forced is Site.SPARK or plan.services else Lane.COMMON
         if plan.services:
@@ -721,6 +733,7 @@ class SparkBackend:
             limits=running.limits,
             lowered=self._budget.lowered(running.limits),
             incarnation=running.incarnation,
+            landmark=running.landmark,
         )
 
     def _behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:
@@ -778,6 +791,6 @@ class SparkBackend:
                     running.recorded = held
 
 
-def _start_windows(windows: tuple[StreamWindow, ...], start: Instant | None) -> tuple[StreamWindow, ...]:
-    """The windows of a query that starts there."""
-    return tuple(replace(member, window=bound(member.window, start)) for member in windows)
+def _start_windows(windows: tuple[StreamWindow, ...], landmark: Instant | None) -> tuple[StreamWindow, ...]:
+    """The windows of a query with which they begin there, where they begin with it."""
+    return tuple(replace(member, window=bound(member.window, landmark)) for member in windows)

@@ -75,6 +75,7 @@ class NoStreams:
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         _refuse()

@@ -28,6 +28,7 @@ class AllQueries:
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> None:
         """Start evaluating the query under this name, in place of any other of that name.
@@ -37,7 +38,7 @@ class AllQueries:
         leaves both, of which ``keep_one_of_each`` keeps one.
         """
         if query.one_shot is None:
-            self._backend.register(name, query, standing=standing, since=since, limits=limits)
+            self._backend.register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
             self.of_store.remove(name)
             return
         refuse_past(query, since)

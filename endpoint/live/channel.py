@@ -53,7 +53,7 @@ def encode(notice: Outcome | Progress, watermark: Instant) -> bytes:
     """A notice as an event; ``watermark`` is that of the query's streams when it was given out."""
     match notice:
         case Evaluation():
-            token = sse.ResumeToken(notice.instant, notice.incarnation)
+            token = sse.ResumeToken(notice.instant, notice.incarnation, notice.landmark)
             return sse.evaluation_event(token, notice.data, watermark)
         case Progress():
             return sse.progress_event(notice.time, notice.watermark)

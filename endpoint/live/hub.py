@@ -187,12 +187,13 @@ class Hub:
         since: Instant | None,
         previous: QueryDescription | None,
         same: bool = False,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> None:
         """Register the query in place of ``previous``. Raises what ``AllQueries.register`` raises.
 
         Listeners of the previous one are told that it has ended, unless it is the ``same`` query, whose start is
-        moved back: what comes again is then dropped.
+        moved back: what comes again is then dropped. ``landmark`` is as in ``Backend.register``.
         """
         if previous is None:
             self.end(name, "the query was removed")
@@ -201,7 +202,9 @@ class Hub:
         self._registering.add(name)
         try:
             await self.threads.run(
-                lambda: self.queries.register(name, query, standing=standing, since=since, limits=limits)
+                lambda: self.queries.register(
+                    name, query, standing=standing, since=since, landmark=landmark, limits=limits
+                )
             )
             start = (await self.threads.run(self.queries.query, name)).start
         except BaseException:

@@ -64,14 +64,14 @@ def _encoded(item: SubscriptionItem) -> bytes:
             return sse.resume_point(instant)
         case Ended(reason=reason):
             return sse.end_event(reason)
-        case CutOff(position=position, incarnation=incarnation):
+        case CutOff(position=position, incarnation=incarnation, landmark=landmark):
             detail = (
                 "the connection takes events more slowly than the query gives them; "
                 "reconnect with Last-Event-ID to go on after the last one received"
             )
             problem = _problem("Too slow", 503, detail)
             if FIRST_INSTANT <= position <= LAST_INSTANT:
-                problem["lastEventId"] = sse.resume_token(position, incarnation)
+                problem["lastEventId"] = sse.resume_token(position, incarnation, landmark)
             return sse.error_event(problem)
 
 

@@ -24,11 +24,13 @@ _BATCH_BYTES = 128 * 1024
 class StartingPoint:
     """Where a listener begins: with the evaluations after ``after``; None: with the next.
 
-    ``incarnation``: of which streams it had the answer of ``after``; None where it had none.
+    ``incarnation``: of which streams it had the answer of ``after``; None where it had none. ``landmark``: that of the
+    query whose answer it was (see QueryDescription), None where that is not known.
     """
 
     after: Instant | None = None
     incarnation: int | None = None
+    landmark: Instant | None = None
 
 
 NOW = StartingPoint()
@@ -71,10 +73,13 @@ class ResumePoint:
 
 @dataclass(frozen=True)
 class CutOff:
-    """The listener was too slow; it has had everything up to ``position``, of streams of that ``incarnation``."""
+    """The listener was too slow; it has had everything up to ``position``, of streams of that ``incarnation`` and a
+    query with that ``landmark``.
+    """
 
     position: Instant
     incarnation: int = 0
+    landmark: Instant | None = None
 
 
 SubscriptionItem = Entry | Reset | ResumePoint | CutOff | Ended
@@ -103,6 +108,11 @@ class Subscription:
         self._foreign = start.incarnation not in (None, self._incarnation)
         if self._foreign:
             start, self._exact = BEGINNING, False
+        self._landmark = description.landmark
+        # What it had is of windows that began elsewhere: what follows does not go on from that.
+        self._moved = start.incarnation is not None and self._landmark not in (None, start.landmark)
+        if self._moved:
+            self._exact = False
         self._before_start = self._is_before_start(start, description)
         if start.after is None:
             live = channel.live
@@ -154,6 +164,9 @@ class Subscription:
             if self._foreign:
                 retained = await self._history.retained_from()
                 yield [Reset(BEFORE_ALL if retained is None else retained)]
+            elif self._moved:
+                retained, after = await self._history.retained_from(), self.position
+                yield [Reset(max(one for one in (retained, after, BEFORE_ALL) if one is not None))]
             while not self.channel.closed:
                 if self.position is None:
                     self.position = self.channel.origin
@@ -193,7 +206,7 @@ class Subscription:
                 yield batch
                 # Behind after sending, not after waiting: the listener itself was too slow to take the next.
                 if self._missed() and self.position is not None and self.position >= self._live_from:
-                    yield [CutOff(self.position, self._incarnation)]
+                    yield [CutOff(self.position, self._incarnation, self._landmark)]
                     return
         finally:
             self.channel.listeners -= 1

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import AnySubscription, Hub
@@ -18,6 +18,7 @@ from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import FIRST_INSTANT, Instant
+from protocol.windows.spec import begins_with_query
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +82,8 @@ class UnregisteredQueries:
 
         Raises TooManyUnregistered, and what registering it raises.
         """
-        name = unregistered_name(query, asked.since, limits)
+        landmark = _known_landmark(query, asked)
+        name = await self._name(query, asked, landmark, limits)
         while name not in self._held and len(self._held) >= self._maximum:
             await self._make_room()
         # Counted first: whatever happens from here on, the query is removed some time after it.
@@ -90,17 +92,38 @@ class UnregisteredQueries:
         held.idle_since = None
         try:
             async with self._hub.lock(name):
-                started = await self._ensure_running(name, query, _wanted_start(query, asked), limits, held)
+                wanted = _wanted_start(query, asked)
+                began = _landmark(query, asked, landmark)
+                started = await self._ensure_running(name, query, wanted, limits, held, began)
                 running = await self._described(name, query)
                 if running is not None and asked.is_of_others(running):
                     await self._ensure_running(name, query, FIRST_INSTANT, limits, held)
             # The first answer of a query may be out before its first listener is there.
             start = started if started is not None and asked.point == NOW else asked.point
+            if asked.token is not None:
+                start = replace(start, landmark=landmark)
             subscription = await self._hub.subscribe(name, start)
             subscription.until = asked.until
             yield subscription
         finally:
             self._release(held)
+
+    async def _name(
+        self, query: ContinuousQuery, asked: RequestedSpan, landmark: Instant | None, limits: EvaluationLimits
+    ) -> str:
+        """Under which name the query runs for a listener.
+
+        Where windows begin with the query, one that began elsewhere is another: who goes on after an event goes on
+        with the query that gave it, where that still runs, and else with one of its own that begins where that did.
+        """
+        name = unregistered_name(query, asked.since, limits)
+        began = _landmark(query, asked, landmark)
+        if asked.token is None or began is None:
+            return name
+        running = await self._described(name, query)
+        if running is not None and running.landmark == landmark and not asked.is_of_others(running):
+            return name
+        return unregistered_name(query, (began, asked.token.incarnation), limits)
 
     async def sweep(self) -> None:
         """Remove the queries that nobody has listened to for the resume window."""
@@ -134,9 +157,17 @@ class UnregisteredQueries:
         return held.idle_since is not None and self._clock() - held.idle_since >= self._window
 
     async def _ensure_running(
-        self, name: str, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits, held: _Held
+        self,
+        name: str,
+        query: ContinuousQuery,
+        since: Instant | None,
+        limits: EvaluationLimits,
+        held: _Held,
+        landmark: Instant | None = None,
     ) -> StartingPoint | None:
         """Register the query where it does not run, or not from ``since`` on; its start if it did not run.
+
+        ``landmark``: as in ``Backend.register``; of one that runs it is the same.
 
         The lock of the name is held.
         """
@@ -144,11 +175,14 @@ class UnregisteredQueries:
         if running is not None and running.state not in ("ended", "failed"):
             if since is not None and running.start is not None and since < _asked_start(held, running.start):
                 await self._hub.register(
-                    name, query, standing=False, since=since, previous=running, same=True, limits=limits
-                )
+                    name, query, standing=False, since=since, previous=running, same=True, landmark=landmark,
+                    limits=limits,
+                )  # fmt: skip
                 held.since = since
             return None
-        await self._hub.register(name, query, standing=False, since=since, previous=running, limits=limits)
+        await self._hub.register(
+            name, query, standing=False, since=since, previous=running, landmark=landmark, limits=limits
+        )
         held.since = since
         now = await self._described(name, query)
         return BEGINNING if now is None or now.start is None else StartingPoint(now.start)
@@ -184,11 +218,14 @@ class UnregisteredQueries:
             logger.error("queries nobody listens to could not be removed", exc_info=error)
 
 
-def unregistered_name(query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS) -> str:
+def unregistered_name(
+    query: ContinuousQuery, since: Instant | tuple[Instant, int] | None, limits: EvaluationLimits = NO_LIMITS
+) -> str:
     """The name of a query that nobody named: the same for the same text, read against the same base IRI.
 
     Who asks for the past gets a query of its own, so that nobody waits while it catches up; among those who ask for
-    the same past, and the same limits, it is shared as well.
+    the same past, and the same limits, it is shared as well. ``since`` may be where windows began that had begun with
+    the query before it was registered anew, and the incarnation of its streams.
     """
     identity = (*query_identity(query), since, limits)
     return "live-" + hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
@@ -196,6 +233,24 @@ def unregistered_name(query: ContinuousQuery, since: Instant | None, limits: Eva
 
 def _asked_start(held: _Held, start: Instant) -> Instant:
     return start if held.since is None else min(held.since, start)
+
+
+def _known_landmark(query: ContinuousQuery, asked: RequestedSpan) -> Instant | None:
+    """Where the windows began that begin with the query, for the answer that the client had last; None: unknown, or
+    there are none. Ids that an earlier version gave do not say it, but the URL may.
+    """
+    if asked.token is None or not any(begins_with_query(member.window) for member in query.windows):
+        return None
+    if asked.token.landmark is not None:
+        return asked.token.landmark
+    return None if asked.since is None else max(asked.since, FIRST_INSTANT)
+
+
+def _landmark(query: ContinuousQuery, asked: RequestedSpan, known: Instant | None) -> Instant | None:
+    """Where these windows are to begin: where they began, or after the last event; None: with the query's start."""
+    if asked.token is None or not any(begins_with_query(member.window) for member in query.windows):
+        return None
+    return asked.token.instant if known is None else known
 
 
 def _wanted_start(query: ContinuousQuery, asked: RequestedSpan) -> Instant | None:

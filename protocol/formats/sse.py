@@ -21,6 +21,11 @@ RESUME = "resume"
 _TOKEN_SHIFT = 2**52
 _DIGITS = 16
 _TOKEN = re.compile(rf"(?P<number>[0-9]{{{_DIGITS}}})(?P<incarnation>[1-9][0-9]{{0,15}})?\Z", re.ASCII)
+# No incarnation begins with 0: what does is the landmark.
+_RESUME_TOKEN = re.compile(
+    rf"(?P<number>[0-9]{{{_DIGITS}}})(?:0(?P<landmark>[0-9]{{{_DIGITS}}}))?(?P<incarnation>[1-9][0-9]{{0,15}})?\Z",
+    re.ASCII,
+)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -31,10 +36,13 @@ class InvalidResumePoint(ProtocolError):
 
 
 class ResumeToken(NamedTuple):
-    """What an id says: the instant of an evaluation, and the ``incarnation`` of the streams that it was made of."""
+    """What an id says: the instant of an evaluation, the ``incarnation`` of the streams that it was made of, and the
+    ``landmark`` of its query (see QueryDescription), where answers depend on that.
+    """
 
     instant: Instant
     incarnation: int = 0
+    landmark: Instant | None = None
 
 
 class ElementToken(NamedTuple):
@@ -44,25 +52,32 @@ class ElementToken(NamedTuple):
     incarnation: int = 0
 
 
-def resume_token(instant: Instant, incarnation: int = 0) -> str:
+def resume_token(instant: Instant, incarnation: int = 0, landmark: Instant | None = None) -> str:
     """The id of the evaluation at ``instant``: the same after a restart, growing with it as text and as a number.
 
     The shift makes it positive for every year an ``xsd:dateTime`` can name here, and below 2**53, so that
-    JavaScript compares it exactly. The digits of the ``incarnation`` follow where it is not 0, and in JavaScript too an
-    id is then more than the one of the millisecond before.
+    JavaScript compares it exactly. A 0 and the ``landmark`` follow where there is one, and the digits of the
+    ``incarnation`` where it is not 0: both stay as they are, and in JavaScript too an id is then more than the one of
+    the millisecond before.
     """
+    since = "" if landmark is None else f"0{_number(landmark)}"
+    return f"{_number(instant)}{since}{incarnation or ''}"
+
+
+def _number(instant: Instant) -> str:
     if not FIRST_INSTANT <= instant <= LAST_INSTANT:
         raise ValueError(f"{instant} ms is outside the years 1 to 9999")
-    return f"{instant + _TOKEN_SHIFT:0{_DIGITS}d}{incarnation or ''}"
+    return f"{instant + _TOKEN_SHIFT:0{_DIGITS}d}"
 
 
 def parse_resume_token(token: str) -> ResumeToken:
     """What the id of an event says. Raises InvalidResumePoint for anything ``resume_token`` never wrote."""
-    found = _TOKEN.match(token)
+    found = _RESUME_TOKEN.match(token)
     if found is not None:
         instant = int(found["number"]) - _TOKEN_SHIFT
-        if FIRST_INSTANT <= instant <= LAST_INSTANT:
-            return ResumeToken(instant, int(found["incarnation"] or 0))
+        landmark = None if found["landmark"] is None else int(found["landmark"]) - _TOKEN_SHIFT
+        if all(FIRST_INSTANT <= one <= LAST_INSTANT for one in (instant, landmark) if one is not None):
+            return ResumeToken(instant, int(found["incarnation"] or 0), landmark)
     raise InvalidResumePoint(
         f"{token!r} is not the id of an event of this endpoint: send the id of the last event received, "
         "or leave it out to start with the next evaluation"

@@ -249,9 +249,14 @@ def offset_of(window: WindowSpec) -> Milliseconds:
             return 0
 
 
+def begins_with_query(window: WindowSpec) -> bool:
+    """Whether the window is a LANDMARK that no time was written for."""
+    return isinstance(window, LandmarkWindow) and window.landmark is None
+
+
 def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
     """The window in a query that starts at ``start`` (None: with the first element): what a LANDMARK may refer to."""
-    if isinstance(window, LandmarkWindow) and window.landmark is None:
+    if isinstance(window, LandmarkWindow) and begins_with_query(window):
         return replace(window, landmark=start)
     return window
 

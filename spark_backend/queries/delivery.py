@@ -228,7 +228,7 @@ class Delivery:
         failed where no stream takes that.
         """
         data, solutions = writer.write(answer)
-        evaluation = Evaluation(running.name, answer.instant, data, running.incarnation)
+        evaluation = Evaluation(running.name, answer.instant, data, running.incarnation, running.landmark)
         try:
             return evaluation, solutions, self._outputs.element(running, evaluation)
         except InvalidMessage as error:

@@ -33,7 +33,7 @@ class RunningQuery:
     for the common one; ``pace``: how many instants a turn there has; ``turn``: the number of its last one, of those of
     all queries. ``reached``: when (seconds that never step back) its streams' watermark was where, since the first
     evaluation that is due and not out. ``recorded``: what services gave is kept from there on, None from the beginning.
-    ``incarnation``: see QueryDescription.
+    ``incarnation``, ``landmark``: see QueryDescription.
     """
 
     name: str
@@ -61,6 +61,7 @@ class RunningQuery:
     reads: tuple[str, ...] = ()
     recorded: Instant | None = None
     incarnation: int = 0
+    landmark: Instant | None = None
     measurements: Measurements = field(default_factory=Measurements)
 
     @property

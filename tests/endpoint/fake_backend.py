@@ -36,7 +36,8 @@ from protocol.streams import (
     main_stream,
     side_streams,
 )
-from protocol.time import BEFORE_ALL, Instant
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant
+from protocol.windows.spec import begins_with_query
 
 
 @dataclass
@@ -119,7 +120,9 @@ class FakeBackend:
 
     def evaluate(self, query: str, instant: Instant, data: bytes, *, progress: bool = True) -> None:
         """Push one evaluation and, unless told otherwise, the progress that follows it."""
-        notices: list[Notice] = [Evaluation(query, instant, data, self.incarnation)]
+        there = self._queries.get(query)
+        landmark = None if there is None else there.landmark
+        notices: list[Notice] = [Evaluation(query, instant, data, self.incarnation, landmark)]
         if progress:
             notices.append(Progress(query, instant, instant))
         self.push(*notices)
@@ -283,9 +286,13 @@ class FakeBackend:
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         self._enter("register")
+        opening = landmark if landmark is not None else since if since is not None else FIRST_INSTANT
+        opening = max(opening, self.retained.get(name, FIRST_INSTANT))
+        begins = not standing and any(begins_with_query(window.window) for window in query.windows)
         with self._lock:
             known = {stream.settings.iri for stream in self._streams.values()}
             for window in query.windows:
@@ -299,7 +306,7 @@ class FakeBackend:
             self.history[name] = []
             self._queries[name] = QueryDescription(
                 name, query, standing, "waiting", since, None, None, 0, 0, None, limits=limits, lowered=limits,
-                incarnation=self.incarnation,
+                incarnation=self.incarnation, landmark=opening if begins else None,
             )  # fmt: skip
             return new
 

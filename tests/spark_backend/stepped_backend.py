@@ -174,6 +174,7 @@ class SteppedBackend:
         text: str,
         *,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         standing: bool = True,
         limits: EvaluationLimits = NO_LIMITS,
         requested: RequestedGraphs = NONE_REQUESTED,
@@ -182,7 +183,7 @@ class SteppedBackend:
         query = parse(text, base=f"{BASE}/sparql", requested=requested)
         assert isinstance(query, ContinuousQuery)
         query = replace(query, entailment=entailment)
-        self.backend.register(name, query, standing=standing, since=since, limits=limits)
+        self.backend.register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
 
     def run(self) -> None:
         """Take batches, and turns in lanes of their own, until nothing is due."""

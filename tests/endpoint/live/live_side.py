@@ -17,7 +17,7 @@ from endpoint.settings import Settings
 from protocol.formats.sse import parse_resume_token
 from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form, Registration
-from protocol.windows.spec import StreamWindow, TimeWindow
+from protocol.windows.spec import StreamWindow, TimeWindow, WindowSpec
 from tests.endpoint.fake_backend import FakeBackend
 
 STREAM = "http://127.0.0.1:8000/streams/s"
@@ -29,9 +29,11 @@ def continuous(
     form: Form = Form.SELECT,
     stream: str = STREAM,
     registration: Registration | None = None,
+    spec: WindowSpec | None = None,
 ) -> ContinuousQuery:
     """A continuous query over one stream; its text is whatever the test calls it."""
-    window = StreamWindow(stream, TimeWindow(1000, 1000, -1000), "http://e/w", declared=True, line=3, column=7)
+    spec = TimeWindow(1000, 1000, -1000) if spec is None else spec
+    window = StreamWindow(stream, spec, "http://e/w", declared=True, line=3, column=7)
     return ContinuousQuery(text, read_query("ASK {}"), form, R2S.RSTREAM, (window,), registration=registration)
 
 

@@ -556,10 +556,11 @@ def test_moving_the_start_back_ends_nobody_s_stream_and_repeats_nothing() -> Non
             *,
             standing: bool,
             since: int | None = None,
+            landmark: int | None = None,
             limits: EvaluationLimits = NO_LIMITS,
         ) -> bool:
             backend.push(Ended(name, "the query was replaced"))  # as a backend tells of the one before
-            new = register(name, query, standing=standing, since=since, limits=limits)
+            new = register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
             backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(1, 4)))
             return new
 

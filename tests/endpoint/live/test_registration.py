@@ -26,10 +26,12 @@ class OneStream(FakeBackend):
         *,
         standing: bool,
         since: Instant | None = None,
+        landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
         windows = tuple(replace(one, stream=one.stream or STREAM) for one in query.windows)
-        return super().register(name, replace(query, windows=windows), standing=standing, since=since, limits=limits)
+        query = replace(query, windows=windows)
+        return super().register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
 
 
 def registrations(*queries: ContinuousQuery) -> int:

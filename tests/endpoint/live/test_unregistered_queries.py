@@ -7,14 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from endpoint.backend import Ended
+from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
-from endpoint.live.subscription import RequestedSpan
+from endpoint.live.subscription import RequestedSpan, Reset
 from endpoint.live.unregistered_queries import TooManyUnregistered, UnregisteredQueries, unregistered_name
 from protocol.errors import QuerySemanticError, Unavailable
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats.sse import ResumeToken
 from protocol.streams import StreamSettings
-from protocol.time import FIRST_INSTANT
+from protocol.time import BEFORE_ALL, FIRST_INSTANT
+from protocol.windows.spec import LandmarkWindow
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Clock, answer, continuous, run, settle, until
 from tests.endpoint.store_queries.store_side import no_store_queries
@@ -124,6 +126,86 @@ def test_who_had_an_answer_of_streams_that_are_gone_has_it_started_at_the_beginn
             assert backend.since[name] == 4999
             async with live.listening(continuous(), RequestedSpan(ResumeToken(9000, 2))):
                 assert backend.since[name] == FIRST_INSTANT
+
+    run(check())
+
+
+LANDMARK = continuous("all since the start", spec=LandmarkWindow(None, None, None))
+
+
+async def resumed(backend: FakeBackend, live: UnregisteredQueries, asked: RequestedSpan) -> tuple[str, object]:
+    """The query with which one goes on who asks for that, and what it gets first once there is an answer at 9000."""
+    async with live.listening(LANDMARK, asked) as subscription:
+        items = subscription.items()
+        backend.evaluate(subscription.channel.name, 9000, answer(9))
+        first = await anext(items)
+        await items.aclose()
+        return subscription.channel.name, first
+
+
+def landmarks(backend: FakeBackend) -> dict[str, int | None]:
+    return {query.name: query.landmark for query in backend.queries()}
+
+
+def test_who_goes_on_has_windows_that_begin_where_those_of_the_answer_before_began() -> None:
+    async def check() -> None:
+        backend, _, _, live = parts()
+        name, first = await resumed(backend, live, RequestedSpan(ResumeToken(5000, 0, 100)))
+        assert backend.since[name] == 4999  # and not all since 100 once more
+        assert landmarks(backend) == {name: 100}
+        assert isinstance(first, Entry)
+        assert b"%d" % (2**52 + 100) in first.event.split(b"\n")[0]
+        # One further behind moves its start back, and nothing else; another start is another query.
+        again, _ = await resumed(backend, live, RequestedSpan(ResumeToken(3000, 0, 100)))
+        assert (again, backend.since[again], landmarks(backend)) == (name, 2999, {name: 100})
+        other, _ = await resumed(backend, live, RequestedSpan(ResumeToken(5000, 0, 200)))
+        assert landmarks(backend) == {name: 100, other: 200}
+
+    run(check())
+
+
+def test_who_goes_on_joins_the_query_that_gave_the_answer_while_that_runs() -> None:
+    async def check() -> None:
+        backend, _, _, live = parts()
+        async with live.listening(LANDMARK, RequestedSpan(since=100)):
+            asked = RequestedSpan(ResumeToken(5000, 0, 100), since=100)
+            assert await resumed(backend, live, asked) == await resumed(backend, live, asked)
+            assert landmarks(backend) == {unregistered_name(LANDMARK, 100): 100}
+            # It is not moved for who comes from an earlier one.
+            other, _ = await resumed(backend, live, RequestedSpan(ResumeToken(50, 0, 20), since=100))
+            assert landmarks(backend) == {unregistered_name(LANDMARK, 100): 100, other: 20}
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("asked", "landmark", "told"),
+    [
+        (RequestedSpan(ResumeToken(5000)), 5000, Reset(5000)),
+        (RequestedSpan(ResumeToken(5000), since=100), 100, None),
+        (RequestedSpan(ResumeToken(5000), since=BEFORE_ALL), FIRST_INSTANT, None),
+    ],
+)
+def test_where_an_id_does_not_say_where_windows_began_the_url_does_or_reset_comes_first(
+    asked: RequestedSpan, landmark: int, told: Reset | None
+) -> None:
+    async def check() -> None:
+        backend, _, _, live = parts()
+        name, first = await resumed(backend, live, asked)
+        assert landmarks(backend) == {name: landmark}
+        assert first == told if told else isinstance(first, Entry)
+
+    run(check())
+
+
+@pytest.mark.parametrize("held", [700, 7000])
+def test_where_windows_cannot_begin_any_more_where_they_began_reset_comes_first(held: int) -> None:
+    async def check() -> None:
+        backend, _, _, live = parts()
+        name = unregistered_name(LANDMARK, (100, 0))
+        backend.retained[name] = held
+        again, first = await resumed(backend, live, RequestedSpan(ResumeToken(5000, 0, 100)))
+        assert (again, first) == (name, Reset(max(held, 5000)))
 
     run(check())
 

@@ -34,17 +34,21 @@ def dispatched(stream: bytes) -> list[tuple[str, str, str]]:
 
 
 INCARNATIONS = st.integers(0, 10**6)
+LANDMARKS = st.none() | INSTANTS
 
 
-@given(INSTANTS, INCARNATIONS)
-def test_a_token_gives_its_instant_and_incarnation_back(instant: int, incarnation: int) -> None:
-    assert sse.parse_resume_token(sse.resume_token(instant, incarnation)) == (instant, incarnation)
+@given(INSTANTS, INCARNATIONS, LANDMARKS)
+def test_a_token_gives_back_what_it_was_made_of(instant: int, incarnation: int, landmark: int | None) -> None:
+    token = sse.resume_token(instant, incarnation, landmark)
+    assert sse.parse_resume_token(token) == (instant, incarnation, landmark)
 
 
-@given(INSTANTS, st.integers(-2, 2) | INSTANTS, INCARNATIONS)
-def test_tokens_grow_with_the_instant_as_text_and_as_number(one: int, gap: int, incarnation: int) -> None:
+@given(INSTANTS, st.integers(-2, 2) | INSTANTS, INCARNATIONS, LANDMARKS)
+def test_tokens_grow_with_the_instant_as_text_and_as_number(
+    one: int, gap: int, incarnation: int, landmark: int | None
+) -> None:
     other = min(max(one + gap, FIRST_INSTANT), LAST_INSTANT)
-    first, second = sse.resume_token(one, incarnation), sse.resume_token(other, incarnation)
+    first, second = (sse.resume_token(instant, incarnation, landmark) for instant in (one, other))
     assert (first < second) == (int(first) < int(second)) == (one < other)
     # JavaScript has no other numbers.
     assert (float(first) < float(second)) == (one < other)
@@ -52,13 +56,14 @@ def test_tokens_grow_with_the_instant_as_text_and_as_number(one: int, gap: int, 
 
 
 @given(INSTANTS)
-def test_without_an_incarnation_a_token_is_a_number_that_javascript_has(instant: int) -> None:
+def test_without_an_incarnation_or_a_landmark_a_token_is_a_number_that_javascript_has(instant: int) -> None:
     assert int(sse.resume_token(instant)) < 2**53
 
 
 @pytest.mark.parametrize(
     "token", ["", "0", "abc", "12345678901234567", "-000000000000001", "0000000000000000", "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠",
               "9999999999999999", "45035996273704960", "4503599627370496-1", "45035996273704961" + "0" * 16,
+              "4503599627370496" + "0" * 17, "45035996273704960" + "4503599627370496" + "0",
               "4503599627370496\n", " 4503599627370496"],
 )  # fmt: skip
 def test_what_was_never_an_id_is_refused(token: str) -> None:

@@ -107,6 +107,42 @@ def test_a_landmark_holds_all_since_then_at_its_steps_or_on_change(stepped: Step
     assert values(stepped, "own") == {4: [2], 8: [2, 3]}
 
 
+def test_a_query_that_goes_on_has_a_landmark_where_it_was(stepped: SteppedBackend) -> None:
+    post(stepped, 1, 1)
+    post(stepped, 3, 2)
+    stepped.register("first", query("LANDMARK"), standing=False)  # starts at the watermark 2
+    post(stepped, 6, 3)
+    post(stepped, 8, 4)
+    stepped.backend.advance("s", 10)
+    assert values(stepped, "first") == {3: [2], 6: [2, 3], 8: [2, 3, 4]}
+    assert stepped.backend.query("first").landmark == 2
+    stepped.register("again", query("LANDMARK"), standing=False, since=5, landmark=2)
+    assert values(stepped, "again") == {6: [2, 3], 8: [2, 3, 4]}
+    assert stepped.backend.query("again").landmark == 2
+    told = [one for one in stepped.backend.replay("again", 6, LAST_INSTANT) if isinstance(one, Evaluation)]
+    assert [(one.instant, one.landmark) for one in told] == [(8, 2)]
+    # Of others it is nothing that answers depend on, nor of a standing one, which has the same start for ever.
+    stepped.register("range", query("RANGE 2"), standing=False)
+    stepped.register("standing", query("LANDMARK"))
+    assert {stepped.backend.query(name).landmark for name in ("range", "standing")} == {None}
+
+
+def test_a_landmark_is_no_further_back_than_its_stream_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
+    stepped = SteppedBackend(tmp_path)
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+    for at in range(1, 41):
+        post(stepped, at * 1_000, at)
+        stepped.backend._progress.say()
+    held = stepped.backend._streams.retained_from("s.1")
+    assert held is not None
+    assert 20_000 < held < 39_000
+    for landmark in (5_000, 39_500):
+        stepped.register("q", query("LANDMARK"), standing=False, since=39_999, landmark=landmark)
+        assert stepped.backend.query("q").landmark == max(held, landmark)
+    stepped.close()
+
+
 def test_after_the_end_a_landmark_closes_once_more_and_not_for_ever(stepped: SteppedBackend) -> None:
     stepped.register("q", query("LANDMARK STEP 10"))
     post(stepped, 3, 1)
