@@ -189,8 +189,8 @@ class Hub:
         same: bool = False,
         landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
-    ) -> None:
-        """Register the query in place of ``previous``. Raises what ``AllQueries.register`` raises.
+    ) -> QueryDescription:
+        """Register the query in place of ``previous``, and describe it. Raises what ``AllQueries.register`` raises.
 
         Listeners of the previous one are told that it has ended, unless it is the ``same`` query, whose start is
         moved back: what comes again is then dropped. ``landmark`` is as in ``Backend.register``.
@@ -206,7 +206,7 @@ class Hub:
                     name, query, standing=standing, since=since, landmark=landmark, limits=limits
                 )
             )
-            start = (await self.threads.run(self.queries.query, name)).start
+            description = await self.threads.run(self.queries.query, name)
         except BaseException:
             if previous is None:
                 self.end(name, "the query could not be registered")
@@ -215,11 +215,12 @@ class Hub:
             self._registering.discard(name)
         if previous is not None and not same:
             self.end(name, "the query was replaced")
-        channel = self._channels.get(name)
+        channel, start = self._channels.get(name), description.start
         if previous is None and channel is not None and channel.floor is not None and start is not None:
             # What is before the start can be asked for all the same: it is in the log.
             channel.floor = max(channel.floor, start)
             channel.start = start
+        return description
 
     # Channels
 

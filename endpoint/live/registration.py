@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
@@ -22,6 +23,13 @@ OVERDUE_SECONDS = 10.0
 """While evaluations have been due for longer, whoever registers a query is warned."""
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
 _ANY = Precondition()
+
+
+class Registered(NamedTuple):
+    """A standing query as it was when it was registered, whatever has its name by now, and whether it is ``new``."""
+
+    description: QueryDescription
+    new: bool
 
 
 async def located(hub: Hub, query: ContinuousQuery, base_urls: Iterable[str]) -> ContinuousQuery:
@@ -46,8 +54,8 @@ async def put_query(
     since: Instant | None,
     limits: EvaluationLimits = NO_LIMITS,
     condition: Precondition = _ANY,
-) -> bool:
-    """Create the standing query, or replace the one of this name; True if it is new.
+) -> Registered:
+    """Create the standing query, or replace the one of this name.
 
     One evaluation may take what the ``limits`` say, or the settings if that is less.
     The very query that runs already, with these limits, goes on running; one that has failed is started again.
@@ -59,18 +67,17 @@ async def put_query(
         existing = await _standing(hub, name)
         condition.require(existing is not None, f"the query {name}")
         if existing is None:
-            await _register(hub, name, query, since, limits, None)
-            return True
+            return Registered(await _register(hub, name, query, since, limits, None), True)
         same = _same(existing, query) and existing.limits == limits
         if since is not None or not same or existing.state not in ("waiting", "running"):
-            await _register(hub, name, query, since, limits, existing)
-        return False
+            existing = await _register(hub, name, query, since, limits, existing)
+        return Registered(existing, False)
 
 
 async def register_query(
     hub: Hub, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS
-) -> tuple[str, bool]:
-    """REGISTER: the query's name, and whether it is new. One that has failed is started again.
+) -> Registered:
+    """REGISTER: make the standing query. One that has failed is started again.
 
     Raises Conflict if the name is another query's, or this one's with other limits.
     """
@@ -82,15 +89,14 @@ async def register_query(
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
-            await _register(hub, name, query, since, limits, None)
-            return name, True
+            return Registered(await _register(hub, name, query, since, limits, None), True)
         if not _same(existing, query):
             raise Conflict(f"there is another query {name!r}: {instead}")
         if existing.limits != limits:
             raise Conflict(f"the query {name!r} has other limits: {instead}")
         if existing.state == "failed":
-            await _register(hub, name, query, since, limits, existing)
-        return name, False
+            existing = await _register(hub, name, query, since, limits, existing)
+        return Registered(existing, False)
 
 
 async def remove_query(
@@ -157,8 +163,8 @@ async def _register(
     since: Instant | None,
     limits: EvaluationLimits,
     previous: QueryDescription | None,
-) -> None:
-    await hub.register(name, query, standing=True, since=since, previous=previous, limits=limits)
+) -> QueryDescription:
+    return await hub.register(name, query, standing=True, since=since, previous=previous, limits=limits)
 
 
 def _asked_start(query: ContinuousQuery, since: Instant | None) -> Instant | None:

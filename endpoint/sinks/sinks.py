@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
@@ -46,6 +47,14 @@ class TooManySinks(Unavailable):
     title = "Too many sinks"
     refusal = "sinks"
     retry_after = 60
+
+
+class MadeSink(NamedTuple):
+    """A sink as it was made, or found there, with its query as it was then; whether it is ``new``."""
+
+    delivery: Delivery
+    query: QueryDescription
+    new: bool
 
 
 class Sinks:
@@ -194,8 +203,8 @@ class Sinks:
 
     async def put(
         self, query: str, name: str, settings: SinkSettings, since: Instant | None, condition: Precondition = _ANY
-    ) -> bool:
-        """Make the sink, or replace the one of this name, which goes on where that was; True if it is new.
+    ) -> MadeSink:
+        """Make the sink, or replace the one of this name, which goes on where that was.
 
         It begins with the first evaluation from now on, or after ``since``. The very settings that are there change
         nothing without that. Raises NotFound for a query that does not stand, SinkRefused, NotSendable,
@@ -210,13 +219,13 @@ class Sinks:
             settings.require_answers_of(description.query)
             refuse_past(description.query, since)
             if there is not None and there.sink.settings == settings and since is None:
-                return False
+                return MadeSink(there, description, new=False)
             with self._place(key):
                 begin = await self._beginning(description) if there is None and since is None else since
                 # It is not to be half replaced when the client leaves.
                 with anyio.CancelScope(shield=True):
                     await self._make(key, settings, digest_of(description), begin)
-            return there is None
+            return MadeSink(self._deliveries[key], description, new=there is None)
 
     async def _make(self, key: tuple[str, str], settings: SinkSettings, digest: str, begin: Instant | None) -> None:
         """Start a sink, after ``begin`` or (None) where the one that it replaces was."""

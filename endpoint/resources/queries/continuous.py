@@ -15,7 +15,7 @@ from endpoint.access import require
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Entry
 from endpoint.live.hub import AnySubscription, Hub
-from endpoint.live.registration import late_warning, located, register_query, standing_query
+from endpoint.live.registration import late_warning, located, register_query
 from endpoint.live.result_stream import result_stream
 from endpoint.live.subscription import RequestedSpan
 from endpoint.readers.errors import EndpointStopping
@@ -84,10 +84,10 @@ async def _register(
 ) -> Response:
     if request.method != "POST":
         raise MethodNotAllowed("REGISTER changes the endpoint: send it with POST", ["POST"])
-    name, new = await register_query(hub, query, since, limits)
+    made, new = await register_query(hub, query, since, limits)
     root = mounted_at(request)
-    document = query_document(await standing_query(hub, name), root, warning=await late_warning(hub))
-    return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{name}"})
+    document = query_document(made, root, warning=await late_warning(hub))
+    return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{made.name}"})
 
 
 async def _next_answer(

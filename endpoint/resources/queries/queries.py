@@ -66,7 +66,8 @@ class QueryResource(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """One standing query."""
-        return await _described(request, checked_name(request.path_params["name"]))
+        hub, name = services_of(request.app).hub, checked_name(request.path_params["name"])
+        return _described(request, await standing_query(hub, name))
 
     async def put(self, request: Request) -> Response:
         """Create (201) or replace (200) a standing query; ``?since=`` moves its start back.
@@ -88,8 +89,8 @@ class QueryResource(HTTPEndpoint):
             await services.threads.run(require_evaluable, query, services.rdflib)
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
         query = await under_regime(hub, query, regime_parameter(request), settings.entailment)
-        new = await put_query(hub, name, query, since, limits, condition)
-        response = await _described(request, name, status=201 if new else 200, warning=await late_warning(hub))
+        made, new = await put_query(hub, name, query, since, limits, condition)
+        response = _described(request, made, status=201 if new else 200, warning=await late_warning(hub))
         response.headers["Location"] = f"{mounted_at(request)}/queries/{name}"
         return response
 
@@ -135,9 +136,9 @@ async def show_plan(request: Request) -> Response:
     return PlainTextResponse(await hub.threads.run(plan), headers=_UNCACHED)
 
 
-async def _described(request: Request, name: str, *, status: int = 200, warning: str | None = None) -> Response:
+def _described(request: Request, query: QueryDescription, *, status: int = 200, warning: str | None = None) -> Response:
     services, root = services_of(request.app), mounted_at(request)
-    document = _document(services, await standing_query(services.hub, name), root, warning)
+    document = _document(services, query, root, warning)
     return JSONResponse(document, status_code=status, headers=_UNCACHED)
 
 

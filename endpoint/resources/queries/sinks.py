@@ -9,11 +9,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from endpoint.backend import QueryDescription
 from endpoint.live.registration import standing_query
 from endpoint.resources.queries.sink_document import sink_document
 from endpoint.resources.requests.parameters import mounted_at, since_parameter
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
+from endpoint.sinks.delivery import Delivery
 from endpoint.sinks.warnings import sink_warnings
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
@@ -39,7 +41,10 @@ class SinkResource(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """One sink: its settings without secrets, and how it is."""
-        return await _described(request)
+        services = services_of(request.app)
+        query, name = _names(request)
+        description = await standing_query(services.hub, query)
+        return _described(request, services.sinks.sink(query, name), description)
 
     async def put(self, request: Request) -> Response:
         """Make (201) or replace (200) a sink; ``?since=`` has it begin, or begin again, with what is past."""
@@ -49,9 +54,10 @@ class SinkResource(HTTPEndpoint):
         body = await read_body(request, min(MAXIMUM_SETTINGS, services.settings.max_request_bytes))
         description = await standing_query(services.hub, query)
         settings = parse_sink_settings(body, description.query.form)
-        new = await services.sinks.put(query, name, settings, since, condition)
+        made = await services.sinks.put(query, name, settings, since, condition)
         warnings = await services.hub.threads.run(sink_warnings, settings)
-        response = await _described(request, status=201 if new else 200, warnings=warnings)
+        status = 201 if made.new else 200
+        response = _described(request, made.delivery, made.query, status=status, warnings=warnings)
         response.headers["Location"] = f"{mounted_at(request)}/queries/{query}/sinks/{name}"
         return response
 
@@ -69,11 +75,10 @@ def _names(request: Request) -> tuple[str, str]:
     return checked_name(request.path_params["query"]), checked_name(request.path_params["name"])
 
 
-async def _described(request: Request, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
-    services = services_of(request.app)
-    query, name = _names(request)
-    description = await standing_query(services.hub, query)
-    document = sink_document(services.sinks.sink(query, name), description, mounted_at(request))
+def _described(
+    request: Request, sink: Delivery, query: QueryDescription, *, status: int = 200, warnings: Sequence[str] = ()
+) -> Response:
+    document = sink_document(sink, query, mounted_at(request))
     if warnings:
         document["warnings"] = list(warnings)
     return JSONResponse(document, status_code=status, headers=_UNCACHED)

@@ -152,8 +152,9 @@ class StreamResource(HTTPEndpoint):
             if settings.source is not None:
                 await hub.threads.run(services.sources.begin, name, settings.source)
                 warnings += await hub.threads.run(login_warnings, settings.source.login)
-        stream = await hub.threads.run(hub.backend.stream, name)
-        response = _described(request, stream, status=201 if new else 200, warnings=warnings)
+            # Before another may delete it: what was made is described, whatever has the name afterwards.
+            stream = await hub.threads.run(hub.backend.stream, name)
+            response = _described(request, stream, status=201 if new else 200, warnings=warnings)
         response.headers["Location"] = f"{mounted_at(request)}/streams/{name}"
         return response
 

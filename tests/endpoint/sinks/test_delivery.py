@@ -197,7 +197,7 @@ def test_a_sink_that_is_replaced_after_its_query_delivers_what_that_had_answered
             world.evaluate(2000, 3000, 4000)
             await until(lambda: target.attempts > 3)
             await put_query(world.hub, "q", continuous("SELECT another"), 4000)
-            assert not await sinks.put("q", "a", OTHER, None)
+            assert not (await sinks.put("q", "a", OTHER, None)).new
             world.evaluate(5000)
             other = world.targets[OTHER.url]
             await until(lambda: other.instants[-1:] == [5000])
@@ -300,7 +300,7 @@ def test_a_sink_is_replaced_when_it_has_written_down_that_its_query_was(
             await asyncio.sleep(0.01)
             assert written == []
             go_on.set()
-            assert not await replacing
+            assert not (await replacing).new
             assert written == [WEBHOOK.url, OTHER.url]
             assert [one.settings for one in SinkFiles(world.data).kept()] == [OTHER]
 

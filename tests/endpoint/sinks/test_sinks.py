@@ -12,7 +12,7 @@ from endpoint.live.registration import put_query, remove_query
 from endpoint.sinks import sinks as sinks_module
 from endpoint.sinks.delivery import Delivery
 from endpoint.sinks.sink_files import KeptSink, SinkFiles
-from endpoint.sinks.sinks import Sinks, TooManySinks
+from endpoint.sinks.sinks import MadeSink, Sinks, TooManySinks
 from endpoint.sinks.targets import SinkRefused
 from protocol.errors import NotFound
 from protocol.formats.sse import resume_token
@@ -34,7 +34,7 @@ def test_a_sink_begins_with_the_first_evaluation_after_it_was_made(world: World)
     async def check() -> None:
         async with world.at_work() as sinks:
             world.evaluate(1000, 2000)
-            assert await sinks.put("q", "a", WEBHOOK, None)
+            assert (await sinks.put("q", "a", WEBHOOK, None)).new
             world.evaluate(3000, 4000)
             target = world.targets[WEBHOOK.url]
             await until(lambda: target.instants == [3000, 4000])
@@ -124,10 +124,10 @@ def test_a_sink_that_is_replaced_goes_on_where_it_was(world: World) -> None:
             world.targets[WEBHOOK.url].failing = "it is away"
             world.evaluate(1000)
             await until(lambda: world.targets[WEBHOOK.url].attempts)
-            assert not await sinks.put("q", "a", OTHER, None)
+            assert not (await sinks.put("q", "a", OTHER, None)).new
             await until(lambda: world.targets[OTHER.url].instants == [1000])
             assert world.targets[WEBHOOK.url].closed == 1
-            assert not await sinks.put("q", "a", OTHER, None)
+            assert not (await sinks.put("q", "a", OTHER, None)).new
             assert world.targets[OTHER.url].closed == 0
 
     run(check())
@@ -262,7 +262,7 @@ def test_there_is_a_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None
             with pytest.raises(TooManySinks):
                 await sinks.put("q", "one-more", WEBHOOK, None)
             await sinks.remove("q", "sink-0")
-            assert await sinks.put("q", "one-more", WEBHOOK, None)
+            assert (await sinks.put("q", "one-more", WEBHOOK, None)).new
 
     run(check())
 
@@ -280,9 +280,9 @@ def test_the_limit_holds_for_sinks_that_are_made_at_the_same_time(
             made = await asyncio.gather(
                 *(sinks.put(query, "a", WEBHOOK, None) for query in queries), return_exceptions=True
             )
-            assert made.count(True) == len(sinks.all()) == 3
+            assert sum(isinstance(one, MadeSink) and one.new for one in made) == len(sinks.all()) == 3
             assert sum(isinstance(one, TooManySinks) for one in made) == 5
             await sinks.remove(sinks.all()[0].sink.query, "a")
-            assert await sinks.put("q", "a", WEBHOOK, None)
+            assert (await sinks.put("q", "a", WEBHOOK, None)).new
 
     run(check())

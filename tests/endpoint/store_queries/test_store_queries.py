@@ -374,16 +374,17 @@ def test_the_past_of_the_store_is_refused(tmp_path: Path) -> None:
 def test_the_beginning_of_a_live_query_is_the_answer_now(tmp_path: Path) -> None:
     async def check(side: LiveSide) -> None:
         side.store.update(added(1))
-        assert await put_query(side.hub, "q", ALL, BEFORE_ALL)
+        assert (await put_query(side.hub, "q", ALL, BEFORE_ALL)).new
         listener = side.listen("q")
         await side.quiet()
         assert [rows(document) for _, document in listener.taken()] == [["1"]]
         # The same again is the same query, whose listeners stay.
-        assert not await put_query(side.hub, "q", ALL, BEFORE_ALL)
+        assert not (await put_query(side.hub, "q", ALL, BEFORE_ALL)).new
         await side.quiet()
         assert listener.taken() == []
         named = live(P + "REGISTER QUERY r AS SELECT ?o { ?s :p ?o }")
-        assert await register_query(side.hub, named, BEFORE_ALL) == ("r", True)
+        made, new = await register_query(side.hub, named, BEFORE_ALL)
+        assert (made.name, new) == ("r", True)
 
     on_a_side(check, tmp_path)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from starlette.applications import Starlette
 
@@ -388,3 +390,31 @@ def test_what_never_answers_is_in_the_answer_to_the_registration_and_in_the_desc
     assert [warning] == client.get("/queries/q").json()["warnings"]
     assert len(client.post("/sparql", content=register, headers=SPARQL).json()["warnings"]) == 1
     assert client.put("/queries/q", content=QUERY, headers=SPARQL).json()["warnings"] == []
+
+
+def test_who_makes_a_query_is_told_of_that_one_whatever_has_its_name_afterwards(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    overdue, others = backend.overdue, [None, continuous("SELECT other")]
+
+    def meanwhile() -> Mapping[str, Sequence[float]]:
+        """What is asked for after the query was made: by then another client has removed it, or made its own."""
+        if others[0] is None:
+            backend.remove("q")
+        else:
+            backend.register("q", others[0], standing=True)
+        return overdue()
+
+    backend.overdue = meanwhile  # type: ignore[method-assign]  # of this one object
+    while others:
+        for _ in range(2):
+            made = client.put("/queries/q", content=QUERY, headers=SPARQL)
+            assert made.status_code in (200, 201)
+            assert made.json()["text"] == QUERY
+        client.delete("/queries/q")
+        register = QUERY.replace("SELECT", "REGISTER QUERY q AS SELECT")
+        registered = client.post("/sparql", content=register, headers=SPARQL)
+        assert registered.status_code == 201
+        assert registered.json()["text"] == register
+        client.delete("/queries/q")
+        others.pop(0)

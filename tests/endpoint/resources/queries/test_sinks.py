@@ -12,6 +12,7 @@ from endpoint import create_app
 from endpoint.settings import Settings
 from protocol.formats.allow_list import AllowList
 from protocol.formats.sse import resume_token
+from protocol.sinks.settings import SinkSettings
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -221,3 +222,15 @@ def test_what_is_known_to_fail_is_a_warning(client: TestClient, tmp_path: Path) 
     password.write_text("secret\n")
     for settings in (file, topic):
         assert "warnings" not in client.put(SINK, json=settings).json()
+
+
+def test_who_makes_a_sink_is_told_of_it_whatever_becomes_of_its_query_afterwards(
+    client: TestClient, backend: FakeBackend, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(settings: SinkSettings) -> list[str]:
+        backend.remove("q")
+        return []
+
+    monkeypatch.setattr("endpoint.resources.queries.sinks.sink_warnings", meanwhile)
+    made = client.put(SINK, json=webhook(receiver))
+    assert (made.status_code, made.json()["name"]) == (201, "a")

@@ -3,8 +3,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,26 @@ def test_of_two_that_make_a_stream_at_once_one_finds_it_there(
     with ThreadPoolExecutor(2) as clients:
         made = [clients.submit(client.put, "/streams/s", headers={"If-None-Match": "*"}) for _ in range(2)]
     assert sorted(one.result().status_code for one in made) == [201, 412]
+
+
+def test_who_makes_a_stream_is_told_of_it_however_soon_another_deletes_it(
+    client: TestClient, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, deletions = backend.stream, list[Future[Any]]()
+
+    with ThreadPoolExecutor(1) as another:
+
+        def looked_up(name: str) -> StreamDescription:
+            stream(name)
+            # It is deleted before it is described, where making and describing are not one.
+            if not deletions:
+                deletions.append(another.submit(client.delete, "/streams/s"))
+                wait(deletions, 0.2)
+            return stream(name)
+
+        monkeypatch.setattr(backend, "stream", looked_up)
+        assert client.put("/streams/s").status_code == 201
+    assert [one.result().status_code for one in deletions] == [204]
 
 
 def test_other_settings_for_an_existing_stream_are_a_conflict_that_changes_nothing(client: TestClient) -> None:
