@@ -50,7 +50,9 @@ def _closing(
     closes = _ends(code, time, gap) + gap
     at = np.array(instants, np.int64)
     place = np.searchsorted(at, closes)
-    chosen = np.flatnonzero(np.append(at, -1)[place] == closes)
+    # Any number may be an instant: what closes after the last of these is told by its place.
+    within = np.flatnonzero(place < len(at))
+    chosen = within[at[place[within]] == closes[within]]
     chosen = chosen[np.argsort(place[chosen], kind="stable")]
     return np.split(chosen, np.searchsorted(place[chosen], np.arange(1, len(at))))
 

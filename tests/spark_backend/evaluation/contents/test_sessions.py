@@ -36,7 +36,7 @@ def found(reader: LogReader, window: SessionWindow, instants: Sequence[Instant])
 
 
 def by_definition(reader: LogReader, window: SessionWindow, t: Instant) -> list[Timed]:
-    rows = reader.scan(-100, 100, 1_000).to_pylist()
+    rows = reader.scan(-100, 200, 1_000).to_pylist()
     there = [row for row in rows if row["time"] <= t and row["seen"] < t]
     content = []
     for key in {row["s"] if window.partition else None for row in there}:
@@ -51,11 +51,14 @@ def by_definition(reader: LogReader, window: SessionWindow, t: Instant) -> list[
     return sorted(content)
 
 
-@given(_requests, st.integers(0, 20), st.integers(1, 15), st.booleans(), _instants)
+@given(_requests, st.integers(0, 20), st.integers(1, 15), st.booleans(), _instants, st.integers(-60, 0))
 @settings(max_examples=80, deadline=None)
 def test_sessions_are_those_of_the_definition(
-    requests: list[list[Element]], lateness: int, gap: int, partitioned: bool, instants: list[int]
+    requests: list[list[Element]], lateness: int, gap: int, partitioned: bool, instants: list[int], base: int
 ) -> None:
+    # Times may be before 1970, and around it.
+    requests = [[(base + time, triples) for time, triples in request] for request in requests]
+    instants = [base + t for t in instants]
     window = SessionWindow(gap, partition=BY_SUBJECT if partitioned else None)
     with tempfile.TemporaryDirectory() as directory:
         site = Site(Path(directory), lateness=lateness)
@@ -64,6 +67,17 @@ def test_sessions_are_those_of_the_definition(
         reader = LogReader(site.layout.streams / "s")
         assert found(reader, window, instants) == [by_definition(reader, window, t) for t in instants]
         site.close()
+
+
+@pytest.mark.parametrize("closes", [-2, -1, 0])
+def test_a_session_closes_once_also_where_that_is_just_before_1970(tmp_path: Path, closes: int) -> None:
+    site = Site(tmp_path, lateness=0)
+    site.append([(closes - 5, [("<http://ex/a>", P, '"1"')])])
+    reader = LogReader(site.layout.streams / "s")
+    held = [[], [(closes - 5, "<http://ex/a>", '"1"')], []]
+    assert found(reader, SessionWindow(5), [closes - 1, closes, closes + 1]) == held
+    assert found(reader, SessionWindow(5), [closes - 2, closes - 1]) == [[], []]
+    site.close()
 
 
 def test_what_came_late_may_be_the_beginning(tmp_path: Path) -> None:
