@@ -88,6 +88,7 @@ class SparkBackend:
         spark_master: str = "local[*]",
         sites: SiteChoice = BY_SIZE,
         clock: Callable[[], Instant] = lambda: time.time_ns() // 1_000_000,
+        steady: Callable[[], Milliseconds] = lambda: time.monotonic_ns() // 1_000_000,
         frozen_after: float = 10.0,
         budget: Budget = _BUDGET,
         kafka_jars: Path | None = None,
@@ -105,7 +106,7 @@ class SparkBackend:
         self._query_base = f"{base_iri.rstrip('/')}/sparql"
         self._catalogue = Catalogue.open(self._layout.catalogue)
         parsers, shapes = Parsers(frozen_after), StreamShapes(graphs)
-        self._streams = Streams(self._catalogue, self._layout, base_iri, clock, parsers, shapes)
+        self._streams = Streams(self._catalogue, self._layout, base_iri, clock, parsers, shapes, steady=steady)
         self._registry = Registry(self._layout.queries)
         self._stream_statistics = StreamStatistics(self._layout.streams)
         self._statics = StaticTables(self._layout.statics, graphs, schema)

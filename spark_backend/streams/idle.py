@@ -20,10 +20,15 @@ class IdleClock:
     """When the watermark of one stream, or of one of its partitions, is to be moved, and where to.
 
     The stream is idle from ``timeout`` ms after the last activity on: an append or a watermark that was said, or
-    that the server opened the log. If the server's clock showed a at that activity, and the watermark was W after it,
-    then an idle stream's watermark at the server's time c is W + (c − a): time goes on in the stream as it does
-    for the server, from where the stream stopped. A stream that has no watermark yet has no time to go on from. What is
-    late then, is late. A server's clock that steps back begins the timeout again.
+    that the server opened the log. If that was at a, and the watermark was W after it, then an idle stream's watermark
+    at c is W + (c − a): time goes on in the stream as it does for the server, from where the stream stopped. A stream
+    that has no watermark yet has no time to go on from. What is late then, is late.
+
+    a and c are milliseconds of a clock that is never set, from whatever beginning, for it is a pause that they measure;
+    that the server was away for, or the machine asleep, is none.
+    By a clock that is set back and forward again the stream would be moved by each step forward and, as a watermark
+    never steps back, hours ahead of all that any clock has shown; the server's time is no bound for it, since a
+    stream's own may be of another year.
 
     A move is written to the log like a watermark that a client says, so that it is the same in every replay; therefore
     it is made once a second (more often if the timeout is shorter, up to ten times), and not at every tick.
@@ -32,24 +37,24 @@ class IdleClock:
     timeout: Milliseconds
     _state: tuple[int, Instant | None] | None = None
     _base: Instant | None = None
-    _since: Instant = 0
-    _looked: Instant = 0
-    _moved: Instant | None = None
+    _since: Milliseconds = 0
+    _looked: Milliseconds = 0
+    _moved: Milliseconds | None = None
 
-    def idle(self, elements: int, watermark: Instant | None, now: Instant) -> bool:
+    def idle(self, elements: int, watermark: Instant | None, now: Milliseconds) -> bool:
         """Whether it is idle. Asked with what ``due`` is asked with, before that."""
-        if self._state != (elements, watermark) or now < self._looked:
+        if self._state != (elements, watermark):
             self._state, self._base, self._since, self._moved = (elements, watermark), watermark, now, None
         self._looked = now
         return now - self._since >= self.timeout
 
     def due(
-        self, elements: int, watermark: Instant | None, now: Instant, least: Instant | None = None
+        self, elements: int, watermark: Instant | None, now: Milliseconds, least: Instant | None = None
     ) -> Instant | None:
         """The watermark to move to; None where there is nothing to do.
 
-        ``elements`` (how many the stream has had) and ``watermark`` are the stream's, ``now`` is the server's time. An
-        idle one is moved to ``least`` at least, if that is given.
+        ``elements`` (how many the stream has had) and ``watermark`` are the stream's, ``now`` is c, as above. An idle
+        one is moved to ``least`` at least, if that is given.
         """
         if not self.idle(elements, watermark, now):
             return None
@@ -77,13 +82,13 @@ class IdleClocks:
     def __init__(self, timeout: Milliseconds) -> None:
         self._timeout = timeout
         self._clocks: dict[str | None, IdleClock] = {}
-        self._looked: Instant | None = None
+        self._looked: Milliseconds | None = None
 
-    def due(self, counts: LogCounts, now: Instant) -> Instant | dict[str, Instant] | None:
+    def due(self, counts: LogCounts, now: Milliseconds) -> Instant | dict[str, Instant] | None:
         """What the log's ``advance`` is to be told; None where there is nothing to do."""
         if not counts.partitions:
             return self._clock(None).due(counts.elements, counts.watermark, now)
-        if self._looked is not None and 0 <= now - self._looked < _SHORTEST_STEP:
+        if self._looked is not None and now - self._looked < _SHORTEST_STEP:
             return None
         self._looked = now
         due = {}
@@ -103,7 +108,7 @@ class IdleClocks:
             for name, to in due.items():
                 self._clock(name).moved(counts.partitions[name].heard, to)
 
-    def _idle(self, partitions: Mapping[str, PartitionCounts], now: Instant) -> tuple[list[str], Instant | None]:
+    def _idle(self, partitions: Mapping[str, PartitionCounts], now: Milliseconds) -> tuple[list[str], Instant | None]:
         """The partitions that are idle, and how far they are moved at least; None: it is not known."""
         idle, busy = [], []
         for name, one in partitions.items():

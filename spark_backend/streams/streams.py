@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -54,7 +55,8 @@ class Streams:
     it: they end and go together. The latter is made when it is first needed.
 
     ``warnings``: what is to be known of how their logs were found, a sentence each. ``parsers`` are ended with them.
-    ``shapes`` knows what messages have to conform to.
+    ``shapes`` knows what messages have to conform to. ``steady`` is a clock that is never set, for how long streams
+    pause.
     """
 
     def __init__(
@@ -65,11 +67,14 @@ class Streams:
         clock: Callable[[], Instant],
         parsers: Parsers | None = None,
         shapes: StreamShapes | None = None,
+        *,
+        steady: Callable[[], Milliseconds] = lambda: time.monotonic_ns() // 1_000_000,
     ) -> None:
         self._catalogue = catalogue
         self._layout = layout
         self._base_iri = base_iri.rstrip("/")
         self._clock = clock
+        self._steady = steady
         self._parsers = Parsers() if parsers is None else parsers
         self._shapes = StreamShapes() if shapes is None else shapes
         self._idle: WeakKeyDictionary[Log, IdleClocks] = WeakKeyDictionary()
@@ -307,7 +312,7 @@ class Streams:
         # Not under the lock: a move waits for the disk.
         for entry, log, clocks in idle:
             counts = log.describe()
-            due = None if counts.ended else clocks.due(counts, self._clock())
+            due = None if counts.ended else clocks.due(counts, self._steady())
             if due is not None:
                 with self._standing_still(entry, log):
                     log.advance(due)

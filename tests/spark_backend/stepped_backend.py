@@ -144,6 +144,7 @@ class SteppedBackend:
         endpoints: OtherEndpoints | None = None,
     ) -> None:
         self.now = clock
+        self.set_by = 0
         self.graphs = graphs or Graphs()
         self.pipeline: SteppedPipeline
 
@@ -153,8 +154,8 @@ class SteppedBackend:
             return self.pipeline
 
         self.backend = SparkBackend(
-            directory, self.graphs, base_iri=base, clock=lambda: self.now, sites=sites, make_pipeline=make,
-            endpoints=endpoints,
+            directory, self.graphs, base_iri=base, clock=lambda: self.now + self.set_by, steady=lambda: self.now,
+            sites=sites, make_pipeline=make, endpoints=endpoints,
         )  # fmt: skip
         # What asks services is evaluated in the turn itself, and the test does not wait for a thread.
         self.backend._lanes.apart = lambda work: work()

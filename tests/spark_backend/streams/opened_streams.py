@@ -19,7 +19,7 @@ def opened(root: Path, clock: Callable[[], Instant] = lambda: 0) -> Iterator[Str
     """The streams as they are found there; closed at the end."""
     layout = Layout(root)
     layout.make()
-    streams = Streams(Catalogue.open(layout.catalogue), layout, "http://endpoint.example", clock)
+    streams = Streams(Catalogue.open(layout.catalogue), layout, "http://endpoint.example", clock, steady=clock)
     try:
         yield streams
     finally:
