@@ -100,6 +100,8 @@ class StoreQueries:
         self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
+        # Held by whoever writes what is kept: one at a time, and an answer only of the query that has the name.
+        self._keeping = threading.Lock()
         self._queries = {
             one.name: StoreQuery(
                 one.name, one.query, standing=True, limits=one.limits, start=one.start, kept=_own_answer(kept, one)
@@ -147,20 +149,22 @@ class StoreQueries:
     def register(self, name: str, query: ContinuousQuery, *, standing: bool, limits: EvaluationLimits) -> None:
         """Keep a query, in place of the one of this name. Raises StorageFull."""
         start: Instant | None = None
-        if standing:
-            # Later than all that a query of this name has given out: whoever listened to that has nothing of this one.
-            start = max(int(time.time() * 1000), self._store.version + 1)
-            self._kept.write(KeptQuery(name, query, limits, start))
-        kept = None if standing else self._kept.answer(name)
-        with self._lock:
-            self._queries[name] = StoreQuery(name, query, standing=standing, limits=limits, start=start, kept=kept)
+        with self._keeping:
+            if standing:
+                # Later than all that a query of this name has given out: whoever had that has nothing of this one.
+                start = max(int(time.time() * 1000), self._store.version + 1)
+                self._kept.write(KeptQuery(name, query, limits, start))
+            kept = None if standing else self._kept.answer(name)
+            with self._lock:
+                self._queries[name] = StoreQuery(name, query, standing=standing, limits=limits, start=start, kept=kept)
 
     def remove(self, name: str) -> bool:
         """Forget a query; whether there was one."""
-        with self._lock:
-            there = self._queries.pop(name, None)
-        if there is not None:
-            self._kept.remove(name)
+        with self._keeping:
+            with self._lock:
+                there = self._queries.pop(name, None)
+            if there is not None:
+                self._kept.remove(name)
         return there is not None
 
     def find(self, name: str) -> StoreQuery | None:
@@ -285,10 +289,14 @@ class StoreQueries:
         change = query.compared(state, lines)
         if change is not None:
             newest = change.answers[-1]
-            try:
-                self._kept.note_answer(query.name, newest.instant, newest.digest, query.kept_lines(newest))
-            except OSError as error:
-                logger.warning("the answer of %s could not be noted, and may come again: %s", query.name, error)
+            noted = query.kept_lines(newest)
+            with self._keeping:
+                if self.find(query.name) is not query:
+                    return change  # removed or replaced meanwhile: nobody goes on from this answer
+                try:
+                    self._kept.note_answer(query.name, newest.instant, newest.digest, noted)
+                except OSError as error:
+                    logger.warning("the answer of %s could not be noted, and may come again: %s", query.name, error)
         return change
 
     async def _forget_answers(self) -> None:

@@ -322,6 +322,29 @@ def test_a_query_that_takes_the_name_of_another_is_given_from_its_beginning(tmp_
     on_a_side(check, tmp_path)
 
 
+def test_an_answer_that_comes_after_its_query_was_replaced_or_removed_is_not_noted(tmp_path: Path) -> None:
+    kept = KeptQueries(tmp_path)
+
+    async def check(side: LiveSide) -> None:
+        for another in (live(P + "SELECT ?o { ?s :p ?o }"), None):
+            await put_query(side.hub, "q", ALL, None)
+            side.store.held_back = asyncio.Event()
+            side.listen("q")
+            await until(lambda: side.store.holding == 1)
+            replaced = side.queries.find("q")
+            assert replaced is not None
+            if another is None:
+                await remove_query(side.hub, "q", forget=_nothing)
+            else:
+                await put_query(side.hub, "q", another, None)
+            side.store.held_back.set()
+            side.store.held_back = None
+            await until(lambda query=replaced: not query.evaluating)  # type: ignore[misc]
+            assert kept.answer("q") is None
+
+    on_a_side(check, tmp_path)
+
+
 def test_what_a_crash_has_left_of_the_query_before_is_not_the_answer_of_the_one_in_its_place(tmp_path: Path) -> None:
     kept, store = KeptQueries(tmp_path), MemoryStore()
     store.update(added(1))
