@@ -189,9 +189,10 @@ class QueryReader:
         )
         undecided = undecidable(query.windows, beside_facts=bool(query.currents))
         if undecided is not None:
+            window, other = undecided
             raise cursor.error(
-                "beside facts or a window with WHERE it cannot close by its count: write REPORT ON_CONTENT_CHANGE",
-                declarations[query.windows.index(undecided)].offset,
+                f"a window with WHERE cannot close by its count beside {other}: write REPORT ON_CONTENT_CHANGE",
+                declarations[query.windows.index(window)].offset,
                 UnsupportedFeature,
             )
         return replace(query, warnings=warnings(query, cursor.source))

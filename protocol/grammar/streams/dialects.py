@@ -159,8 +159,9 @@ def contradicting(declarations: Sequence[Declaration], every: Milliseconds | Non
     return next((d for d in declarations if every is not None and _other_period(d.written.report, every)), None)
 
 
-def undecidable(windows: Sequence[StreamWindow], *, beside_facts: bool) -> StreamWindow | None:
-    """The first window whose part in ET an evaluation cannot tell from that of another one that content decides.
+def undecidable(windows: Sequence[StreamWindow], *, beside_facts: bool) -> tuple[StreamWindow, str] | None:
+    """The first window whose part in ET an evaluation cannot tell from that of another one that content decides, and
+    what that is; None where there is none.
 
     A timeline knows when a count passes its step, an evaluation what is in the windows, but not of which of them an
     instant is.
@@ -168,7 +169,14 @@ def undecidable(windows: Sequence[StreamWindow], *, beside_facts: bool) -> Strea
     deciding = [one for one in windows if one.window.report is not None] or list(windows)
     by_content = [one for one in deciding if decided_by_content(one.window)]
     closing = [one for one in by_content if isinstance(one.window, CountWindow) and _closes(one.window)]
-    return closing[0] if closing and (beside_facts or len(by_content) > 1) else None
+    if not closing:
+        return None
+    others = [one.window for one in by_content if one is not closing[0]]
+    if beside_facts:
+        return closing[0], "facts"
+    if any(isinstance(window, SessionWindow) for window in others):
+        return closing[0], "a SESSION with PARTITION BY"
+    return (closing[0], "another window with WHERE") if others else None
 
 
 def _closes(window: CountWindow) -> bool:

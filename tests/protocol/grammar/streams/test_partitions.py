@@ -150,6 +150,7 @@ def test_two_windows_that_content_decides_cannot_close_by_their_counts() -> None
     text = "SELECT * FROM STREAM <a> {} FROM STREAM <b> {} WHERE {{ ?s ?p ?o }}"
     parse(text.format(change, change), base="http://base/")
     parse(text.format(step, "[ELEMENTS 1]"), base="http://base/")
-    with pytest.raises(UnsupportedFeature, match="cannot close by its count") as raised:
-        parse(text.format(change, step), base="http://base/")
-    assert raised.value.column == text.format(change, step).index("<b>") + 1
+    for other, named in ((change, "another window with WHERE"), ("[SESSION 2 PARTITION BY :k]", "a SESSION with PART")):
+        with pytest.raises(UnsupportedFeature, match=f"cannot close by its count beside {named}") as raised:
+            parse("PREFIX : <http://e/> " + text.format(other, step), base="http://base/")
+        assert raised.value.column == len("PREFIX : <http://e/> ") + text.format(other, step).index("<b>") + 1
