@@ -260,7 +260,7 @@ class Hub:
             if query is None:
                 raise NotFound(f"there is no query {name!r}")
             return StoreSubscription(channel, of_store, query, start)
-        history = History(self.backend, self.threads, name, sleep=self.sleep)
+        history = History(self.backend, self.threads, name, sleep=self.sleep, stopping=self.stopping)
         return Subscription(channel, history, description, start)
 
     async def latest(self, name: str) -> Evaluation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -9,6 +10,7 @@ import anyio
 
 from endpoint.backend import Backend, Outcome
 from endpoint.live.backend_threads import BackendThreads
+from endpoint.readers.errors import EndpointStopping
 from protocol.errors import Unavailable
 from protocol.time import BEFORE_ALL, Instant
 
@@ -25,7 +27,8 @@ RETRY_SECONDS = 0.5
 class History:
     """The past evaluations of one query, as far back as its streams are held.
 
-    ``clock`` gives seconds that never step back, ``sleep`` waits for so many.
+    ``clock`` gives seconds that never step back, ``sleep`` waits for so many. ``stopping`` is set when the server is
+    told to stop: then nobody waits for Spark any more.
     """
 
     def __init__(
@@ -36,7 +39,9 @@ class History:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        stopping: asyncio.Event | None = None,
     ) -> None:
+        self.stopping = asyncio.Event() if stopping is None else stopping
         self.backend = backend
         self.threads = threads
         self.name = name
@@ -66,8 +71,13 @@ class Replay:
         self._attempts = 0
 
     async def chunk(self) -> list[Outcome]:
-        """What comes next; nothing: that was all. Waits while Spark is starting; raises what the backend raises."""
+        """What comes next; nothing: that was all. Waits while Spark is starting.
+
+        Raises what the backend raises, and EndpointStopping.
+        """
         while not self._exhausted:
+            if self._history.stopping.is_set():
+                raise EndpointStopping
             try:
                 chunk = await self._history.threads.run_replay(self._take)
             except Unavailable:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress, QueryDescription
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import History, Replay
+from endpoint.readers.errors import EndpointStopping
 from protocol.errors import NotFound
 from protocol.formats.sse import ResumeToken
 from protocol.language.model import R2S
@@ -181,6 +182,9 @@ class Subscription:
                                     yield [self._until_reached()]
                                     return
                                 yield [item]
+                    except EndpointStopping:
+                        # Nobody is told, as of any other answer that is still to come: who resumes has it.
+                        return
                     except NotFound:
                         # Removed meanwhile: the channel says so, and there is nothing else to tell.
                         if not self.channel.gone:

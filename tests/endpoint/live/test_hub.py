@@ -206,6 +206,32 @@ def test_after_a_restart_the_past_comes_from_the_log_once_for_all_and_then_live(
     run(check())
 
 
+def test_who_waits_for_spark_to_start_is_let_go_when_the_server_stops() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.evaluate("q", 1, answer(1))
+        stops = asyncio.Event()
+        asleep = asyncio.Event()
+
+        async def sleep(seconds: float) -> None:
+            asleep.set()
+            await asyncio.sleep(0)
+
+        async def server_stops() -> None:
+            await stops.wait()
+
+        hub = Hub(backend, no_store_queries(), sleep=sleep, server_stops=server_stops)
+        hub.bind()
+        backend.state = "starting"
+        listener = await listen(hub, BEGINNING)
+        await asleep.wait()
+        stops.set()
+        await until(listener.task.done)
+        assert (listener.got, listener.task.exception()) == ([], None)
+
+    run(check())
+
+
 def test_evaluations_that_come_while_the_past_is_replayed_follow_it() -> None:
     async def check() -> None:
         backend = backend_with_query()
