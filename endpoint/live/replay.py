@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 
 import anyio
 
@@ -69,6 +69,7 @@ class Replay:
         self._failure: Exception | None = None
         self._exhausted = False
         self._attempts = 0
+        self._abandoned = False
 
     async def chunk(self) -> list[Outcome]:
         """What comes next; nothing: that was all. Waits while Spark is starting.
@@ -79,7 +80,7 @@ class Replay:
             if self._history.stopping.is_set():
                 raise EndpointStopping
             try:
-                chunk = await self._history.threads.run_replay(self._take)
+                chunk = await self._taken()
             except Unavailable:
                 self._attempts += 1
                 health = await self._history.threads.run(self._history.backend.health)
@@ -95,13 +96,41 @@ class Replay:
                 return chunk
         return []
 
+    async def _taken(self) -> list[Outcome]:
+        """What ``_take`` gives; but a server that stops does not wait for an evaluation that may take long."""
+        taking = asyncio.ensure_future(self._history.threads.run_replay(self._take_or_leave))
+        stopping = asyncio.ensure_future(self._history.stopping.wait())
+        try:
+            await asyncio.wait([taking, stopping], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            taking.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([taking])
+            raise
+        finally:
+            stopping.cancel()
+        if not taking.done():
+            self._abandoned = True
+            taking.add_done_callback(lambda left: left.cancelled() or left.exception())
+            raise EndpointStopping
+        return taking.result()
+
     async def close(self) -> None:
-        """Let go of the backend's iterator."""
+        """Let go of the backend's iterator, which the thread does that still has it where the server stops."""
+        if self._abandoned:
+            return
         iterator, self._iterator = self._iterator, None
         close = getattr(iterator, "close", None)
         if close is not None:
             with anyio.CancelScope(shield=True):
                 await self._history.threads.run_replay(close)
+
+    def _take_or_leave(self) -> list[Outcome]:
+        try:
+            return self._take()
+        finally:
+            if self._abandoned and isinstance(self._iterator, Generator):
+                self._iterator.close()
 
     def _take(self) -> list[Outcome]:
         if self._failure is not None:

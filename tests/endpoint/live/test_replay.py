@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -9,11 +11,12 @@ import pytest
 from endpoint.backend import Outcome
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.replay import CHUNK, CHUNK_BYTES, CHUNK_SECONDS, RETRY_SECONDS, History
+from endpoint.readers.errors import EndpointStopping
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import STREAM, continuous, run
+from tests.endpoint.live.live_side import STREAM, continuous, run, until
 
 
 @dataclass
@@ -112,6 +115,34 @@ def test_it_waits_while_the_backend_starts() -> None:
         replay = history(backend, naps).replay(0, 3)
         assert [one.instant for one in await replay.chunk()] == [1, 2, 3]
         assert naps == [RETRY_SECONDS]
+
+    run(check())
+
+
+def test_a_server_that_stops_waits_for_no_evaluation_that_is_under_way() -> None:
+    async def check() -> None:
+        backend, began, go_on, closed = log(3), threading.Event(), threading.Event(), threading.Event()
+
+        def slow(*asked: object, **options: object) -> Iterator[Outcome]:
+            try:
+                began.set()
+                go_on.wait(20)
+                yield from ()
+            finally:
+                closed.set()
+
+        backend.replay = slow  # type: ignore[method-assign]  # of this one object
+        of = history(backend)
+        replay = of.replay(0, 3)
+        asked = asyncio.ensure_future(replay.chunk())
+        await until(began.is_set)
+        of.stopping.set()
+        with pytest.raises(EndpointStopping):
+            await asked
+        await replay.close()
+        assert not closed.is_set()
+        go_on.set()
+        await until(closed.is_set)
 
     run(check())
 
