@@ -43,13 +43,15 @@ class SourceMessage:
     """A message as it came: one body, of one message or of several.
 
     ``content_type`` is None where nobody has said it. ``origin``: the IRI of where it came from. ``key``: what tells it
-    from all others of its source, the same when it comes again.
+    from all others of its source, the same when it comes again. ``refused``: why it is rejected unread, where it is;
+    then ``body`` may be its beginning.
     """
 
     body: bytes
     content_type: str | None
     origin: str
     key: bytes
+    refused: str | None = None
 
 
 class ParsedMessages(Protocol):

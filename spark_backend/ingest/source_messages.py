@@ -44,11 +44,12 @@ def read_messages(
     that is several is divided as a request is. Raises Unavailable where a process that parses is lost.
     """
     batches: list[pa.RecordBatch] = []
-    rejected: list[Rejected] = []
+    rejected = [_rejected(one, InvalidMessage(one.refused)) for one in messages if one.refused is not None]
     clocks = before or {}
+    readable = (message for message in messages if message.refused is None)
 
     for (content_type, clock), group in groupby(
-        messages, key=lambda message: (message.content_type, clocks.get(message.key, now))
+        readable, key=lambda message: (message.content_type, clocks.get(message.key, now))
     ):
         read = partial(_read, content_type, settings=settings, parser=parser, now=clock, shapes=shapes)
         right, others = read_by_halves(list(group), read, ProtocolError)
@@ -62,7 +63,7 @@ def read_messages(
 
 def comes_in_parts(message: SourceMessage, settings: StreamSettings) -> bool:
     """Whether it is several, of which some may be rejected and others not."""
-    if message.content_type is None:
+    if message.content_type is None or message.refused is not None:
         return False
     try:
         return is_divided(message.body, message.content_type, has_context=settings.context is not None)

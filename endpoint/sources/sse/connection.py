@@ -7,16 +7,13 @@ import hashlib
 import socket
 import threading
 import uuid
-from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
-
-import httpx
-from httpx_sse import EventSource, ServerSentEvent
 
 from endpoint.sources.connection import Surroundings
+from endpoint.sources.long_message import BEGINNING_BYTES, long_message
+from endpoint.sources.sse.events import Event, EventReader
 from endpoint.sources.sse.waiting import Waiting
 from endpoint.sources.web import MESSAGE_TYPE, failures_of, message_type, open_address
-from protocol.errors import shortened, size_text
+from protocol.errors import shortened
 from protocol.formats.media_types import EVENT_STREAM
 from protocol.formats.negotiation import media_type_of
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
@@ -25,8 +22,6 @@ SILENCE_SECONDS = 60.0
 """Who sends events says something every 15 seconds, as the standard advises; one silent for so long is lost."""
 
 _POSITION = "id"
-_BESIDE = 64 * 1024
-"""Bytes that may come with an event besides its data: comments, and the next events of one read."""
 
 
 class SseConnection:
@@ -87,7 +82,8 @@ class SseConnection:
         """What the thread does, until the connection breaks or is closed."""
         try:
             with failures_of(self._url):
-                for event in self._events():
+                reader = EventReader(self._largest, BEGINNING_BYTES)
+                for event in reader.events(self._opened.response.iter_raw()):
                     message = self._message(event)
                     if message is not None and not self._waiting.put(message, event.id.encode()):
                         return
@@ -97,26 +93,22 @@ class SseConnection:
         finally:
             self._opened.close()
 
-    def _events(self) -> Iterator[ServerSentEvent]:
-        response = self._opened.response
-        bounded = _Bounded(response, self._largest + _BESIDE)
-        # Not the response itself: that would hold a line, or an event, however long it gets.
-        for event in EventSource(httpx.Response(200, headers=response.headers, stream=bounded)).iter_sse():
-            bounded.since = 0
-            yield event
-
-    def _message(self, event: ServerSentEvent) -> SourceMessage | None:
+    def _message(self, event: Event) -> SourceMessage | None:
         own = self._keys.has_own(event.id)
-        if event.event == "end":
-            raise SourceFailed(f"{self._url} says that it has ended: {shortened(event.data)}")
-        if event.event == "reset":
+        text = event.data.decode(errors="replace")
+        if event.name == "end":
+            raise SourceFailed(f"{self._url} says that it has ended: {shortened(text)}")
+        if event.name == "reset":
             self.notice = f"{self._url} no longer holds what came after the last event that was read: that is lost"
-        elif event.event == "error":
-            self.notice = f"{self._url} tells of an error: {shortened(event.data)}"
-        elif event.event == "message" and event.data:
+        elif event.name == "error":
+            self.notice = f"{self._url} tells of an error: {shortened(text)}"
+        elif event.name == "message" and text:
             if not event.id:
                 self.notice = "its events have no ids: what is sent while the connection is away is lost"
-            data = event.data.encode()
+            if event.length > self._largest:
+                key = self._keys.of(event.data, own=own)
+                return long_message(event.data, event.length, self._largest, self._content_type, self._url, key)
+            data = text.encode()
             return SourceMessage(data, self._content_type, self._url, self._keys.of(data, own=own))
         return None
 
@@ -149,37 +141,3 @@ class EventKeys:
             return uuid.uuid4().bytes
         self._behind += 1
         return b"%b %d %b" % (self._last, self._behind, hashlib.blake2b(data, digest_size=8).digest())
-
-
-def without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes without a byte order mark at their beginning, which is passed over (HTML Standard, section 9.2.6)."""
-    beginning: bytes | None = b""
-    for chunk in chunks:
-        if beginning is None:
-            yield chunk
-            continue
-        beginning += chunk
-        if len(beginning) >= len(BOM_UTF8) or not BOM_UTF8.startswith(beginning):
-            yield beginning.removeprefix(BOM_UTF8)
-            beginning = None
-    if beginning:
-        yield beginning
-
-
-class _Bounded(httpx.SyncByteStream):
-    """The bytes of a response, of which no more than ``most`` may come while the next event is awaited.
-
-    ``since``: how many have come since the last event.
-    """
-
-    def __init__(self, response: httpx.Response, most: int) -> None:
-        self._response = response
-        self._most = most
-        self.since = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for chunk in without_mark(self._response.iter_raw()):
-            self.since += len(chunk)
-            if self.since > self._most:
-                raise SourceFailed(f"an event is longer than {size_text(self._most - _BESIDE)}: none behind it is read")
-            yield chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ from typing import Any, ClassVar
 import pytest
 
 from endpoint.logins.password import LoginFailed
-from endpoint.sources.sse import connection as sse
-from endpoint.sources.sse.connection import EventKeys, SseConnection, without_mark
+from endpoint.sources.long_message import BEGINNING_BYTES
+from endpoint.sources.sse.connection import EventKeys, SseConnection
+from endpoint.sources.sse.events import Event, EventReader, without_mark
 from endpoint.sources.web import MESSAGE_TYPE
 from protocol.login import Login
-from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
+from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
 
 TURTLE = "text/turtle"
@@ -185,14 +187,67 @@ def test_what_is_no_stream_of_events_fails(feed: Feed, said: str) -> None:
         SseConnection(surroundings(settings(port))()).take(5)
 
 
-def test_an_event_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "_BESIDE", 100)
-    feed = Feed(bodies(2), before=b"data: " + b"x" * 3000)
+def test_an_event_that_is_too_long_is_told_and_what_comes_behind_it_is_read() -> None:
+    long = "é" * 40_000
+    before = f"id: a\ndata: 1\n\ndata: {long}\ndata: {long}\nid: b\n\n".encode()
+    feed = Feed(before=before, most=0)
     with feed.served() as port:
-        connection = SseConnection(surroundings(settings(port), largest=1000)())
-        with pytest.raises(SourceFailed, match="an event is longer than 1000 bytes"):
-            connection.take(5)
+        connection = SseConnection(surroundings(settings(port), largest=100_000)())
+        found: list[SourceMessage] = []
+        positions: dict[str, bytes] = {}
+        while len(found) < 2:
+            batch = connection.take(5)
+            assert batch is not None
+            found += batch.messages
+            positions.update(batch.positions)
         connection.close()
+        # The id that came after its data: it does not come again.
+        assert positions == {"id": b"b"}
+    first, second = found
+    assert (first.body, first.refused) == (b"1", None)
+    assert second.body.decode() == long[: BEGINNING_BYTES // 2]
+    assert second.refused == (
+        "the message has 160001 bytes, and --max-request-bytes is 100000 bytes: its first 65536 bytes are kept"
+    )
+    assert second.key == b"b"
+
+
+def in_pieces(text: bytes, chance: random.Random) -> Iterator[bytes]:
+    while text:
+        size = chance.randrange(1, 8)
+        yield text[:size]
+        text = text[size:]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_events_are_read_however_their_bytes_come(end: bytes) -> None:
+    lines = [
+        b"id: 1", b"data: a", b"data:b", b"", b": comment", b"", b"data", b"", b"event: other", b"data: c", b"",
+        b"id: 2", b"", b"id: 3\0", b"data: " + "\u2028\u0085".encode(), b"", b"id", b"data:  d", b"", b"data: no end",
+    ]  # fmt: skip
+    expected = [
+        Event("1", "message", b"a\nb", 3), Event("1", "message", b"", 0),
+        Event("1", "other", b"c", 1), Event("2", "message", b"", 0),
+        Event("2", "message", "\u2028\u0085".encode(), 5), Event("", "message", b" d", 2),
+    ]  # fmt: skip
+    text = end.join(lines)
+    for seed in range(50):
+        assert list(EventReader(100, 10).events(in_pieces(text, random.Random(seed)))) == expected
+    assert list(EventReader(100, 10).events([text])) == expected
+
+
+def test_what_is_held_of_an_event_is_bounded_in_lines_of_all_kinds() -> None:
+    largest, kept = 100_000, 100
+    for line in (b"data: " + b"x" * 1000 + b"\n", b"data: ", b"data\n", b": ", b"id: ", b"x"):
+        reader = EventReader(largest, kept)
+        rest = [b"\ndata: " + b"x" * largest + b"\n", b"\nid: 1\ndata: y\n\n"]
+        found = list(reader.events([*[line + b"y" * 1000 if line[-1:] != b"\n" else line] * 1000, *rest]))
+        assert found[-1] == Event("1", "message", b"y", 1)
+        tracemalloc.start()
+        list(EventReader(largest, kept).events(line + b"y" * 1000 for _ in range(10_000)))
+        _, highest = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert highest < 20 * largest, line
 
 
 def test_a_redirect_leads_to_allowed_addresses_only_and_takes_no_password_elsewhere(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,14 @@ def test_what_is_wrong_is_rejected_once_and_stops_nothing(
     assert (receipt.elements, receipt.rejected) == (3, 3)
     assert stepped.backend.stream("s").elements == 3
     assert stepped.backend.stream("s/rejected").elements == 3
+
+
+def test_what_is_refused_unread_is_rejected_with_its_reason(stepped: SteppedBackend, tmp_path: Path) -> None:
+    refused = replace(message(2), refused="too long")
+    receipt = stepped.backend.receive("s", SourceBatch([message(1), refused, message(3)], {"x": b"3"}))
+    assert (receipt.elements, receipt.rejected) == (2, 1)
+    (log,) = (path for path in (tmp_path / "streams").iterdir() if "rejected" in path.name)
+    assert '"too long"' in LogReader(log).scan(-(2**60), 2**60)["o"].to_pylist()
 
 
 def test_nothing_is_received_by_a_stream_that_has_ended(stepped: SteppedBackend) -> None:
