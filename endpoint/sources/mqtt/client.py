@@ -37,7 +37,7 @@ _SESSION_SECONDS = 30 * 24 * 60 * 60
 class SessionClient:
     """One connection to a persistent session. Messages are in ``arrived`` until somebody takes them out."""
 
-    def __init__(self, settings: SourceSettings, identity: str, largest: int, most: int, *, anew: bool = False) -> None:
+    def __init__(self, settings: SourceSettings, identity: str, most: int, *, anew: bool = False) -> None:
         """Connect, and wait for the broker's word. Raises OSError, SourceFailed, LoginFailed.
 
         ``most`` messages at once are sent before one is acknowledged, where the broker can be told (MQTT 5). ``anew``:
@@ -62,7 +62,7 @@ class SessionClient:
             self.close()
             self._connected = False
         self._client = self._made(identity, clean=False)
-        self._connect(clean=False, properties=self._properties(largest, most) if self._is_5 else None)
+        self._connect(clean=False, properties=self._properties(most) if self._is_5 else None)
 
     def subscribe(self) -> None:
         """Subscribe to all topics, so that no message has to be acknowledged before it is durable (QoS 1 at most)."""
@@ -179,12 +179,12 @@ class SessionClient:
             self.close()
             raise
 
-    def _properties(self, largest: int, most: int) -> Properties:
+    def _properties(self, most: int) -> Properties:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _SESSION_SECONDS
+        # No MaximumPacketSize: a broker drops what is longer and tells nobody (MQTT 5 section 3.1.2.11.4). What comes
+        # at once is bounded as with 3.1.1: a packet has at most 256 MiB, and few wait (``MqttConnection._drain``).
         properties.ReceiveMaximum = most
-        # The topic and the properties of a message count, too.
-        properties.MaximumPacketSize = min(largest + 256 * 1024, 2**28)
         return properties
 
     def _await(self, condition: Callable[[], bool], otherwise: str) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from paho.mqtt.client import MQTTMessage
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
+from endpoint.sources.long_message import long_message
 from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.redelivery import Delivery, Redelivery
 from protocol.sources import SourceBatch, SourceMessage
@@ -31,7 +32,7 @@ class MqttConnection:
         self._taken: list[Delivery] = []
         # Without a position this stream has read nothing: the session is of one that had its name before.
         anew = _SUBSCRIBED not in surroundings.positions
-        self._client = SessionClient(settings, surroundings.identity, surroundings.largest, MOST_MESSAGES, anew=anew)
+        self._client = SessionClient(settings, surroundings.identity, MOST_MESSAGES, anew=anew)
         self._client.on_answer = self._answered
         topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
         subscribed = surroundings.positions.get(_SUBSCRIBED) == topics
@@ -108,7 +109,11 @@ class MqttConnection:
         said = getattr(message.properties, "ContentType", None) if message.properties is not None else None
         origin = f"{settings.url.rstrip('/')}/{quote(message.topic)}"
         key = f"{delivery.packet} ".encode() + delivery.digest
-        return SourceMessage(bytes(message.payload), said or settings.content_type, origin, key)
+        content_type, largest = said or settings.content_type, self._surroundings.largest
+        body = bytes(message.payload)
+        if len(body) > largest:
+            return long_message(body, len(body), largest, content_type, origin, key)
+        return SourceMessage(body, content_type, origin, key)
 
     def _answered(self, question: int) -> None:
         """Whatever arrived since may have a number that is used again."""

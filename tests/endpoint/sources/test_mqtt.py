@@ -43,9 +43,11 @@ class Log:
     origins: set[str] = field(default_factory=set)
     at: dict[str, bytes] = field(default_factory=dict)
     crashes: int = 0
+    refused: list[str | None] = field(default_factory=list)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         self.bodies += [message.body.decode() for message in batch.messages]
+        self.refused += [message.refused for message in batch.messages]
         self.types += [message.content_type for message in batch.messages]
         self.origins |= {message.origin for message in batch.messages}
         self.at = {name: at for name, at in {**self.at, **batch.positions}.items() if at}
@@ -159,6 +161,17 @@ def test_messages_come_in_the_order_of_their_topics_with_their_type(side: Side, 
     assert side.log.origins == {f"{side.settings.url}/{topic}" for topic in ("a/1", "b/c/d", "b")}
 
 
+def test_a_message_that_is_too_long_is_told_and_stops_nothing(side: Side, publish: Callable[..., None]) -> None:
+    side.start()
+    publish("a/1", "before", "x" * 10**6, "y" * 2 * 10**6, "behind")
+    until(lambda: "behind" in side.log.bodies)
+    assert side.log.bodies == ["before", "x" * 10**6, "y" * 2**16, "behind"]
+    before, longest, long, behind = side.log.refused
+    assert before is longest is behind is None
+    assert long is not None
+    assert "the message has 2000000 bytes, and --max-request-bytes is 1000000 bytes" in long
+
+
 def test_a_server_of_many_connections_reads_as_well(side: Side, publish: Callable[..., None]) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
@@ -256,7 +269,7 @@ def test_the_broker_keeps_nothing_for_a_stream_that_is_over(
     until(lambda: side.state is SourceState.STOPPED)
     publish("a/1", "to nobody")
     # Whoever takes up the session has what it kept; an answer to a question says that all of it has come.
-    session = SessionClient(side.settings, IDENTITY, 10**6, 1000)
+    session = SessionClient(side.settings, IDENTITY, 1000)
     answers: list[int] = []
     session.on_answer = answers.append
     session.ask("x")
