@@ -11,7 +11,7 @@ import uuid
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.long_message import BEGINNING_BYTES, long_message
 from endpoint.sources.sse.events import Event, EventReader
-from endpoint.sources.sse.waiting import Waiting
+from endpoint.sources.waiting import Waiting
 from endpoint.sources.web import MESSAGE_TYPE, failures_of, message_type, open_address
 from protocol.errors import shortened
 from protocol.formats.media_types import EVENT_STREAM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
-import time
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,8 +15,11 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
 from endpoint.logins.password import password_of
-from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
+from endpoint.sources.connection import Surroundings
+from endpoint.sources.long_message import BEGINNING_BYTES, long_message
+from endpoint.sources.waiting import Waiting
 from endpoint.sources.web import MESSAGE_TYPE, USER_AGENT, message_type, require_permitted
+from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, FragmentedConnection
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 
 _SCHEMES = frozenset({"ws", "wss"})
@@ -27,13 +30,15 @@ _CLOSE_SECONDS = 1.0
 class WebSocketConnection:
     """A message is one of the WebSocket's, text or bytes. Pings tell whether the other side is still there.
 
-    The library receives some messages ahead, and then lets the sender wait.
+    A thread of its own receives a batch ahead of what is stored, and then lets the sender wait.
     """
 
     def __init__(self, surroundings: Surroundings) -> None:
         """Raises OSError or SourceFailed where there is no WebSocket, or nobody says what it carries."""
         self.notice: str | None = "a WebSocket has no positions: what is sent while the connection is away is lost"
         self._url = surroundings.settings.url
+        self._largest = surroundings.largest
+        self._waiting = Waiting()
         self._open = ExitStack()
         require_permitted(surroundings, self._url, _SCHEMES)
         try:
@@ -51,45 +56,59 @@ class WebSocketConnection:
                         compression=None,
                         open_timeout=_OPEN_SECONDS,
                         close_timeout=_CLOSE_SECONDS,
-                        max_size=surroundings.largest,
+                        # Of a message that is too long the rest is passed over, fragment by fragment.
+                        max_size=(None, FRAGMENT_BYTES),
+                        create_connection=FragmentedConnection,
                     )
                 )
             response = self._connection.response
             told = None if response is None else response.headers.get(MESSAGE_TYPE)
             self._content_type = message_type(surroundings, told)
         except BaseException:
-            self.close()
+            self._open.close()
             raise
+        self._thread = threading.Thread(target=self._receive, name=f"websocket-{surroundings.stream}", daemon=True)
+        self._thread.start()
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
-        messages: list[SourceMessage] = []
-        deadline = time.monotonic() + seconds
-        size = 0
-        while len(messages) < MOST_MESSAGES and size < MOST_BYTES:
-            try:
-                with _failures_of(self._url):
-                    received = self._connection.recv(0 if messages else max(0.0, deadline - time.monotonic()))
-            except TimeoutError:
-                break
-            except SourceFailed:
-                if not messages:
-                    raise
-                break  # which the next one says again
-            body = received.encode() if isinstance(received, str) else received
-            size += len(body)
-            messages.append(SourceMessage(body, self._content_type, self._url, uuid.uuid4().bytes))
+        messages, _ = self._waiting.take(seconds)
         return SourceBatch(messages, {}) if messages else None
 
     def stored(self, batch: SourceBatch) -> None:
         """A WebSocket awaits no word."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close it, and end the thread with it."""
+        self._waiting.close()
         self._open.close()
+        self._thread.join()
 
     def forget(self) -> None:
         """The other side knows of nobody."""
+
+    def _receive(self) -> None:
+        """What the thread does, until the connection breaks or is closed."""
+        try:
+            with _failures_of(self._url):
+                while self._waiting.put(self._message(), b""):
+                    pass
+        except Exception as error:
+            self._waiting.fail(error)
+
+    def _message(self) -> SourceMessage:
+        """The next one; of one that is too long no more than the beginning is kept."""
+        body, length, key = bytearray(), 0, uuid.uuid4().bytes
+        for fragment in self._connection.recv_streaming(decode=False):
+            length += len(fragment)
+            if length <= self._largest:
+                body += fragment
+            else:
+                body += fragment[: max(0, BEGINNING_BYTES - len(body))]
+                del body[BEGINNING_BYTES:]
+        if length > self._largest:
+            return long_message(bytes(body), length, self._largest, self._content_type, self._url, key)
+        return SourceMessage(bytes(body), self._content_type, self._url, key)
 
 
 def _connected(url: str) -> socket.socket:

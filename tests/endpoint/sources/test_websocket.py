@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,13 +10,16 @@ from typing import Any
 
 import pytest
 from websockets.datastructures import Headers
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
+from websockets.streams import StreamReader
 from websockets.sync.server import ServerConnection, serve
 
 from endpoint.sources.web import MESSAGE_TYPE
 from endpoint.sources.websocket.connection import WebSocketConnection
+from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, Fragments
 from protocol.login import Login
-from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
+from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, surroundings
 
 TURTLE = "text/turtle"
@@ -89,16 +93,87 @@ def test_the_settings_say_the_type_where_the_channel_does_not() -> None:
     assert [(message.body, message.content_type) for message in batch.messages] == [(b"{}", "application/json")]
 
 
-def test_it_follows_no_redirect_and_has_no_message_that_is_too_long() -> None:
-    with served(lambda connection: connection.send("x" * 2000)) as (port, asked):
-        connection = WebSocketConnection(surroundings(settings(port), largest=1000)())
-        with pytest.raises(SourceFailed, match="was closed"):
-            connection.take(5)
+def received(connection: WebSocketConnection, count: int) -> list[SourceMessage]:
+    found: list[SourceMessage] = []
+    while len(found) < count:
+        batch = connection.take(5)
+        assert batch is not None
+        found += batch.messages
+    return found
+
+
+@pytest.mark.parametrize("long", ["x" * 500_000, [b"x" * 70_000] * 5, [b"x" * 100] * 3000, "é" * 150_000])
+def test_a_message_that_is_too_long_is_told_and_what_comes_behind_it_is_read(long: Any) -> None:
+    longest = ["y" * 200_000, b"y" * 200_000, [b"y" * 100_000] * 2]
+
+    def handle(connection: ServerConnection) -> None:
+        for message in ("1", long, *longest, b"\xff", "", "2"):
+            connection.send(message)
+        connection.recv()
+
+    with served(handle) as (port, _):
+        connection = WebSocketConnection(surroundings(settings(port), largest=200_000)())
+        first, refused, *others = received(connection, 8)
         connection.close()
+    sent = (long if isinstance(long, str) else "".join(part.decode() for part in long)).encode()
+    assert first.body == b"1"
+    assert [one.body for one in others] == [*[b"y" * 200_000] * 3, b"\xff", b"", b"2"]
+    assert {one.refused for one in (first, *others)} == {None}
+    assert refused.body == sent[:65536]
+    assert refused.refused is not None
+    assert f"has {len(sent)} bytes, and --max-request-bytes is 200000 bytes" in refused.refused
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_frames_are_divided_however_their_bytes_come(seed: int) -> None:
+    chance = random.Random(seed)
+    lengths = [0, 1, 125, 126, 65535, FRAGMENT_BYTES, FRAGMENT_BYTES + 1, 3 * FRAGMENT_BYTES + 7]
+    sent = []
+    for _ in range(8):
+        sent += [(Opcode.TEXT, chance.choice(lengths), False), (Opcode.PING, 5, True)]
+        sent += [(Opcode.CONT, chance.choice(lengths), True), (Opcode.BINARY, chance.choice(lengths), True)]
+    head = b"HTTP/1.1 101 Switching Protocols\r\nA: b\r\n\r\n"
+    frames = [Frame(opcode, chance.randbytes(length), fin) for opcode, length, fin in sent]
+    whole = head + b"".join(frame.serialize(mask=False) for frame in frames)
+    fragments, given = Fragments(), bytearray()
+    while whole:
+        size = chance.choice([1, 2, 7, 100, 70_000])
+        given += fragments.of(whole[:size])
+        whole = whole[size:]
+    assert given.startswith(head)
+    reader = StreamReader()
+    reader.feed_data(given[len(head) :])
+    found: list[Frame] = []
+    while reader.buffer:
+        step = Frame.parse(reader.read_exact, mask=False, max_size=FRAGMENT_BYTES)
+        with pytest.raises(StopIteration) as parsed:
+            next(step)
+        found.append(parsed.value.value)
+    assert messages(found) == messages(frames)
+
+
+def messages(frames: list[Frame]) -> list[tuple[Opcode, bytes]]:
+    """What they say, and which control frames there are."""
+    said: list[tuple[Opcode, bytes]] = []
+    kind, body = Opcode.CONT, b""
+    for frame in frames:
+        if frame.opcode is Opcode.PING:
+            said.append((frame.opcode, bytes(frame.data)))
+            continue
+        if frame.opcode is not Opcode.CONT:
+            kind, body = frame.opcode, b""
+        body += frame.data
+        if frame.fin:
+            said.append((kind, body))
+    return said
+
+
+def test_it_follows_no_redirect() -> None:
+    with served(lambda connection: None) as (port, asked):
         moved = Response(302, "Found", Headers({"Location": f"ws://127.0.0.1:{port}/elsewhere", "Content-Length": "0"}))
         with served(lambda connection: None, answer=moved) as (first, _), pytest.raises(SourceFailed):
             WebSocketConnection(surroundings(settings(first), "ws:")())
-        assert len(asked) == 1
+        assert asked == []
         with pytest.raises(SourceFailed, match="may use"):
             WebSocketConnection(surroundings(settings(port), "ws://127.0.0.1:1/")())
 
