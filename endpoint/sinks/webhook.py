@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 import anyio.to_thread
 import httpx
@@ -13,11 +14,12 @@ from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.sinks.settings import SinkSettings
 
 SECONDS = 30.0
-"""For one POST, until its response is whole."""
+"""For one POST, until its response begins."""
 
 _CONNECT_SECONDS = 10.0
 _READ_BYTES = 64 * 1024
-"""Of a response, so that its connection can be used again; of a longer one it is closed."""
+_READ_SECONDS = 1.0
+"""Of a response, so that its connection can be used again; that of a longer one is closed."""
 
 _MOST_PATIENCE = 600.0
 """Seconds: a receiver that asks for more is asked again after these."""
@@ -26,23 +28,29 @@ _MOST_PATIENCE = 600.0
 class Webhook:
     """Sends each answer to one address. Any 2xx says that it is taken; redirects are not followed.
 
-    ``transport`` takes the place of the network.
+    ``transport`` takes the place of the network. ``patience``: seconds for the rest of a response.
     """
 
     at_once = 1
 
-    def __init__(self, settings: SinkSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        settings: SinkSettings,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        patience: float = _READ_SECONDS,
+    ) -> None:
         self._url = settings.url
         self._headers = settings.headers
         self._transport = transport
+        self._patience = patience
         self._client: httpx.AsyncClient | None = None
 
     async def deliver(self, answers: Sequence[Answer]) -> None:
         """POST them, one after the other. Raises DeliveryFailed."""
         for answer in answers:
             try:
-                async with asyncio.timeout(SECONDS):
-                    await self._post(answer)
+                await self._post(answer)
             except (TimeoutError, httpx.TimeoutException):
                 raise DeliveryFailed(f"{self._url} did not answer in time") from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -55,19 +63,31 @@ class Webhook:
             ("Idempotency-Key", answer.identifier),
             ("Sparql-Streams-Query", answer.query),
         ]
-        client = await self._opened()
-        async with client.stream("POST", self._url, content=answer.body.content, headers=headers) as response:
-            size = 0
-            async for chunk in response.aiter_raw():
-                size += len(chunk)
-                if size > _READ_BYTES:
-                    break
+        async with asyncio.timeout(SECONDS):
+            client = await self._opened()
+            request = client.build_request("POST", self._url, content=answer.body.content, headers=headers)
+            response = await client.send(request, stream=True)
+        # Its first line has decided: what becomes of the rest changes nothing.
+        try:
+            await self._read_rest(response)
             if response.is_success:
                 return
             said = f"{self._url} answers with {response.status_code} {response.reason_phrase}".rstrip()
             if response.has_redirect_location:
                 said += f": redirects are not followed, give {response.headers['location']} as url if it is right"
             raise DeliveryFailed(said, retry_after=_patience(response.headers.get("retry-after", "")))
+        finally:
+            await response.aclose()
+
+    async def _read_rest(self, response: httpx.Response) -> None:
+        """Read a response, so that its connection can be used again, if that does not take long."""
+        size = 0
+        with suppress(TimeoutError, httpx.HTTPError):
+            async with asyncio.timeout(self._patience):
+                async for chunk in response.aiter_raw():
+                    size += len(chunk)
+                    if size > _READ_BYTES:
+                        break
 
     async def _opened(self) -> httpx.AsyncClient:
         if self._client is None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import ssl
 import threading
+from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 
 from endpoint.outgoing import trust
@@ -73,6 +76,51 @@ def test_no_certificates_are_read_in_the_event_loop(scheme: str, monkeypatch: py
     trust._certificates.cache_clear()
     assert len(threads) == (scheme == "https")
     assert threading.main_thread() not in threads
+
+
+class Unending(httpx.AsyncByteStream):
+    """The rest of a response, of which nothing comes after its beginning, or which breaks."""
+
+    def __init__(self, error: httpx.HTTPError | None = None) -> None:
+        self.error = error
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"x"
+        if self.error is not None:
+            raise self.error
+        await asyncio.Event().wait()
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("error", [None, httpx.ReadError("broken"), httpx.ReadTimeout("silent")])
+@pytest.mark.parametrize("status", [200, 503])
+def test_the_first_line_of_a_response_decides_however_the_rest_comes(
+    status: int, error: httpx.HTTPError | None
+) -> None:
+    rests: list[Unending] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        rests.append(Unending(error))
+        return httpx.Response(status, stream=rests[-1])
+
+    async def deliver() -> None:
+        settings = SinkSettings(SinkType.WEBHOOK, "http://127.0.0.1:9/in", "json")
+        webhook = Webhook(settings, transport=httpx.MockTransport(respond), patience=0.01)
+        answers = [Answer("q", number, f"id-{number}", Body(b"1", "text/plain")) for number in (1, 2)]
+        try:
+            await webhook.deliver(answers)
+        finally:
+            await webhook.close()
+
+    if status == 200:
+        run(deliver())
+    else:
+        with pytest.raises(DeliveryFailed, match="answers with 503"):
+            run(deliver())
+    assert [rest.closed for rest in rests] == [True] * (2 if status == 200 else 1)
 
 
 def test_redirects_are_not_followed() -> None:
