@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from endpoint.sources.web import AddressRefused, Opened, open_address
 from protocol.formats.media_types import RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
 from protocol.formats.negotiation import media_type_of
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
+from protocol.time import FIRST_INSTANT, Instant
 
 POLL_SECONDS = 60.0
 """How long a page without caching headers is taken for unchanged."""
@@ -38,8 +39,9 @@ _ACCEPT = (
 
 @dataclass(frozen=True)
 class PageState:
-    """What is known of a page. ``pages``: where it leads. ``over``: it is not to be read any more. ``partly``: not all
-    of its members were taken yet. ``path``: the property that has the times of the feed's members, if it said so.
+    """What is known of a page. ``pages``: where it leads. ``begins``: where each of these begins in the order of
+    values; empty: all at its very beginning. ``over``: it is not to be read any more. ``partly``: not all of its
+    members were taken yet. ``path``: the property that has the times of the feed's members, if it said so.
 
     ``seen``: digests of the members that were taken, in hexadecimal, one behind the other. ``tag``, ``modified``: what
     its answer was known by, once all of its members were taken.
@@ -52,6 +54,7 @@ class PageState:
     over: bool = False
     partly: bool = False
     path: str = ""
+    begins: list[Instant] = field(default_factory=list)
 
     def encode(self) -> bytes:
         """The state as bytes."""
@@ -76,8 +79,13 @@ class LdesConnection:
         """What a page has said that leads to others: these need not say it again."""
         self._due: dict[str, float] = {}
         """When each page that is not over is to be read: seconds of the clock. Those of one time in their order."""
+        self._begins: dict[str, Instant] = {}
+        """Of pages that do not begin at the very beginning: which comes first."""
         self._waiting: deque[SourceBatch] = deque()
-        self._find([self._first, *(page for state in self._known.values() for page in state.pages), *self._known])
+        self._find([self._first])
+        for state in self._known.values():
+            self._find(state.pages, state.begins)
+        self._find(list(self._known))
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``. A page is read whole before its first members are given."""
@@ -90,8 +98,7 @@ class LdesConnection:
             if not due:
                 self._surroundings.wait(min(seconds, min(self._due.values()) - now))
                 return None
-            # What was not read yet goes first: reading the others again each time would take ever longer.
-            self._waiting.extend(self._read(min(due, key=lambda address: (self._is_read(address), self._due[address]))))
+            self._waiting.extend(self._read(min(due, key=self._turn)))
         return self._waiting.popleft() if self._waiting else None
 
     def stored(self, batch: SourceBatch) -> None:
@@ -107,7 +114,20 @@ class LdesConnection:
         known = self._known.get(address)
         return known is not None and not known.partly
 
-    def _find(self, addresses: list[str]) -> None:
+    def _turn(self, address: str) -> tuple[bool, Instant, float]:
+        """What was not read yet goes first: reading the others again each time would take ever longer.
+
+        Of that, what begins first does, wherever it was found: a page may lead to others that come before its siblings.
+        """
+        is_read = self._is_read(address)
+        return is_read, FIRST_INSTANT if is_read else self._begin_of(address), self._due[address]
+
+    def _begin_of(self, address: str) -> Instant:
+        return self._begins.get(address, FIRST_INSTANT)
+
+    def _find(self, addresses: list[str], begins: Sequence[Instant] = ()) -> None:
+        for address, begin in zip(addresses, begins, strict=False):
+            self._begins[address] = min(begin, self._begins.get(address, begin))
         for address in addresses:
             known = self._known.get(address)
             if address not in self._due and (known is None or not known.over):
@@ -138,7 +158,7 @@ class LdesConnection:
             status = opened.response.status_code
             if status in _GONE:
                 self.notice = f"{address} is gone: what it had and was not read is lost"
-                yield self._moved(address, PageState(state.pages, over=True, path=state.path))
+                yield self._moved(address, PageState(state.pages, over=True, path=state.path, begins=state.begins))
                 return
             self._due[address] = self._clock() + _fresh_seconds(told)
             if status == httpx.codes.NOT_MODIFIED:
@@ -159,6 +179,9 @@ class LdesConnection:
         if len(seen) + len(fresh) > _MOST_SEEN:
             raise SourceFailed(f"{address} has more than {_MOST_SEEN} members: no page should")
         over = _IMMUTABLE.search(told.get("cache-control", "")) is not None
+        # A page of which nothing is said begins where the one does that leads to it.
+        begins = [page.values.get(one, self._begin_of(address)) for one in page.pages]
+        begins = begins if any(begin != FIRST_INSTANT for begin in begins) else []
         left = deque(fresh)
         while left:
             messages: list[SourceMessage] = []
@@ -171,16 +194,16 @@ class LdesConnection:
             if left:
                 yield self._moved(address, replace(state, partly=True), messages)
             else:
-                yield self._moved(address, _whole(state, page, told, over=over), messages)
+                yield self._moved(address, _whole(state, page, begins, told, over=over), messages)
         # Without new members there may be new pages, or another tag.
-        if not fresh and (whole := _whole(state, page, told, over=over)) != state:
+        if not fresh and (whole := _whole(state, page, begins, told, over=over)) != state:
             yield self._moved(address, whole)
 
     def _moved(self, address: str, state: PageState, messages: list[SourceMessage] | None = None) -> SourceBatch:
         self._known[address] = state
         if state.over:
             self._due.pop(address, None)
-        self._find(state.pages)
+        self._find(state.pages, state.begins)
         return SourceBatch(messages or [], {address: state.encode()})
 
     def _syntax(self, opened: Opened) -> RdfSyntax:
@@ -193,10 +216,10 @@ class LdesConnection:
         return found
 
 
-def _whole(state: PageState, page: Page, told: httpx.Headers, *, over: bool) -> PageState:
+def _whole(state: PageState, page: Page, begins: list[Instant], told: httpx.Headers, *, over: bool) -> PageState:
     """The state of a page all of whose members were taken."""
     if over:
-        return PageState(page.pages, over=True, path=page.path)
+        return PageState(page.pages, over=True, path=page.path, begins=begins)
     return replace(
         state,
         pages=page.pages,
@@ -204,6 +227,7 @@ def _whole(state: PageState, page: Page, told: httpx.Headers, *, over: bool) -> 
         modified=told.get("last-modified", ""),
         partly=False,
         path=page.path,
+        begins=begins,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyoxigraph as ox
 
@@ -35,14 +35,15 @@ class Member:
 @dataclass(frozen=True)
 class Page:
     """Members in the order of their times, where all have one, and the addresses of other pages in the order of the
-    relations' values. ``nameless``: whether there are members without an IRI, which are left out. ``path``: the IRI of
-    the property that has the times, if the page says it.
+    relations' values, and of those that have one the least. ``nameless``: whether there are members without an IRI,
+    which are left out. ``path``: the IRI of the property that has the times, if the page says it.
     """
 
     members: list[Member]
     pages: list[str]
     nameless: bool
     path: str = ""
+    values: dict[str, Instant] = field(default_factory=dict)
 
 
 def read_page(document: bytes, syntax: RdfSyntax, address: str, path: str = "") -> Page:
@@ -71,8 +72,12 @@ def read_page(document: bytes, syntax: RdfSyntax, address: str, path: str = "") 
         order = sorted(range(len(times)), key=lambda place: times[place] or FIRST_INSTANT)
         described = [described[place] for place in order]
     members = [Member(node.value, ox.serialize(about, format=ox.RdfFormat.N_QUADS) or b"") for node, about in described]
-    pages = dict.fromkeys(page.partition("#")[0] for page in _pages(quads, by_subject, address))
-    return Page(members, list(pages), len(named) < len(found), own)
+    led = [(page.partition("#")[0], value) for page, value in _pages(quads, by_subject, address)]
+    values: dict[str, Instant] = {}
+    for page, value in led:
+        if value is not None:
+            values.setdefault(page, value)
+    return Page(members, list(dict.fromkeys(page for page, _ in led)), len(named) < len(found), own, values)
 
 
 def _described(
@@ -109,24 +114,26 @@ def _instant(text: str) -> Instant | None:
         return None
 
 
-def _pages(quads: list[ox.Quad], by_subject: dict[object, list[ox.Quad]], address: str) -> list[str]:
+def _pages(
+    quads: list[ox.Quad], by_subject: dict[object, list[ox.Quad]], address: str
+) -> list[tuple[str, Instant | None]]:
+    """Where the page leads, those without a value first, the others by theirs."""
     relations = [quad.object for quad in quads if quad.predicate == _RELATION]
     if relations:
-        found: list[tuple[Instant, str]] = []
+        found: list[tuple[str, Instant | None]] = []
         for relation in relations:
             about = by_subject.get(relation, [])
             values = [
                 quad.object.value for quad in about if quad.predicate == _VALUE and isinstance(quad.object, ox.Literal)
             ]
             value = _instant(values[0]) if values else None
-            begins = FIRST_INSTANT if value is None else value
             found += [
-                (begins, quad.object.value)
+                (quad.object.value, value)
                 for quad in about
                 if quad.predicate == _NODE and isinstance(quad.object, ox.NamedNode)
             ]
-        return [page for _, page in sorted(found, key=lambda one: one[0])]
+        return sorted(found, key=lambda one: FIRST_INSTANT if one[1] is None else one[1])
     views = [quad.object.value for quad in quads if quad.predicate == _VIEW and isinstance(quad.object, ox.NamedNode)]
     # Views say the same in different ways: one of them is enough. A page that is one has it here already.
     here = {address, address.partition("#")[0]}
-    return [] if here & {view.partition("#")[0] for view in views} else views[:1]
+    return [] if here & {view.partition("#")[0] for view in views} else [(view, None) for view in views[:1]]

@@ -297,6 +297,53 @@ def test_relations_are_followed_in_the_order_of_their_values() -> None:
     assert page(":f tree:view <q> , <r> .")[1] == ["http://ex/q"]
 
 
+@dataclass
+class Tree(Feed):
+    """Pages by name: where each leads, and from when on, in days; "" says nothing of that. Each is a member."""
+
+    leads: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def page(self, number: int) -> str:
+        name = str(number)
+        relations = "".join(
+            f"<> tree:relation [ tree:node <p{to}>{says} ] .\n"
+            for to, day in self.leads.get(name, {}).items()
+            for says in [f' ; tree:value "2026-01-{day}T00:00:00Z"^^xsd:dateTime' if day else ""]
+        )
+        return f"{PREFIXES}{relations} :feed tree:member :m{name} . :m{name} :number {name} ."
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_pages_that_are_found_later_are_read_in_the_order_of_values(restarts: bool) -> None:
+    # 10 leads to 12, which comes before what was found earlier; 13, of which nothing is said, goes with 12.
+    leads = {
+        "0": {"20": "20", "10": "10", "15": "15"},
+        "10": {"12": "12", "18": "18"},
+        "12": {"13": ""},
+        "15": {"14": "14"},
+    }
+    feed, log, now = Tree(leads=leads, members=1), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        while len(log.bodies) < 8:
+            if (batch := connection.take(0)) is not None:
+                log.receive("s", batch)
+            if restarts:
+                connection = connect(port, log, now)
+    assert numbers(log) == [0, 10, 12, 13, 15, 14, 18, 20]
+
+
+def test_pages_without_values_are_read_in_the_order_in_which_they_are_found() -> None:
+    feed, log, now = Tree(leads={"0": {"1": "", "2": ""}, "1": {"3": ""}, "2": {"4": ""}}), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        while len(log.bodies) < 5:
+            if (batch := connection.take(0)) is not None:
+                log.receive("s", batch)
+                now[0] += 0.1
+    assert numbers(log) == [0, 1, 2, 3, 4]
+
+
 def test_addresses_that_differ_in_their_fragment_are_one_page() -> None:
     assert page("<p> tree:relation [ tree:node <q#a> ], [ tree:node <q> ], [ tree:node <q#b> ] .")[1] == ["http://ex/q"]
     assert page(":f tree:view <q#view> .")[1] == ["http://ex/q"]
