@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
-_MOST_PATIENCE = 600.0
+MOST_PATIENCE = 600.0
+"""Seconds for which nobody is left alone longer, whatever they ask."""
 
 
 class BackOff:
@@ -35,4 +36,4 @@ class BackOff:
 def patience(retry_after: str) -> float:
     """Seconds to wait by an answer's ``Retry-After``, ten minutes at most; a date, or nothing, says none."""
     text = retry_after.strip()
-    return min(float(text), _MOST_PATIENCE) if text.isascii() and text.isdigit() else 0
+    return min(float(text), MOST_PATIENCE) if text.isascii() and text.isdigit() else 0

@@ -8,6 +8,9 @@ import socket
 import threading
 import uuid
 
+import httpx
+
+from endpoint.back_off import MOST_PATIENCE
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.long_message import BEGINNING_BYTES, long_message
 from endpoint.sources.sse.events import Event, EventReader
@@ -44,6 +47,10 @@ class SseConnection:
         self._opened = open_address(surroundings, self._url, headers, SILENCE_SECONDS)
         try:
             told = self._opened.response.headers
+            if self._opened.response.status_code == httpx.codes.NO_CONTENT:
+                # A browser would never ask again (HTML Standard, section 9.2.3): whoever made the source can mend that.
+                over = f"{self._url} says that there is nothing to come back for (204)"
+                raise SourceFailed(over, retry_after=MOST_PATIENCE)
             if media_type_of(told.get("content-type")) != EVENT_STREAM:
                 raise SourceFailed(f"{self._url} has no events: it is {told.get('content-type') or 'of no type'}")
             self._content_type = message_type(surroundings, told.get(MESSAGE_TYPE))
@@ -80,15 +87,17 @@ class SseConnection:
 
     def _receive(self) -> None:
         """What the thread does, until the connection breaks or is closed."""
+        reader = EventReader(self._largest, BEGINNING_BYTES)
         try:
             with failures_of(self._url):
-                reader = EventReader(self._largest, BEGINNING_BYTES)
                 for event in reader.events(self._opened.response.iter_raw()):
                     message = self._message(event)
                     if message is not None and not self._waiting.put(message, event.id.encode()):
                         return
             raise SourceFailed(f"{self._url} has closed the connection")
         except Exception as error:
+            if isinstance(error, SourceFailed):
+                error.retry_after = min(reader.retry / 1000, MOST_PATIENCE)
             self._waiting.fail(error)
         finally:
             self._opened.close()

@@ -23,9 +23,12 @@ class EventReader:
     """Reads events of which one is held up to ``largest`` bytes of its data: of a longer one ``kept`` are.
 
     A library would hold a line, and an event, however long it gets: one could break off, but not go on behind it.
+
+    ``retry``: for how many milliseconds the other side asks to be left alone when the connection breaks.
     """
 
     def __init__(self, largest: int, kept: int) -> None:
+        self.retry = 0.0
         self._largest = largest
         self._kept = kept
         self._id = ""
@@ -85,6 +88,8 @@ class EventReader:
         elif name == b"id" and b"\0" not in value:
             self._id = value.decode(errors="replace")
             self._says_id = True
+        elif name == b"retry" and value.isdigit():
+            self.retry = float(value)
 
     def _dispatched(self) -> Event | None:
         """The event that an empty line ends; one without data may have an id all the same. None if it has neither."""

@@ -187,6 +187,27 @@ def test_what_is_no_stream_of_events_fails(feed: Feed, said: str) -> None:
         SseConnection(surroundings(settings(port))()).take(5)
 
 
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("5000", 5), ("1e3", 0), ("-1", 0), ("9" * 400, 600), ("250\nretry: 750", 0.75), ("", 0)],
+)
+def test_who_asks_for_time_before_the_next_connection_has_it(said: str, seconds: float) -> None:
+    feed = Feed(before=f"retry: {said}\ndata: 1\n\n".encode(), most=0)
+    with feed.served() as port:
+        connection = SseConnection(surroundings(settings(port))())
+        assert connection.take(5) is not None
+        with pytest.raises(SourceFailed, match="has closed the connection") as closed:
+            connection.take(5)
+        connection.close()
+    assert closed.value.retry_after == seconds
+
+
+def test_who_says_that_nobody_is_to_come_back_is_left_alone_for_long() -> None:
+    with Feed(status=204, most=0).served() as port, pytest.raises(SourceFailed, match="204") as refused:
+        SseConnection(surroundings(settings(port))())
+    assert refused.value.retry_after == 600
+
+
 def test_an_event_that_is_too_long_is_told_and_what_comes_behind_it_is_read() -> None:
     long = "é" * 40_000
     before = f"id: a\ndata: 1\n\ndata: {long}\ndata: {long}\nid: b\n\n".encode()
