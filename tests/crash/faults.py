@@ -79,7 +79,7 @@ def _kind(process: psutil.Process) -> str:
     if name.startswith("sparql-"):
         return str(name.removeprefix("sparql-"))
     if "org.apache.spark.deploy.SparkSubmit" in command:
-        return "jvm"
+        return "jvm" if leads else "other"  # what it starts has its command for a moment
     if "python_streaming_source_runner" in command:
         return "source"
     if command.endswith(f"{DAEMON_MODULE} pyspark.worker"):
