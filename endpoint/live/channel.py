@@ -186,7 +186,10 @@ class Channel:
                 break
             entry = self._entries.pop(oldest)
             self._bytes -= entry.size
-            if not isinstance(entry.notice, Progress):
+            if isinstance(entry.notice, Progress):
+                continue
+            # What was the latest answer goes after what came behind it.
+            if self.floor is None or self.floor < entry.notice.instant:
                 self.floor = entry.notice.instant
 
     # What goes out

@@ -118,6 +118,17 @@ def test_the_latest_evaluation_is_held_whatever_comes_after_it() -> None:
     assert instants(channel) == [10]
 
 
+def test_what_went_before_the_latest_evaluation_is_not_taken_for_held_when_that_goes() -> None:
+    channel = Channel("q", Bounds(entries=2))
+    channel.take(evaluation(10), 0)
+    for number in (20, 30):
+        channel.take(Failed("q", number, "why"), 0)
+    assert channel.floor == 20
+    channel.take(evaluation(40), 0)
+    assert [entry.notice for entry in held(channel)] == [Failed("q", 30, "why"), evaluation(40)]
+    assert channel.floor == 20
+
+
 def test_what_is_given_out_again_does_not_move_back_where_it_begins() -> None:
     channel = Channel("q", Bounds(entries=3), floor=BEFORE_ALL)
     notices: list[Outcome] = [evaluation(10), Failed("q", 20, "why"), *map(evaluation, (30, 40, 50))]
