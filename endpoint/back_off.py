@@ -10,6 +10,9 @@ LONGEST_SECONDS = 30.0
 MOST_PATIENCE = 600.0
 """Seconds for which nobody is left alone longer, whatever they ask."""
 
+SPARK_SECONDS = 1.0
+"""Spark that starts is asked for so often: twice as long each time, it could be there for as long as it took."""
+
 
 class BackOff:
     """Twice as long after each failure, up to ``longest`` seconds, and less by up to a half at random.
@@ -27,6 +30,10 @@ class BackOff:
         seconds = self._next * (1 - self._chance() / 2)
         self._next = min(2 * self._next, self._longest)
         return seconds
+
+    def pause(self, retry_after: float, retry_in: float | None) -> float:
+        """The seconds to wait now: ``retry_after`` at least, or just ``retry_in`` where it is said."""
+        return max(self.failed(), retry_after) if retry_in is None else retry_in
 
     def succeeded(self) -> None:
         """The next failure is a first one."""

@@ -290,9 +290,7 @@ class Delivery:
                 self._failed(error)
                 if patience is not None and self._clock() - began >= patience:
                     return evaluations
-                wait = error.retry_in
-                if wait is None:
-                    wait = max(back_off.failed(), error.retry_after)
+                wait = back_off.pause(error.retry_after, error.retry_in)
             finally:
                 self.sending = False
             await self._sleep(wait)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import anyio.to_thread
 
+from endpoint.back_off import SPARK_SECONDS
 from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.errors import ProtocolError, Unavailable
@@ -16,9 +17,6 @@ from protocol.kafka import KafkaCluster, KafkaRecord, KafkaWriter
 from protocol.sinks.topic_settings import Topic
 
 logger = logging.getLogger(__name__)
-
-_SPARK_SECONDS = 1.0
-"""Spark that starts is asked for so often: twice as long each time, it could be there for as long as it took."""
 
 WriteKafka = Callable[[KafkaCluster, str], KafkaWriter]
 """Makes what writes to a topic. Raises ProtocolError if that cannot be."""
@@ -48,7 +46,7 @@ class KafkaTopic:
         except ProtocolError as error:
             await self.close()
             own = isinstance(error, Unavailable)
-            raise DeliveryFailed(error.detail, retry_in=_SPARK_SECONDS if own else None) from error
+            raise DeliveryFailed(error.detail, retry_in=SPARK_SECONDS if own else None) from error
         except BaseException:
             with self._keeping:
                 given_up.set()

@@ -9,6 +9,7 @@ from contextlib import suppress
 import anyio.to_thread
 import httpx
 
+from endpoint.back_off import patience
 from endpoint.outgoing.trust import is_outside, trusted
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.sinks.settings import SinkSettings
@@ -21,14 +22,11 @@ _READ_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
 """Of a response, so that its connection can be used again; that of a longer one is closed."""
 
-_MOST_PATIENCE = 600.0
-"""Seconds: a receiver that asks for more is asked again after these."""
-
 
 class Webhook:
     """Sends each answer to one address. Any 2xx says that it is taken; redirects are not followed.
 
-    ``transport`` takes the place of the network. ``patience``: seconds for the rest of a response.
+    ``transport`` takes the place of the network. ``rest_seconds``: for the rest of a response.
     """
 
     at_once = 1
@@ -38,12 +36,12 @@ class Webhook:
         settings: SinkSettings,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
-        patience: float = _READ_SECONDS,
+        rest_seconds: float = _READ_SECONDS,
     ) -> None:
         self._url = settings.url
         self._headers = settings.headers
         self._transport = transport
-        self._patience = patience
+        self._rest_seconds = rest_seconds
         self._client: httpx.AsyncClient | None = None
 
     async def deliver(self, answers: Sequence[Answer]) -> None:
@@ -75,7 +73,7 @@ class Webhook:
             said = f"{self._url} answers with {response.status_code} {response.reason_phrase}".rstrip()
             if response.has_redirect_location:
                 said += f": redirects are not followed, give {response.headers['location']} as url if it is right"
-            raise DeliveryFailed(said, retry_after=_patience(response.headers.get("retry-after", "")))
+            raise DeliveryFailed(said, retry_after=patience(response.headers.get("retry-after", "")))
         finally:
             await response.aclose()
 
@@ -83,7 +81,7 @@ class Webhook:
         """Read a response, so that its connection can be used again, if that does not take long."""
         size = 0
         with suppress(TimeoutError, httpx.HTTPError):
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._rest_seconds):
                 async for chunk in response.aiter_raw():
                     size += len(chunk)
                     if size > _READ_BYTES:
@@ -107,8 +105,3 @@ class Webhook:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-
-
-def _patience(retry_after: str) -> float:
-    """Seconds to wait by this header; a date, or nothing, is left to the sink's own pace."""
-    return min(float(retry_after), _MOST_PATIENCE) if retry_after.isascii() and retry_after.isdigit() else 0

@@ -132,9 +132,7 @@ class SourceRun:
         """Seconds until it is tried again."""
         if not isinstance(error, SourceFailed):
             return self._back_off.failed()
-        if error.retry_in is not None:
-            return error.retry_in
-        return max(self._back_off.failed(), error.retry_after)
+        return self._back_off.pause(error.retry_after, error.retry_in)
 
     def _failed(self, error: Exception) -> None:
         known = self.describe()

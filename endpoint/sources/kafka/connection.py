@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from endpoint.back_off import SPARK_SECONDS
 from endpoint.logins.kafka_cluster import cluster_of
 from endpoint.sources.connection import Surroundings
 from protocol.errors import Unavailable
 from protocol.kafka import KafkaReading
 from protocol.sources import SourceBatch, SourceFailed
-
-_SPARK_SECONDS = 1.0
-"""Spark that starts is asked for so often: twice as long each time, it could be there for as long as it took."""
 
 
 class KafkaConnection:
@@ -28,7 +26,7 @@ class KafkaConnection:
         try:
             self._feed = surroundings.read_kafka(reading)
         except Unavailable as error:
-            raise SourceFailed(error.detail, retry_in=_SPARK_SECONDS) from error
+            raise SourceFailed(error.detail, retry_in=SPARK_SECONDS) from error
         self.notice = self._feed.notice
 
     def take(self, seconds: float) -> SourceBatch | None:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from paho.mqtt.client import MQTTMessage
 
+from endpoint.sources.bounded_message import bounded_message
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
-from endpoint.sources.long_message import long_message
 from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.redelivery import Delivery, Redelivery
 from protocol.sources import SourceBatch, SourceMessage
@@ -109,11 +109,8 @@ class MqttConnection:
         said = getattr(message.properties, "ContentType", None) if message.properties is not None else None
         origin = f"{settings.url.rstrip('/')}/{quote(message.topic)}"
         key = f"{delivery.packet} ".encode() + delivery.digest
-        content_type, largest = said or settings.content_type, self._surroundings.largest
-        body = bytes(message.payload)
-        if len(body) > largest:
-            return long_message(body, len(body), largest, content_type, origin, key)
-        return SourceMessage(body, content_type, origin, key)
+        body, largest = bytes(message.payload), self._surroundings.largest
+        return bounded_message(body, len(body), largest, said or settings.content_type, origin, key)
 
     def _answered(self, question: int) -> None:
         """Whatever arrived since may have a number that is used again."""

@@ -11,8 +11,8 @@ import uuid
 import httpx
 
 from endpoint.back_off import MOST_PATIENCE
+from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
-from endpoint.sources.long_message import BEGINNING_BYTES, long_message
 from endpoint.sources.sse.events import Event, EventReader
 from endpoint.sources.waiting import Waiting
 from endpoint.sources.web import MESSAGE_TYPE, failures_of, message_type, open_address
@@ -114,11 +114,10 @@ class SseConnection:
         elif event.name == "message" and text:
             if not event.id:
                 self.notice = "its events have no ids: what is sent while the connection is away is lost"
-            if event.length > self._largest:
-                key = self._keys.of(event.data, own=own)
-                return long_message(event.data, event.length, self._largest, self._content_type, self._url, key)
-            data = text.encode()
-            return SourceMessage(data, self._content_type, self._url, self._keys.of(data, own=own))
+            # The beginning of a long one may end in the middle of a character.
+            data = text.encode() if event.length <= self._largest else event.data
+            key = self._keys.of(data, own=own)
+            return bounded_message(data, event.length, self._largest, self._content_type, self._url, key)
         return None
 
 

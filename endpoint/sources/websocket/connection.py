@@ -15,8 +15,8 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
 from endpoint.logins.password import password_of
+from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
-from endpoint.sources.long_message import BEGINNING_BYTES, long_message
 from endpoint.sources.waiting import Waiting
 from endpoint.sources.web import MESSAGE_TYPE, USER_AGENT, message_type, require_permitted
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, FragmentedConnection
@@ -106,9 +106,7 @@ class WebSocketConnection:
             else:
                 body += fragment[: max(0, BEGINNING_BYTES - len(body))]
                 del body[BEGINNING_BYTES:]
-        if length > self._largest:
-            return long_message(bytes(body), length, self._largest, self._content_type, self._url, key)
-        return SourceMessage(bytes(body), self._content_type, self._url, key)
+        return bounded_message(bytes(body), length, self._largest, self._content_type, self._url, key)
 
 
 def _connected(url: str) -> socket.socket:

@@ -108,7 +108,7 @@ def test_the_first_line_of_a_response_decides_however_the_rest_comes(
 
     async def deliver() -> None:
         settings = SinkSettings(SinkType.WEBHOOK, "http://127.0.0.1:9/in", "json")
-        webhook = Webhook(settings, transport=httpx.MockTransport(respond), patience=0.01)
+        webhook = Webhook(settings, transport=httpx.MockTransport(respond), rest_seconds=0.01)
         answers = [Answer("q", number, f"id-{number}", Body(b"1", "text/plain")) for number in (1, 2)]
         try:
             await webhook.deliver(answers)

@@ -95,6 +95,12 @@ def connect(port: int, log: Log, now: list[float]) -> LdesConnection:
     return LdesConnection(type(given)(**{**vars(given), "positions": log.at}), lambda: now[0])
 
 
+def take(connection: LdesConnection, log: Log) -> None:
+    """What comes next, if anything does."""
+    if (batch := connection.take(0)) is not None:
+        log.receive("s", batch)
+
+
 def read(connection: LdesConnection, log: Log) -> None:
     """All that is due now."""
     for _ in range(100):
@@ -160,13 +166,11 @@ def test_pages_that_were_not_read_yet_go_before_those_that_are_due_again(monkeyp
     with feed.served() as port:
         connection = connect(port, log, now)
         while len(log.bodies) < 7:
-            if (batch := connection.take(0)) is not None:
-                log.receive("s", batch)
+            take(connection, log)
             now[0] += 2
         connection = connect(port, log, now)
         while feed.asked[-1][0] != "/p5":
-            if (batch := connection.take(0)) is not None:
-                log.receive("s", batch)
+            take(connection, log)
             now[0] += 2
     paths = [path for path, _ in feed.asked]
     assert paths == ["/feed", "/p0", "/p1", "/p1", "/p2", "/p3", "/p4", "/p5"], "what was read in part goes first, too"
@@ -326,8 +330,7 @@ def test_pages_that_are_found_later_are_read_in_the_order_of_values(restarts: bo
     with feed.served() as port:
         connection = connect(port, log, now)
         while len(log.bodies) < 8:
-            if (batch := connection.take(0)) is not None:
-                log.receive("s", batch)
+            take(connection, log)
             if restarts:
                 connection = connect(port, log, now)
     assert numbers(log) == [0, 10, 12, 13, 15, 14, 18, 20]
@@ -338,9 +341,8 @@ def test_pages_without_values_are_read_in_the_order_in_which_they_are_found() ->
     with feed.served() as port:
         connection = connect(port, log, now)
         while len(log.bodies) < 5:
-            if (batch := connection.take(0)) is not None:
-                log.receive("s", batch)
-                now[0] += 0.1
+            take(connection, log)
+            now[0] += 0.1
     assert numbers(log) == [0, 1, 2, 3, 4]
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from endpoint.logins.password import LoginFailed
-from endpoint.sources.long_message import BEGINNING_BYTES
+from endpoint.sources.bounded_message import BEGINNING_BYTES
 from endpoint.sources.sse.connection import EventKeys, SseConnection
 from endpoint.sources.sse.events import Event, EventReader, without_mark
 from endpoint.sources.web import MESSAGE_TYPE

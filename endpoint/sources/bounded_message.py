@@ -9,11 +9,15 @@ BEGINNING_BYTES = 64 * 1024
 """How much is kept of a message that is too long."""
 
 
-def long_message(
-    beginning: bytes, length: int, largest: int, content_type: str | None, origin: str, key: bytes
+def bounded_message(
+    body: bytes, length: int, largest: int, content_type: str | None, origin: str, key: bytes
 ) -> SourceMessage:
-    """A message of ``length`` bytes, which is more than ``largest``; ``beginning``: as much of it as there is."""
-    kept = _whole_characters(beginning[:BEGINNING_BYTES])
+    """A message of ``length`` bytes, refused with its beginning where that is more than ``largest``; then ``body`` is
+    as much of it as there is.
+    """
+    if length <= largest:
+        return SourceMessage(body, content_type, origin, key)
+    kept = _whole_characters(body[:BEGINNING_BYTES])
     reason = (
         f"the message has {length} bytes, and --max-request-bytes is {size_text(largest)}: "
         f"its first {len(kept)} bytes are kept"
