@@ -18,7 +18,7 @@ from endpoint.readers.limits import LEAST_PACE, STALLED_SECONDS, QueryLimits
 from endpoint.readers.pool import ReaderPool
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import content_type
-from protocol.formats.xml.text import NotExpressible
+from protocol.formats.negotiation import in_turn
 
 logger = logging.getLogger(__name__)
 
@@ -63,17 +63,8 @@ class AnswerResponse(Response):
             await asyncio.gather(relaying, leaving, return_exceptions=True)
 
     async def _relay(self, scope: Scope, send: Send) -> None:
-        refused: ProtocolError | None = None
-        for question in self._questions:
-            try:
-                return await self._relay_answer(question, scope, send)
-            except ProtocolError as error:
-                # It comes from another process, where its class stays; nothing has been sent yet.
-                if error.status != NotExpressible.status:
-                    raise
-                refused = refused or error
-        assert refused is not None, "there is at least one question"
-        raise refused
+        # What cannot be written is told before anything is sent.
+        await in_turn(self._questions, lambda question: self._relay_answer(question, scope, send))
 
     async def _relay_answer(self, question: Question, scope: Scope, send: Send) -> None:
         async with self._readers.answer(question, self._limits) as answer:

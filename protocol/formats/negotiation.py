@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from werkzeug.http import parse_list_header, parse_options_header
 
 from protocol.errors import ProtocolError
+from protocol.formats.xml.text import NotExpressible
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 
 class NotAcceptable(ProtocolError):
@@ -92,6 +97,24 @@ def quality(accept: str | None, media_type: str) -> float:
 def choose(accept: str | None, offers: Iterable[str]) -> str:
     """The offer the client wants most; see ``acceptable``."""
     return acceptable(accept, offers)[0]
+
+
+async def in_turn(alternatives: Iterable[A], write: Callable[[A], Awaitable[T]]) -> T:
+    """What ``write`` gives of the first of these, one at least, that has a way to say it.
+
+    Raises what the first was refused with where none has, and whatever else ``write`` raises.
+    """
+    refused: ProtocolError | None = None
+    for alternative in alternatives:
+        try:
+            return await write(alternative)
+        except ProtocolError as error:
+            # From another process it comes without its class.
+            if error.status != NotExpressible.status:
+                raise
+            refused = refused or error
+    assert refused is not None, "there is one at least"
+    raise refused
 
 
 def acceptable(accept: str | None, offers: Iterable[str]) -> list[str]:

@@ -75,8 +75,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
         evaluation = await _next_answer(request, services, query, asked, limits, timeout)
     if evaluation is None:
         return Response(status_code=499)
-    size = len(evaluation.data)
-    return await services.threads.run_if_long(size, answer_response, evaluation, query.form, media_types)
+    return await answer_response(services.threads, evaluation, query.form, media_types)
 
 
 async def _register(

@@ -124,8 +124,7 @@ async def results(request: Request) -> Response:
         elif description.query.one_shot is not None:
             why = "what it gives at first is nothing"
         raise NoEvaluationYet(f"the query {name!r} has no answer yet: {why}; Accept: {EVENT_STREAM} waits for it")
-    threads = services.threads
-    return await threads.run_if_long(len(latest.data), answer_response, latest, form, media_types)
+    return await answer_response(services.threads, latest, form, media_types)
 
 
 async def show_plan(request: Request) -> Response:

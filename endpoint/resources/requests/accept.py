@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from endpoint.backend import Evaluation
+from endpoint.threads import WorkerThreads
 from protocol.formats.answers import graph_as, solutions_as
 from protocol.formats.media_types import EVENT_STREAM, GRAPH_OFFERS, SOLUTIONS_OFFERS, content_type
-from protocol.formats.negotiation import accept_header, acceptable
-from protocol.formats.xml.text import NotExpressible
+from protocol.formats.negotiation import accept_header, acceptable, in_turn
 from protocol.language.model import Form
 
 
@@ -38,19 +38,15 @@ def answer_types(request: Request, form: Form) -> list[str]:
     return chosen_types(request, [*(GRAPH_OFFERS if _is_graph(form) else SOLUTIONS_OFFERS), EVENT_STREAM])
 
 
-def answer_response(evaluation: Evaluation, form: Form, media_types: Sequence[str]) -> Response:
+async def answer_response(
+    threads: WorkerThreads, evaluation: Evaluation, form: Form, media_types: Sequence[str]
+) -> Response:
     """One evaluation as an ordinary SPARQL response, in the first of the types from ``answer_types`` that can say it.
 
     Raises NotExpressible, of the first, where none can.
     """
-    refused: NotExpressible | None = None
-    for media_type in media_types:
-        try:
-            return _answer_in(evaluation, form, media_type)
-        except NotExpressible as error:
-            refused = refused or error
-    assert refused is not None, "there is at least one type"
-    raise refused
+    size = len(evaluation.data)
+    return await in_turn(media_types, lambda one: threads.run_if_long(size, _answer_in, evaluation, form, one))
 
 
 def _answer_in(evaluation: Evaluation, form: Form, media_type: str) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +31,7 @@ from endpoint.services import services_of
 from endpoint.sources.files.connection import require_growing
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
-from protocol.formats.negotiation import UnsupportedMediaType
-from protocol.formats.xml.text import NotExpressible
+from protocol.formats.negotiation import UnsupportedMediaType, in_turn
 from protocol.messages.body_type import parse_content_type
 from protocol.names import checked_name
 from protocol.preconditions import Precondition
@@ -217,13 +215,8 @@ async def _represented(request: Request, stream: StreamDescription) -> Response:
         return element_stream(request, stream.name)
     if media_type not in MESSAGE_LOG_TYPES:
         return _described(request, stream)
-    try:
-        return await message_log(request, stream, media_type)
-    except NotExpressible:
-        for other in [one for one in others if one in MESSAGE_LOG_TYPES]:
-            with suppress(NotExpressible):
-                return await message_log(request, stream, other)
-        raise
+    logs = [media_type, *(other for other in others if other in MESSAGE_LOG_TYPES)]
+    return await in_turn(logs, lambda one: message_log(request, stream, one))
 
 
 def _side_name(request: Request) -> str:
