@@ -83,7 +83,8 @@ class UnregisteredQueries:
         Raises TooManyUnregistered, and what registering it raises.
         """
         landmark = _known_landmark(query, asked)
-        name = await self._name(query, asked, landmark, limits)
+        began = _landmark(query, asked, landmark)
+        name = await self._name(query, asked, landmark, began, limits)
         while name not in self._held and len(self._held) >= self._maximum:
             await self._make_room()
         # Counted first: whatever happens from here on, the query is removed some time after it.
@@ -93,7 +94,6 @@ class UnregisteredQueries:
         try:
             async with self._hub.lock(name):
                 wanted = _wanted_start(query, asked)
-                began = _landmark(query, asked, landmark)
                 started = await self._ensure_running(name, query, wanted, limits, held, began)
                 running = await self._described(name, query)
                 if running is not None and asked.is_of_others(running):
@@ -109,15 +109,19 @@ class UnregisteredQueries:
             self._release(held)
 
     async def _name(
-        self, query: ContinuousQuery, asked: RequestedSpan, landmark: Instant | None, limits: EvaluationLimits
+        self,
+        query: ContinuousQuery,
+        asked: RequestedSpan,
+        landmark: Instant | None,
+        began: Instant | None,
+        limits: EvaluationLimits,
     ) -> str:
-        """Under which name the query runs for a listener.
+        """Under which name the query runs for a listener: see ``_known_landmark`` and ``_landmark``.
 
         Where windows begin with the query, one that began elsewhere is another: who goes on after an event goes on
         with the query that gave it, where that still runs, and else with one of its own that begins where that did.
         """
         name = unregistered_name(query, asked.since, limits)
-        began = _landmark(query, asked, landmark)
         if asked.token is None or began is None:
             return name
         running = await self._described(name, query)
@@ -239,7 +243,7 @@ def _known_landmark(query: ContinuousQuery, asked: RequestedSpan) -> Instant | N
     """Where the windows began that begin with the query, for the answer that the client had last; None: unknown, or
     there are none. Ids that an earlier version gave do not say it, but the URL may.
     """
-    if asked.token is None or not any(begins_with_query(member.window) for member in query.windows):
+    if asked.token is None or not _has_landmark(query):
         return None
     if asked.token.landmark is not None:
         return asked.token.landmark
@@ -248,9 +252,13 @@ def _known_landmark(query: ContinuousQuery, asked: RequestedSpan) -> Instant | N
 
 def _landmark(query: ContinuousQuery, asked: RequestedSpan, known: Instant | None) -> Instant | None:
     """Where these windows are to begin: where they began, or after the last event; None: with the query's start."""
-    if asked.token is None or not any(begins_with_query(member.window) for member in query.windows):
+    if asked.token is None or not _has_landmark(query):
         return None
     return asked.token.instant if known is None else known
+
+
+def _has_landmark(query: ContinuousQuery) -> bool:
+    return any(begins_with_query(member.window) for member in query.windows)
 
 
 def _wanted_start(query: ContinuousQuery, asked: RequestedSpan) -> Instant | None:

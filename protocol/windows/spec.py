@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 
@@ -249,14 +249,14 @@ def offset_of(window: WindowSpec) -> Milliseconds:
             return 0
 
 
-def begins_with_query(window: WindowSpec) -> bool:
+def begins_with_query(window: WindowSpec) -> TypeGuard[LandmarkWindow]:
     """Whether the window is a LANDMARK that no time was written for."""
     return isinstance(window, LandmarkWindow) and window.landmark is None
 
 
 def bound(window: WindowSpec, start: Instant | None) -> WindowSpec:
     """The window in a query that starts at ``start`` (None: with the first element): what a LANDMARK may refer to."""
-    if isinstance(window, LandmarkWindow) and begins_with_query(window):
+    if begins_with_query(window):
         return replace(window, landmark=start)
     return window
 
