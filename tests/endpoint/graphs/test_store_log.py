@@ -45,6 +45,8 @@ def copied(store: GraphStore, directory: Path, copy: Path) -> None:
     """The files as they are after a crash."""
     assert store.writer is not None
     os.kill(store.writer, signal.SIGSTOP)
+    # The signal has been sent, but threads that compact run on until it has reached all.
+    assert os.WIFSTOPPED(os.waitpid(store.writer, os.WUNTRACED)[1])
     shutil.copytree(directory, copy)
     os.kill(store.writer, signal.SIGCONT)
 
