@@ -28,6 +28,9 @@ _SHORTEST, _LONGEST = 1.0, 3600.0
 _SILENCE_SECONDS = 30.0
 _MOST_PAGES = 10_000
 _MOST_SEEN = 20_000
+_MOST_KNOWN = 1_000_000
+"""Members of all pages, of which each takes some hundred bytes: beyond that, pages that are over forget theirs."""
+
 _DIGEST = 8
 _GONE = (httpx.codes.NOT_FOUND, httpx.codes.GONE)
 _MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -82,6 +85,8 @@ class LdesConnection:
         self._begins: dict[str, Instant] = {}
         """Of pages that do not begin at the very beginning: which comes first."""
         self._waiting: deque[SourceBatch] = deque()
+        self._taken = {digest for state in self._known.values() for digest in _digests(state.seen)}
+        """Members of whatever page: one may be on several, or move from one to another."""
         self._find([self._first])
         for state in self._known.values():
             self._find(state.pages, state.begins)
@@ -158,7 +163,7 @@ class LdesConnection:
             status = opened.response.status_code
             if status in _GONE:
                 self.notice = f"{address} is gone: what it had and was not read is lost"
-                yield self._moved(address, PageState(state.pages, over=True, path=state.path, begins=state.begins))
+                yield self._moved(address, self._over(state))
                 return
             self._due[address] = self._clock() + _fresh_seconds(told)
             if status == httpx.codes.NOT_MODIFIED:
@@ -173,12 +178,9 @@ class LdesConnection:
     def _new(self, address: str, state: PageState, page: Page, told: httpx.Headers) -> Iterator[SourceBatch]:
         if page.nameless:
             self.notice = f"{address} has members without an IRI, which cannot be told apart: they are left out"
-        width = 2 * _DIGEST
-        seen = {state.seen[at : at + width] for at in range(0, len(state.seen), width)}
-        fresh = [(member, digest) for member in page.members if (digest := _digest(member)) not in seen]
-        if len(seen) + len(fresh) > _MOST_SEEN:
+        fresh = [(member, digest) for member in page.members if (digest := _digest(member)) not in self._taken]
+        if len(state.seen) // (2 * _DIGEST) + len(fresh) > _MOST_SEEN:
             raise SourceFailed(f"{address} has more than {_MOST_SEEN} members: no page should")
-        over = _IMMUTABLE.search(told.get("cache-control", "")) is not None
         # A page of which nothing is said begins where the one does that leads to it.
         begins = [page.values.get(one, self._begin_of(address)) for one in page.pages]
         begins = begins if any(begin != FIRST_INSTANT for begin in begins) else []
@@ -188,15 +190,16 @@ class LdesConnection:
             size = 0
             while left and len(messages) < MOST_MESSAGES and size < MOST_BYTES:
                 member, digest = left.popleft()
-                messages.append(SourceMessage(member.quads, RdfSyntax.N_QUADS.value, address, digest.encode()))
+                messages.append(SourceMessage(member.quads, RdfSyntax.N_QUADS.value, address, digest.hex().encode()))
                 size += len(member.quads)
-                state = replace(state, seen=state.seen + digest)
+                self._taken.add(digest)
+                state = replace(state, seen=state.seen + digest.hex())
             if left:
                 yield self._moved(address, replace(state, partly=True), messages)
             else:
-                yield self._moved(address, _whole(state, page, begins, told, over=over), messages)
+                yield self._moved(address, self._whole(state, page, begins, told), messages)
         # Without new members there may be new pages, or another tag.
-        if not fresh and (whole := _whole(state, page, begins, told, over=over)) != state:
+        if not fresh and (whole := self._whole(state, page, begins, told)) != state:
             yield self._moved(address, whole)
 
     def _moved(self, address: str, state: PageState, messages: list[SourceMessage] | None = None) -> SourceBatch:
@@ -205,6 +208,24 @@ class LdesConnection:
             self._due.pop(address, None)
         self._find(state.pages, state.begins)
         return SourceBatch(messages or [], {address: state.encode()})
+
+    def _whole(self, state: PageState, page: Page, begins: list[Instant], told: httpx.Headers) -> PageState:
+        """The state of a page all of whose members were taken."""
+        whole = replace(
+            state,
+            pages=page.pages,
+            tag=told.get("etag", ""),
+            modified=told.get("last-modified", ""),
+            partly=False,
+            path=page.path,
+            begins=begins,
+        )
+        return self._over(whole) if _IMMUTABLE.search(told.get("cache-control", "")) else whole
+
+    def _over(self, state: PageState) -> PageState:
+        """The state of a page that is not to be read any more."""
+        seen = state.seen if len(self._taken) <= _MOST_KNOWN else ""
+        return PageState(state.pages, seen, over=True, path=state.path, begins=state.begins)
 
     def _syntax(self, opened: Opened) -> RdfSyntax:
         told = media_type_of(opened.response.headers.get("content-type"))
@@ -216,23 +237,13 @@ class LdesConnection:
         return found
 
 
-def _whole(state: PageState, page: Page, begins: list[Instant], told: httpx.Headers, *, over: bool) -> PageState:
-    """The state of a page all of whose members were taken."""
-    if over:
-        return PageState(page.pages, over=True, path=page.path, begins=begins)
-    return replace(
-        state,
-        pages=page.pages,
-        tag=told.get("etag", ""),
-        modified=told.get("last-modified", ""),
-        partly=False,
-        path=page.path,
-        begins=begins,
-    )
+def _digest(member: Member) -> bytes:
+    return hashlib.blake2b(member.iri.encode(), digest_size=_DIGEST).digest()
 
 
-def _digest(member: Member) -> str:
-    return hashlib.blake2b(member.iri.encode(), digest_size=_DIGEST).hexdigest()
+def _digests(seen: str) -> Iterator[bytes]:
+    digests = bytes.fromhex(seen)
+    return (digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST))
 
 
 def _fresh_seconds(told: httpx.Headers) -> float:

@@ -26,7 +26,10 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 
 @dataclass
 class Feed:
-    """Pages of so many members each, from the oldest on; the last one grows, those before it are immutable."""
+    """Pages of so many members each, from the oldest on; the last one grows, those before it are immutable.
+
+    Each begins with as many as ``overlap`` says of the page before it.
+    """
 
     size: int = 4
     members: int = 0
@@ -34,13 +37,14 @@ class Feed:
     gone: set[str] = field(default_factory=set)
     max_age: int | None = 0
     elsewhere: str | None = None
+    overlap: int = 0
 
     def page(self, number: int) -> str:
         first, last = number * self.size, min((number + 1) * self.size, self.members)
         # Backwards, so that their times say their order.
         members = "".join(
             f':feed tree:member :m{one} . :m{one} :at "{one}"^^xsd:integer ; :says [ :number {one} ] .\n'
-            for one in reversed(range(first, last))
+            for one in reversed(range(max(0, first - self.overlap), last))
         )
         following = f"<p{number + 1}>" if last - first == self.size else None
         relation = "" if following is None else f"<p{number}> tree:relation [ tree:node {following} ] .\n"
@@ -175,6 +179,40 @@ def test_pages_that_were_not_read_yet_go_before_those_that_are_due_again(monkeyp
     paths = [path for path, _ in feed.asked]
     assert paths == ["/feed", "/p0", "/p1", "/p1", "/p2", "/p3", "/p4", "/p5"], "what was read in part goes first, too"
     assert numbers(log) == list(range(20))
+
+
+@pytest.mark.parametrize("max_age", [0, None], ids=["immutable", "read again"])
+def test_a_member_of_several_pages_comes_once(max_age: int | None) -> None:
+    feed, log, now = Feed(members=6, max_age=max_age, overlap=3), Log(), [0.0]
+    with feed.served() as port:
+        for members in (6, 9, 15):
+            feed.members, now[0] = members, now[0] + 100.0
+            read(connect(port, log, now), log)
+    assert numbers(log) == list(range(15))
+
+
+def test_what_was_taken_of_a_page_that_is_gone_does_not_come_again() -> None:
+    feed, log, now = Feed(size=5, members=4, overlap=3), Log(), [0.0]
+    with feed.served() as port:
+        read(connect(port, log, now), log)
+        # They have moved to another page.
+        feed.gone, feed.size, now[0] = {"/p0"}, 2, 100.0
+        log.at[f"http://127.0.0.1:{port}/p1"] = ldes.PageState().encode()
+        for _ in range(2):
+            read(connect(port, log, now), log)
+    assert numbers(log) == list(range(4))
+
+
+def test_a_feed_of_very_many_members_forgets_those_of_pages_that_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldes, "_MOST_KNOWN", 3)
+    feed, log, now = Feed(members=7, overlap=1), Log(), [0.0]
+    with feed.served() as port:
+        connection = connect(port, log, now)
+        read(connection, log)
+        assert numbers(log) == list(range(7)), "until it begins anew"
+        feed.members, now[0] = 9, 100.0
+        read(connect(port, log, now), log)
+    assert numbers(log) == [*range(7), 3, 7, 8]
 
 
 def test_the_timestamp_path_holds_for_pages_that_do_not_repeat_it() -> None:
