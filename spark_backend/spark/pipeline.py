@@ -355,7 +355,8 @@ class Pipeline:
         try:
             self._apart("warm-up", [("", "", [])], lane, self._budget)
         except Unavailable as error:
-            log.info("what evaluates apart is not warm: %s", error.detail)
+            if not self._stopping.is_set():
+                log.info("what evaluates apart is not warm: %s", error.detail)
 
 
 class _SparkSql:
