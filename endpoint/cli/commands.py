@@ -8,6 +8,7 @@ import click
 
 from endpoint.cli.demo import demo
 from endpoint.cli.doctor import backup, doctor, restore
+from endpoint.cli.prepare import prepare
 from endpoint.cli.publish import publish
 from endpoint.cli.query import query
 from endpoint.cli.register import queries, register
@@ -46,5 +47,5 @@ def main() -> None:
     """
 
 
-for command in (serve, demo, publish, register, query, subscribe, streams, queries, doctor, backup, restore):
+for command in (serve, demo, publish, register, query, subscribe, streams, queries, doctor, backup, restore, prepare):
     main.add_command(command)

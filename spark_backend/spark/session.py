@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from protocol.errors import Unavailable
+from spark_backend.spark.class_archive import SparkClasses, is_of_packages, shared_archive, spark_classes
 from spark_backend.spark.java import JavaRuntime, find_java
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill
 from spark_backend.spark.settings import LOG4J, launcher_options, local_cores, spark_settings
@@ -38,6 +39,9 @@ log = logging.getLogger(__name__)
 
 STOP_SECONDS = 10.0
 """How long Spark gets to stop by itself before its processes are killed."""
+
+END_SECONDS = 3.0
+"""How long its processes get to end then."""
 
 
 @dataclass
@@ -79,13 +83,14 @@ def is_alive(session: SparkSession) -> bool:
     return running is not None and any(one is session for one in running.sessions) and running.process.poll() is None
 
 
-def start_session(*, master: str, directory: Path) -> SparkSession:
+def start_session(*, master: str, directory: Path, recorded: Path | None = None) -> SparkSession:
     """A Spark session on ``master``, its scratch, warehouse and log (``spark.log``) inside ``directory``.
 
     Takes seconds, may be called from any thread, and leaves the signal handlers of the process alone.
     Raises Unavailable, with the end of Spark's log, if there is no Java or Spark does not start, and
     if the process already runs a Spark context that is not ours or is on another master. With a
-    context of ours running, the session shares it (and its ``directory``).
+    context of ours running, the session shares it (and its ``directory``). ``recorded``: where an archive of its
+    classes is to be written when it ends (``class_archive``).
     """
     global _running
     with _lock:
@@ -93,7 +98,7 @@ def start_session(*, master: str, directory: Path) -> SparkSession:
             log.error("Spark ended by itself (exit code %s): starting it again", _running.process.returncode)
             _forget(_running)
         if _running is None:
-            _running = _launch(master, directory)
+            _running = _start(master, directory.resolve(), recorded)
             session = _running.first
         elif _running.master != master:
             raise Unavailable(f"this process already runs Spark on {_running.master!r}, not on {master!r}")
@@ -103,11 +108,11 @@ def start_session(*, master: str, directory: Path) -> SparkSession:
         return session
 
 
-def stop_session(session: SparkSession, *, patience: float = STOP_SECONDS) -> None:
+def stop_session(session: SparkSession, *, patience: float = STOP_SECONDS, ending: float = END_SECONDS) -> None:
     """Stop the session's streaming queries; with the last session, Spark and every process it started.
 
-    Returns within about ``patience`` + 5 seconds whatever state Spark is in: what has not stopped by
-    then is killed. A session that is not running (any more) is left as it is.
+    Returns within about ``patience`` + ``ending`` + 2 seconds whatever state Spark is in: what has not stopped, or
+    ended, by then is killed. A session that is not running (any more) is left as it is.
     """
     with _lock:
         running = _running
@@ -121,26 +126,47 @@ def stop_session(session: SparkSession, *, patience: float = STOP_SECONDS) -> No
         if last:
             if stopping.is_alive():
                 log.warning("Spark did not stop within %g s: killing it", patience)
-            _end_processes(running, grace=0.0 if stopping.is_alive() else 3.0)
+            _end_processes(running, grace=0.0 if stopping.is_alive() else ending)
             _forget(running)
 
 
-def _launch(master: str, directory: Path) -> _RunningSession:
+class _JavaEnded(Unavailable):
+    """Java has ended before Spark was there to be asked."""
+
+
+def _start(master: str, directory: Path, recorded: Path | None) -> _RunningSession:
+    java, scratch = find_java(directory), _scratch(directory)
+    archive = shared_archive(java) if recorded is None else None
+    try:
+        return _launch(master, directory, java, lambda: spark_classes(scratch, archive, recorded))
+    except _JavaEnded:
+        if archive is None:
+            raise
+    # It may be damaged, which Java does not look for.
+    running = _launch(master, directory, java, lambda: spark_classes(scratch))
+    log.warning("Java started only without the archive of Spark's classes, %s, which is removed", archive)
+    with contextlib.suppress(OSError):
+        archive.unlink()
+    return running
+
+
+def _launch(
+    master: str, directory: Path, java: JavaRuntime, find_classes: Callable[[], SparkClasses]
+) -> _RunningSession:
     if SparkContext._active_spark_context is not None or SparkContext._gateway is not None:
         raise Unavailable("this process already runs a Spark session of its own: stop it first")
-    directory = directory.resolve()
     scratch = _scratch(directory)
     end_left_over(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True, mode=0o700)
-    java = find_java(directory)
+    classes = find_classes()
     logging_file = scratch / "log4j2.properties"
     logging_file.write_text(LOG4J, encoding="utf-8")
     spark_log = directory / "spark.log"
     began = time.monotonic()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(spark_settings(master, scratch, logging_file).items()))
-    with _environment(java, master, _spark_home(scratch)), _signal_handlers_kept(), spark_log.open("wb") as output:
+    conf.setAll(list(spark_settings(master, scratch, logging_file, classes.options).items()))
+    with _environment(java, master, classes.home), _signal_handlers_kept(), spark_log.open("wb") as output:
         gateway: Any = None
         try:
             # A session (process group) of its own: Ctrl-C in the terminal reaches us, and only us, so
@@ -153,11 +179,12 @@ def _launch(master: str, directory: Path) -> _RunningSession:
             first = SparkSession(context)
         except (PySparkRuntimeError, OSError) as error:
             _abandon(gateway)
-            raise Unavailable(f"Spark could not be started: {_last_lines(spark_log) or error}") from error
+            kind = _JavaEnded if gateway is None else Unavailable
+            raise kind(f"Spark could not be started: {last_lines(spark_log) or error}") from error
         except BaseException as error:
             _abandon(gateway)
             if type(error).__name__ in ("Py4JJavaError", "Py4JNetworkError", "Py4JError"):
-                raise Unavailable(f"Spark could not be started: {_last_lines(spark_log) or error}") from error
+                raise Unavailable(f"Spark could not be started: {last_lines(spark_log) or error}") from error
             raise
     context.setLogLevel("ERROR")
     # It logs, with Spark's whole stack, what an interrupted callback raises when a streaming query is
@@ -173,33 +200,11 @@ def _scratch(directory: Path) -> Path:
     return directory.resolve() / "spark"
 
 
-def _spark_home(scratch: Path) -> Path:
-    """The Spark that comes with pyspark, whichever another one the machine may have.
-
-    As a directory without ``python``: out of an archive there, each of Spark's Python processes would import pyspark's
-    sources and compile them, for half a second and more. They have pyspark from where this process has it.
-    """
-    package = Path(pyspark.__file__).resolve().parent
-    if not _is_of_packages(package.parent):
-        return package
-    home = scratch / "home"
-    home.mkdir()
-    for name in ("bin", "conf", "jars"):
-        if (package / name).is_dir():
-            (home / name).symlink_to(package / name)
-    return home
-
-
-def _is_of_packages(directory: Path) -> bool:
-    """Whether every Python process of this environment finds what is in there."""
-    return directory.name in ("site-packages", "dist-packages")
-
-
 @contextlib.contextmanager
 def _environment(java: JavaRuntime, master: str, spark_home: Path) -> Iterator[None]:
     """The environment that Spark and, through it, its Python workers inherit."""
     root = Path(__file__).resolve().parents[2]
-    installed = _is_of_packages(root)
+    installed = is_of_packages(root)
     inherited = os.environ.get("PYTHONPATH")
     changes = {
         "JAVA_HOME": str(java.home),
@@ -256,7 +261,7 @@ def _end_processes(running: _RunningSession, grace: float) -> None:
             process.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(grace)
-    _, alive = psutil.wait_procs(in_session(running.jvm), timeout=grace / 6)
+    _, alive = psutil.wait_procs(in_session(running.jvm), timeout=min(grace, END_SECONDS) / 6)
     kill(alive)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(2)
@@ -293,7 +298,7 @@ def _reset_pyspark() -> None:
 _NOT_TOLD = ("at ", "... ", "WARNING: ", "Setting default log level", "To adjust logging level")
 
 
-def _last_lines(file: Path, count: int = 3) -> str:
+def last_lines(file: Path, count: int = 3) -> str:
     """The end of Spark's log, without the frames of stack traces and what it says at every start."""
     lines = (line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
     told = [line for line in lines if line and not line.startswith(_NOT_TOLD)]

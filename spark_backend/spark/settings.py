@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from spark_backend.spark.processes import DAEMON_MODULE, trace_option
@@ -36,8 +37,10 @@ _LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?\Z")
 _QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
-def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, str]:
-    """The settings to launch Spark with; ``scratch`` takes everything that need not survive the process."""
+def spark_settings(master: str, scratch: Path, logging_file: Path, java_options: Sequence[str] = ()) -> dict[str, str]:
+    """The settings to launch Spark with; ``scratch`` takes everything that need not survive the process;
+    ``java_options`` are further ones of the driver's.
+    """
     cores = local_cores(master)
     settings = {
         # A task whose worker has ended is run again at once; without that, Spark's local master fails the whole query.
@@ -49,7 +52,7 @@ def spark_settings(master: str, scratch: Path, logging_file: Path) -> dict[str, 
         "spark.local.dir": str(scratch / "local"),
         # No more than it needs: only an evaluation by Spark SQL takes more than a few hundred MB.
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": _java_options(scratch, logging_file),
+        "spark.driver.extraJavaOptions": _java_options(scratch, logging_file, java_options),
         "spark.python.worker.reuse": "true",
         # A query that was deleted is evaluated no more a moment later.
         "spark.python.task.killTimeout": "100ms",
@@ -141,7 +144,7 @@ def _own_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _java_options(scratch: Path, logging_file: Path) -> str:
+def _java_options(scratch: Path, logging_file: Path, more: Sequence[str]) -> str:
     # Evaluation runs in the workers' DuckDB, so Java needs no second compiler to compete with them for
     # the cores: with the first one alone, a start took 4.6 s instead of 7.2 s and a micro-batch 134 ms
     # instead of 173 ms (single runs of 14 s). What it costs a long Spark SQL job is not measured.
@@ -149,5 +152,6 @@ def _java_options(scratch: Path, logging_file: Path) -> str:
         *_QUICK_JVM,
         f"-Dlog4j2.configurationFile={logging_file.as_uri()}",
         trace_option(scratch),
+        *more,
     ]
     return " ".join(f'"{option}"' if " " in option else option for option in options)
