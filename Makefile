@@ -63,7 +63,7 @@ test: prepare ## what every change must pass; some minutes
 quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test
 	$(BIN)/pytest $(QUICK)
 
-test-properties: install ## the properties, with all examples that they ask for, of which `make test` tries a third; minutes
+test-properties: install ## the properties, with all examples that they ask for, of which `make test` tries a fifth; minutes
 	$(BIN)/pytest $(SHARED) --properties
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
