@@ -6,6 +6,7 @@ import re
 
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.triple_term_depth import check_nesting
 from protocol.formats.xml.documents import check_xml
 
 _POSITION = re.compile(
@@ -20,6 +21,8 @@ def check_document(document: bytes, syntax: RdfSyntax) -> None:
         check_xml(document)
     elif syntax is RdfSyntax.JSON_LD:
         check_json_depth(document)
+    else:
+        check_nesting(document)
 
 
 def syntax_problem(error: SyntaxError) -> str:

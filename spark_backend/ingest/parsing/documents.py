@@ -9,11 +9,9 @@ from typing import NamedTuple, Protocol
 
 import pyoxigraph
 
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.document_checks import check_document
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.xml.documents import check_xml
-from spark_backend.ingest.parsing.nesting import check_nesting
 from spark_backend.ingest.terms.quads import Quads, quads_of
 
 
@@ -117,12 +115,7 @@ def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple
 
     Raises SyntaxError for what is not RDF, with line and column.
     """
-    if format is RdfSyntax.RDF_XML:
-        check_xml(document)
-    elif format is RdfSyntax.JSON_LD:
-        check_json_depth(document)
-    else:
-        check_nesting(document)
+    check_document(document, format)
     with long_token_refused(document, format):
         parser = pyoxigraph.parse(document, format.oxigraph, base_iri=base)
         try:

@@ -328,6 +328,10 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha ha ha">' + "".join(
             ("application/rdf+xml", f'<?xml version="1.0" encoding="{encoding}"?><a/>', "send UTF-8")
             for encoding in ("klingon", "shift_jis", "hex", "idna")
         ),
+        *(
+            (kind, f"<x:s> <x:p> {'<<( <x:s> <x:p> ' * 51}1{')>>' * 51} .", "to a depth of 50")
+            for kind in ("application/n-triples", "text/turtle", "application/trig")
+        ),
     ],
 )
 @pytest.mark.parametrize("method", ["PUT", "POST"])

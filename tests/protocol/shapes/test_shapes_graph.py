@@ -51,6 +51,7 @@ _READING = "ex:R a sh:NodeShape ; sh:targetClass ex:Reading ; sh:property [ sh:p
         ("ex:S sh:targetClass ex:C ; sh:not 1 .", "a shape must be an IRI or a blank node"),
         ("ex:S a sh:NodeShape ; sh:nodeKind sh:IRI .", "no shape says what it is for"),
         ("ex:S ex:p", "line 7, column 10"),
+        (f"ex:S ex:p {'<<( ex:S ex:p ' * 51}1{')>>' * 51} .", "line 7, column 711: triple terms within"),
     ],
 )  # fmt: skip
 def test_what_is_ill_formed_is_refused_with_its_node_and_what_would_be_right(text: str, problem: str) -> None:
