@@ -12,10 +12,11 @@ from pyoxigraph import Literal, Quad, parse
 
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import JELLY, JSON_LINES, RDF_EXTENSIONS, RdfSyntax
+from protocol.formats.version_lines import without_version_lines
 from protocol.messages import division, json_lines
 from protocol.messages.body_type import Grouping, parse_content_type
 from protocol.messages.message import Message
-from protocol.messages.preambles import is_preamble, without_version_lines
+from protocol.messages.preambles import is_preamble
 from protocol.time import Instant, parse_instant
 
 CONTENT_TYPES: dict[str, str] = {

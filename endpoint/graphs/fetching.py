@@ -14,10 +14,10 @@ from endpoint.outgoing.time_limit import TimeLimit
 from endpoint.outgoing.trust import is_outside, trusted
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
-from protocol.formats.document_checks import check_document, placed_problem
-from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.formats.negotiation import media_type_of
+from protocol.formats.rdf_documents import read_graph
 from protocol.sparql.guard import FetchRefused
 from protocol.sparql.iris import resolve
 from protocol.sparql.load import loads
@@ -81,12 +81,7 @@ class Fetching:
                 "an RDF syntax"
             )
         try:
-            check_document(body, syntax)
-            with long_token_refused(body, syntax):
-                parsed = ox.parse(
-                    body, format=syntax.oxigraph, base_iri=found, without_named_graphs=True, rename_blank_nodes=True
-                )  # fmt: skip
-                written = ox.serialize((quad.triple for quad in parsed), format=ox.RdfFormat.N_TRIPLES) or b""
+            written = ox.serialize(read_graph(body, syntax, found), format=ox.RdfFormat.N_TRIPLES) or b""
         except (SyntaxError, ValueError) as error:
             problem = placed_problem(error) if isinstance(error, SyntaxError) else str(error)
             raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {problem}") from None

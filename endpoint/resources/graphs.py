@@ -19,10 +19,10 @@ from endpoint.resources.requests.accept import chosen_types
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
 from protocol.errors import InvalidMessage, ProtocolError
-from protocol.formats.document_checks import check_document, placed_problem
-from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
+from protocol.formats.rdf_documents import read_graph
 from protocol.preconditions import Precondition
 from protocol.sparql.dataset import require_absolute
 from protocol.sparql.request import decode_form
@@ -168,12 +168,7 @@ def _documents(content_type: str | None, body: bytes) -> list[tuple[RdfSyntax, b
 def _triples(body: bytes, syntax: RdfSyntax, base: str | None) -> list[ox.Triple]:
     """The body's triples, with blank nodes of their own; base is the graph's own IRI (section 4.1)."""
     try:
-        check_document(body, syntax)
-        with long_token_refused(body, syntax):
-            parsed = ox.parse(
-                body, format=syntax.oxigraph, base_iri=base, without_named_graphs=True, rename_blank_nodes=True
-            )  # fmt: skip
-            return [quad.triple for quad in parsed]
+        return list(read_graph(body, syntax, base))
     except SyntaxError as error:
         raise InvalidGraph(placed_problem(error), line=error.lineno, column=error.offset) from None
     except ValueError as error:

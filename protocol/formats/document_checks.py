@@ -25,6 +25,13 @@ def check_document(document: bytes, syntax: RdfSyntax) -> None:
         check_nesting(document)
 
 
+def count_characters(error: SyntaxError, document: bytes, syntax: RdfSyntax) -> None:
+    """Make the column of what Oxigraph says of a document one in characters: in JSON it counts bytes."""
+    if syntax is RdfSyntax.JSON_LD and error.lineno is not None and error.offset is not None:
+        line = document.split(b"\n", error.lineno)[error.lineno - 1]
+        error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1
+
+
 def syntax_problem(error: SyntaxError) -> str:
     """What is wrong, without the position, which the error carries beside it."""
     problem = _POSITION.sub("", error.msg)

@@ -21,9 +21,6 @@ _PREAMBLE = re.compile(
     re.IGNORECASE,
 )
 _VERSION_OR_COMMENT = re.compile(rb"#[^\r\n]*+|<[^<>\r\n]*+>|version\s+[\"'](?P<label>[^\"']*+)", re.IGNORECASE)
-_VERSION_LINE = re.compile(
-    rb"(?<![^\r\n])[ \t]*+version[ \t]+\"[^\"\\\r\n]*+\"(?=[ \t]*+(?:[#\r\n]|\Z))", re.IGNORECASE
-)
 _DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
 _DECLARATION_OR_TOKEN = re.compile(
     rb"(?P<declaration>(?<![^\s.}>])(?:" + _DECLARATION + rb"))|" + TURTLE_TOKEN.pattern, re.DOTALL | re.IGNORECASE
@@ -49,13 +46,6 @@ def announces_messages(document: bytes) -> bool:
         return False
     labels = (match["label"] for match in _VERSION_OR_COMMENT.finditer(preamble))
     return any(label is not None and label.decode(errors="replace") in VERSIONS_WITH_MESSAGES for label in labels)
-
-
-def without_version_lines(document: bytes) -> bytes:
-    """A document in N-Triples or N-Quads with spaces instead of its ``VERSION`` lines, which Oxigraph does not read."""
-    if b"version" not in document.lower():
-        return document
-    return _VERSION_LINE.sub(lambda line: b" " * len(line[0]), document)
 
 
 def declarations(text: bytes) -> Iterator[bytes]:

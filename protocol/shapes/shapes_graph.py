@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pyoxigraph as ox
-
-from protocol.formats.document_checks import check_document
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.rdf_documents import read_quads
 from protocol.shapes.errors import InvalidShapes
 from protocol.shapes.graph import Graph
 from protocol.shapes.reading import ShapesReader
@@ -58,10 +56,8 @@ class ShapesGraph:
     @classmethod
     def parse(cls, turtle: str, base: str) -> ShapesGraph:
         """Compile a shapes graph in Turtle. Raises InvalidShapes, also with line and column, and UnsupportedFeature."""
-        document = turtle.encode()
         try:
-            check_document(document, RdfSyntax.TURTLE)
-            parsed = list(ox.parse(document, format=ox.RdfFormat.TURTLE, base_iri=base))
+            parsed = list(read_quads(turtle.encode(), RdfSyntax.TURTLE, base))
         except SyntaxError as error:
             raise InvalidShapes(
                 f"line {error.lineno}, column {error.offset}: {error.msg}", line=error.lineno, column=error.offset

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.version_lines import without_version_lines
 from protocol.formats.xml.documents import without_encoding
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
 from protocol.messages.division import DELIMITERS, MARKERS, Division
 from protocol.messages.json_lines import JsonLine, read_lines
-from protocol.messages.preambles import announces_messages, without_version_lines
+from protocol.messages.preambles import announces_messages
 from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
 from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines

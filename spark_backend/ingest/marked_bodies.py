@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END
+from protocol.formats.version_lines import without_version_lines
 from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
 from protocol.messages.division import DELIMITERS, Division
-from protocol.messages.preambles import is_preamble, without_version_lines
+from protocol.messages.preambles import is_preamble
 from spark_backend.ingest.parsing.documents import Parser
 from spark_backend.ingest.statement_lines import are_notes, read_statement_lines
 from spark_backend.ingest.statements import Statements, position_of, statement_error

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import pyoxigraph as ox
 
 from protocol.errors import ProtocolError
-from protocol.formats.document_checks import check_document
-from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.rdf_documents import read_quads
 from protocol.sources import SourceFailed
 from protocol.time import FIRST_INSTANT, Instant, parse_instant
 
@@ -52,12 +51,11 @@ def read_page(document: bytes, syntax: RdfSyntax, address: str, path: str = "") 
     Raises SourceFailed for what is not RDF.
     """
     try:
-        check_document(document, syntax)
-        with long_token_refused(document, syntax):
-            quads = list(ox.parse(document, format=syntax.oxigraph, base_iri=address))
+        quads = list(read_quads(document, syntax, address))
     except (SyntaxError, ValueError) as error:
         raise SourceFailed(f"{address} is not a page in {syntax}: {error}") from None
-    by_subject, by_graph = defaultdict(list), defaultdict(list)
+    by_subject: dict[object, list[ox.Quad]] = defaultdict(list)
+    by_graph: dict[object, list[ox.Quad]] = defaultdict(list)
     for quad in quads:
         by_subject[quad.subject].append(quad)
         by_graph[quad.graph_name].append(quad)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import pyoxigraph
 
-from protocol.formats.document_checks import check_document
+from protocol.formats.document_checks import check_document, count_characters
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.terms.quads import Quads, quads_of
@@ -121,15 +121,7 @@ def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple
         try:
             serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)
         except SyntaxError as error:
-            if format is RdfSyntax.JSON_LD:
-                _count_characters(error, document)
+            count_characters(error, document, format)
             raise
     assert serialised is not None  # no output was named, so the bytes are returned
     return serialised, Names(parser.prefixes, parser.base_iri)
-
-
-def _count_characters(error: SyntaxError, document: bytes) -> None:
-    """Make the column one in characters: Oxigraph counts bytes in JSON."""
-    if error.lineno is not None and error.offset is not None:
-        line = document.split(b"\n", error.lineno)[error.lineno - 1]
-        error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1

@@ -119,6 +119,8 @@ def test_an_empty_graph_is_a_graph(client: TestClient) -> None:
             <rdf:Description rdf:about="http://ex/s"><e:p rdf:resource="http://ex/o"/></rdf:Description></rdf:RDF>""",
         ),
         ("application/trig", "<http://ex/s> <http://ex/p> <http://ex/o> ."),
+        ("text/turtle", "\ufeff<http://ex/s> <http://ex/p> <http://ex/o> ."),
+        ("application/n-triples", 'VERSION "1.2"\n<http://ex/s> <http://ex/p> <http://ex/o> .'),
     ],
 )
 def test_bodies_are_read_in_every_syntax(client: TestClient, content_type: str, body: str) -> None:
