@@ -19,7 +19,7 @@ from protocol.messages.delimiters import (
 )
 from protocol.messages.markers import MARKER, MARKER_COMMENT, find_markers, marker_bounds
 from protocol.messages.message import Message
-from protocol.messages.preambles import VERSIONS_WITH_MESSAGES, announces_messages, declarations, is_preamble
+from protocol.messages.preambles import VERSIONS_WITH_MESSAGES, announces_messages, declared_behind, is_preamble
 
 VERSION = VERSIONS_WITH_MESSAGES[0]
 """The version that documents of several messages are written in."""
@@ -58,7 +58,7 @@ def divide(document: Iterable[bytes], syntax: RdfSyntax, *, announced: bool = Fa
     A document that comes in lines (with their ends), in a syntax with a statement a line, is divided as it comes.
     """
     pieces = document if syntax.has_a_statement_a_line else (b"".join(document),)
-    declared: dict[bytes, None] = {}
+    declared: tuple[bytes, ...] = ()
     number = 0
     for division, opened, text, closed in _segments(pieces, syntax, announced=announced):
         if division is DELIMITERS:
@@ -66,13 +66,10 @@ def divide(document: Iterable[bytes], syntax: RdfSyntax, *, announced: bool = Fa
         else:
             is_message = (opened and closed) or not is_preamble(text) or not (closed or number)
         if is_message:
-            yield Message(text, tuple(declared))
+            yield Message(text, declared)
             number += 1
         if not syntax.has_a_statement_a_line:
-            for declaration in declarations(text):
-                # Last, even where it was declared before: what holds is what was said last.
-                declared.pop(declaration, None)
-                declared[declaration] = None
+            declared = declared_behind(declared, text)
 
 
 def _segments(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from protocol.formats.turtle_tokens import TURTLE_TOKEN
 
@@ -13,14 +14,16 @@ VERSIONS_WITH_MESSAGES = ("1.2-messages", "1.2-basic-messages", "1.1-messages")
 _LABEL = rb"\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'"
 _DECLARATION = (
     rb"@prefix\s+[^\s:]*:\s*<[^<>\r\n]*>\s*\.|prefix\s+[^\s:]*:\s*<[^<>\r\n]*>"
-    rb"|@base\s+<[^<>\r\n]*>\s*\.|base\s+<[^<>\r\n]*>"
+    rb"|@base\s*<[^<>\r\n]*>\s*\.|base\s*<[^<>\r\n]*>"
 )
-_VERSION = rb"@version\s+(?:" + _LABEL + rb")\s*\.|version\s+(?:" + _LABEL + rb")"
+_VERSION = rb"@version\s*(?:" + _LABEL + rb")\s*\.|version\s*(?:" + _LABEL + rb")"
 _PREAMBLE = re.compile(
     rb"(?:[ \t\r\n]++|#[^\r\n]*+|" + _DECLARATION + rb"|" + _VERSION + rb")*+",
     re.IGNORECASE,
 )
-_VERSION_OR_COMMENT = re.compile(rb"#[^\r\n]*+|<[^<>\r\n]*+>|version\s+[\"'](?P<label>[^\"']*+)", re.IGNORECASE)
+_VERSION_OR_COMMENT = re.compile(rb"#[^\r\n]*+|<[^<>\r\n]*+>|version\s*[\"'](?P<label>[^\"']*+)", re.IGNORECASE)
+_PREFIX = re.compile(rb"@?prefix\s+([^\s:]*):", re.IGNORECASE)
+_BASE = re.compile(rb"@?base\s*<(?P<scheme>[a-z][a-z0-9+.-]*:)?", re.IGNORECASE)
 _DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
 _DECLARATION_OR_TOKEN = re.compile(
     rb"(?P<declaration>(?<![^\s.}>])(?:" + _DECLARATION + rb"))|" + TURTLE_TOKEN.pattern, re.DOTALL | re.IGNORECASE
@@ -48,7 +51,27 @@ def announces_messages(document: bytes) -> bool:
     return any(label is not None and label.decode(errors="replace") in VERSIONS_WITH_MESSAGES for label in labels)
 
 
-def declarations(text: bytes) -> Iterator[bytes]:
+def declared_behind(declared: tuple[bytes, ...], text: bytes) -> tuple[bytes, ...]:
+    """The declarations, a line each, that hold behind a text of Turtle or TriG, given those before it.
+
+    In their order, for a relative one is resolved against the base before it; without those of which nothing is left.
+    """
+    holding = list(declared)
+    for declaration in _declarations(text):
+        prefix = _PREFIX.match(declaration)
+        if prefix is not None:
+            holding = [one for one in holding if (other := _PREFIX.match(one)) is None or other[1] != prefix[1]]
+        holding.append(declaration)
+        bases = [_BASE.match(one) for one in holding]
+        replaced = [
+            base is not None and following is not None and following["scheme"] is not None
+            for base, following in pairwise([*bases, None])
+        ]
+        holding = [one for one, gone in zip(holding, replaced, strict=True) if not gone]
+    return tuple(holding)
+
+
+def _declarations(text: bytes) -> Iterator[bytes]:
     """The declarations of prefixes and bases in a text of Turtle or TriG, each on one line."""
     # Nearly all messages declare nothing, which is seen sooner than what their tokens are.
     if _DECLARES.search(text) is None:

@@ -83,6 +83,25 @@ def test_prefixes_carry_over_to_later_messages_as_they_were_declared_last() -> N
     assert subjects == ["http://a/x", "http://b/x", "http://b/x", "http://a/x", "http://a/x"]
 
 
+@pytest.mark.parametrize("again", ["BASE <http://x/1>", "@base<http://x/1>.", "BASE<http://x/2>\nBASE </1>"])
+def test_a_relative_prefix_is_relative_to_the_base_before_it_also_where_bases_come_again(again: str) -> None:
+    text = (
+        "BASE <http://x/1>\nPREFIX : <#>\n:x :p 1 .\n# @message\nBASE <http://x/2>\n<#x> :p 2 .\n"
+        f"# @message\n{again}\n<#x> :p 3 .\n# @message\n:x :p 4 .\n# @message\n<#x> :p 5 ."
+    )
+    alone = messages(text, RdfSyntax.TURTLE)
+    subjects = [next(iter(parse(message.alone, RdfFormat.TURTLE))).subject.value for message in alone]
+    assert subjects == [f"http://x/{number}#x" for number in (1, 2, 1, 1, 1)]
+
+
+def test_of_declarations_that_come_again_and_again_those_that_hold_are_kept() -> None:
+    said = "# @message\n".join(
+        f"@base <http://x/{number}> .\n@prefix : <#> .\n@prefix a: <http://a/{number}> .\n:x :p 1 .\n"
+        for number in range(100)
+    )
+    assert {len(message.preamble) for message in messages(said, RdfSyntax.TURTLE)} == {0, 3}
+
+
 def test_what_looks_like_a_prefix_in_a_string_or_a_comment_is_none() -> None:
     text = '<a:s> <a:p> "@prefix : <a:> ." .\n# @prefix : <b:> .\n# @message\n<a:s> <a:p> 2 .\n'
     assert [message.preamble for message in messages(text, RdfSyntax.TURTLE)] == [(), ()]
