@@ -11,6 +11,7 @@ from protocol.errors import shortened
 from protocol.shapes.shape import Result, Results
 from protocol.shapes.values import text_of
 from protocol.shapes.vocabulary import FALSE, RDF_TYPE, SH, sh
+from protocol.terms import rename_blank_nodes
 
 _IN_WORDS = 3
 
@@ -89,5 +90,5 @@ def _plain(term: str) -> str:
 
 
 def _labelled(term: str, kind: str) -> str:
-    """The term; a blank node of the data or the shapes under a label that no other has."""
-    return f"_:{kind}{term[2:]}" if term[0] == "_" else term
+    """The term; blank nodes of the data or the shapes, also within triple terms, under labels that no others have."""
+    return term if term[0] == '"' else rename_blank_nodes(term, lambda label: f"_:{kind}{label[2:]}")

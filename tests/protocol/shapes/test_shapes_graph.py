@@ -337,6 +337,14 @@ def test_terms_of_rdf_1_2_are_what_sparql_takes_them_for(constraint: str, values
         assert value is None if begin is None else (value or "").startswith(begin)
 
 
+def test_a_blank_node_within_a_triple_term_is_none_of_the_report() -> None:
+    report = report_graph(
+        validated(_OF_A.format("sh:nodeKind sh:Literal"), "ex:a ex:p <<( _:report ex:b _:result0 )>> .")
+    )
+    (result,) = report.objects("_:report", sh("result"))
+    assert report.object(result, sh("value")) == "<<( _:datareport <http://ex/b> _:dataresult0 )>>"
+
+
 @pytest.mark.parametrize(
     "place",
     ["sh:targetNode", "sh:severity", "sh:class", "sh:datatype", "sh:equals", "sh:minInclusive", "sh:path", "sh:not"],
