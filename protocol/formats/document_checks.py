@@ -1,4 +1,4 @@
-"""What is looked at in an RDF document before Oxigraph's parsers may have it, and what they say of one that is none."""
+"""What is done with an RDF document before Oxigraph's parsers may have it, and what they say of one that is none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from protocol.formats.json_depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.triple_term_depth import check_nesting
-from protocol.formats.xml.documents import check_xml
+from protocol.formats.xml.documents import plain_xml
 
 _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
@@ -15,14 +15,18 @@ _POSITION = re.compile(
 )
 
 
-def check_document(document: bytes, syntax: RdfSyntax) -> None:
-    """Raise SyntaxError, with line and column, for a document that the parser of its syntax would not get done with."""
+def checked(document: bytes, syntax: RdfSyntax) -> bytes:
+    """The document as Oxigraph's parser is to have it. Places in it stay as they are, where that parser tells any.
+
+    Raises SyntaxError, with line and column, for one that the parser would not get done with.
+    """
     if syntax is RdfSyntax.RDF_XML:
-        check_xml(document)
-    elif syntax is RdfSyntax.JSON_LD:
+        return plain_xml(document)
+    if syntax is RdfSyntax.JSON_LD:
         check_json_depth(document)
     else:
         check_nesting(document)
+    return document
 
 
 def count_characters(error: SyntaxError, document: bytes, syntax: RdfSyntax) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyoxigraph as ox
 
-from protocol.formats.document_checks import check_document, count_characters
+from protocol.formats.document_checks import checked, count_characters
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.version_lines import without_version_lines
@@ -31,7 +31,7 @@ def _parsed(document: bytes, syntax: RdfSyntax, base: str | None, *, of_one_grap
     text = document.removeprefix(codecs.BOM_UTF8)
     if syntax.has_a_statement_a_line:
         text = without_version_lines(text)
-    check_document(text, syntax)
+    text = checked(text, syntax)
     with long_token_refused(text, syntax):
         parser = ox.parse(
             text, format=syntax.oxigraph, base_iri=base, without_named_graphs=of_one_graph,

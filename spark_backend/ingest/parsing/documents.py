@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import pyoxigraph
 
-from protocol.formats.document_checks import check_document, count_characters
+from protocol.formats.document_checks import checked, count_characters
 from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.terms.quads import Quads, quads_of
@@ -115,7 +115,7 @@ def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple
 
     Raises SyntaxError for what is not RDF, with line and column.
     """
-    check_document(document, format)
+    document = checked(document, format)
     with long_token_refused(document, format):
         parser = pyoxigraph.parse(document, format.oxigraph, base_iri=base)
         try:
