@@ -15,6 +15,8 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from endpoint.graphs.committed import NOTE, lost, unnoted
+from protocol.formats.media_types import RdfSyntax
+from protocol.formats.rdf_documents import read_graph
 
 logger = logging.getLogger(__name__)
 
@@ -164,8 +166,13 @@ def load_file(oxigraph: ox.Store, path: Path) -> None:
     syntax = ox.RdfFormat.from_extension(path.suffix.lstrip(".").lower())
     if syntax is None:
         raise ValueError(f"load: {str(path)!r} has no extension of an RDF syntax (ttl, nt, trig, nq, jsonld, rdf)")
+    base = path.resolve().as_uri()
     try:
-        oxigraph.bulk_load(path=str(path), format=syntax, base_iri=path.resolve().as_uri())
+        if syntax == ox.RdfFormat.RDF_XML:
+            # Of which Oxigraph alone takes the beginning of a document for the whole.
+            oxigraph.bulk_extend(ox.Quad(*triple) for triple in read_graph(path.read_bytes(), RdfSyntax.RDF_XML, base))
+        else:
+            oxigraph.bulk_load(path=str(path), format=syntax, base_iri=base)
     except (SyntaxError, OSError, ValueError, MemoryError) as error:
         raise ValueError(f"load: {str(path)!r} cannot be read: {error}") from error
 

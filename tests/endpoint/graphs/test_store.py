@@ -113,6 +113,11 @@ def test_a_store_in_a_directory_outlives_its_process(tmp_path: Path) -> None:
     assert len(set(GraphStore(tmp_path / "deep" / "store").quads())) == 3
 
 
+RDF_XML = (
+    '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://ex/"><r:Description r:about=""><e:p>'
+)
+
+
 def test_files_are_loaded_by_their_extension(tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text("<#a> <http://ex/p> 'ä' .", encoding="utf-8")
     (tmp_path / "b.trig").write_text("<http://ex/g> { <http://ex/a> <http://ex/p> 1 }")
@@ -122,10 +127,19 @@ def test_files_are_loaded_by_their_extension(tmp_path: Path) -> None:
     assert store.version == 1002
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.ttl", "<http://ex/a> nonsense"), ("a.doc", "")])
+def test_rdf_xml_is_loaded_as_it_is_read_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "a.rdf"
+    file.write_text(f"{RDF_XML}a<!-- b -->c</e:p></r:Description></r:RDF>")
+    assert [quad[1:] for quad in GraphStore(load=[file]).quads()] == [(f"<{file.as_uri()}>", "<http://ex/p>", '"ac"')]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.ttl", "<http://ex/a> nonsense"), ("a.doc", ""), ("a.rdf", f"{RDF_XML}b</e:p></r:Description>")],
+)
 def test_a_file_that_is_no_rdf_is_named(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=r"load: .*a\.(ttl|doc)"):
+    with pytest.raises(ValueError, match=r"load: .*a\.(ttl|doc|rdf)"):
         GraphStore(load=[tmp_path / name])
 
 
