@@ -5,6 +5,7 @@ Prefixes and the base carry over from message to message in Turtle and TriG.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -55,9 +56,10 @@ def divide(document: Iterable[bytes], syntax: RdfSyntax, *, announced: bool = Fa
     """The messages of a document: divided by delimiters if it is ``announced`` that it has messages, or it announces
     that itself, else by markers; without any of these it is one message.
 
-    A document that comes in lines (with their ends), in a syntax with a statement a line, is divided as it comes.
+    A document that comes in lines (with their ends), in a syntax with a statement a line, is divided as it comes. A
+    byte order mark before it is in none of them.
     """
-    pieces = document if syntax.has_a_statement_a_line else (b"".join(document),)
+    pieces = _without_mark(document if syntax.has_a_statement_a_line else (b"".join(document),))
     declared: tuple[bytes, ...] = ()
     number = 0
     for division, opened, text, closed in _segments(pieces, syntax, announced=announced):
@@ -70,6 +72,10 @@ def divide(document: Iterable[bytes], syntax: RdfSyntax, *, announced: bool = Fa
             number += 1
         if not syntax.has_a_statement_a_line:
             declared = declared_behind(declared, text)
+
+
+def _without_mark(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    return (piece if number else piece.removeprefix(BOM_UTF8) for number, piece in enumerate(pieces))
 
 
 def _segments(

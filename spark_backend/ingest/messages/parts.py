@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class MessageParts:
             media_type = content_type.partition(";")[0].strip()
             lines = [[one] for one in json_lines.divide(body.split(b"\n"))]
             return cls(lines, media_type, lambda some: (json_lines.join(some), media_type)) if lines else whole
-        announced = syntax.has_comments and announces_messages(body)
+        announced = syntax.has_comments and announces_messages(body.removeprefix(BOM_UTF8))
         if grouping is Grouping.SINGLE:
             return cls._divided(body, syntax, Grouping.DELIMITERS) if announced else whole
         if grouping is Grouping.MARKERS and announced:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +14,10 @@ from protocol.formats.media_types import RdfSyntax
 from protocol.messages import json_lines
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.division import divide
+from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest.bodies import read_statements
+from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.divided_body import divide_body
 
 _LINES = st.sampled_from(
     [
@@ -54,3 +60,15 @@ def test_a_literal_that_the_parser_does_not_hold_is_refused_with_its_place(synta
     with pytest.raises(InvalidMessage, match=r"message [12].*longer than 16 MiB") as refused:
         read_statements(body.encode(), BodyType(syntax, grouping), "http://base/")
     assert (refused.value.line, refused.value.column) == (2002 if marker else 2001, 27)
+
+
+@pytest.mark.parametrize("syntax", [one for one in RdfSyntax if one.has_comments])
+def test_a_byte_order_mark_hides_no_announcement(syntax: RdfSyntax) -> None:
+    right = [b'<http://a/s> <http://a/p> "%d" .' % number for number in range(2)]
+    body = BOM_UTF8 + b"\nMESSAGE\n".join([b'VERSION "1.2-messages"', *right])
+    assert [message.body.strip() for message in divide(body.splitlines(keepends=True), syntax)][1:] == right
+    settings = StreamSettings("http://a/stream", TimeKind.EVENT)
+    read = partial(read_elements, settings=settings, at=0)
+    divided = divide_body(body + b"\nMESSAGE\nnonsense", syntax.value, read, has_context=False)
+    assert divided.elements["o"].to_pylist() == [None, '"0"', '"1"']
+    assert [rejected.body for rejected in divided.rejected] == [b"nonsense"]
