@@ -13,20 +13,33 @@ _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
     r"(?: and line \d+ column \d+)?: "
 )
+_BARE = re.compile(rb"[ \t\r\n]*+(?P<value>[^ \t\r\n{\[])")
+"""What begins a document of JSON that is neither an object nor an array."""
 
 
 def checked(document: bytes, syntax: RdfSyntax) -> bytes:
     """The document as Oxigraph's parser is to have it. Places in it stay as they are, where that parser tells any.
 
-    Raises SyntaxError, with line and column, for one that the parser would not get done with.
+    Raises SyntaxError, with line and column, for one that the parser would not get done with, or take for another.
     """
     if syntax is RdfSyntax.RDF_XML:
         return plain_xml(document)
     if syntax is RdfSyntax.JSON_LD:
         check_json_depth(document)
+        _check_bare(document)
     else:
         check_nesting(document)
     return document
+
+
+def _check_bare(document: bytes) -> None:
+    """Raise SyntaxError for a bare value, which to Oxigraph says nothing: JSON-LD is an object or an array."""
+    found = _BARE.match(document)
+    if found is not None:
+        before = document[: found.start("value")]
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        bare = "a document of JSON-LD is an object or an array, and no bare value"
+        raise SyntaxError(bare, (None, line, column, None))
 
 
 def count_characters(error: SyntaxError, document: bytes, syntax: RdfSyntax) -> None:

@@ -48,6 +48,14 @@ def test_columns_in_json_count_characters() -> None:
     assert (raised.value.lineno, raised.value.offset) == (2, 22)
 
 
+@pytest.mark.parametrize("value", ["5", '"http://ex/s"', "null", "true"])
+def test_a_bare_value_is_no_json_ld(value: str) -> None:
+    with pytest.raises(SyntaxError, match="an object or an array") as raised:
+        _triples(f" \n {value}".encode(), RdfSyntax.JSON_LD)
+    assert (raised.value.lineno, raised.value.offset) == (2, 2)
+    assert _triples(b" \n[]", RdfSyntax.JSON_LD) == []
+
+
 def test_named_graphs_are_for_who_asks_for_them() -> None:
     document = f"<http://ex/g> {{ {TRIPLE} }}".encode()
     assert [str(quad.graph_name) for quad in read_quads(document, RdfSyntax.TRIG, None)] == ["<http://ex/g>"]
