@@ -20,7 +20,8 @@ def solution_rows(document: bytes, variables: Sequence[str]) -> list[tuple[str |
     try:
         return _rows(document, variables)
     except SyntaxError:
-        # Oxigraph takes nothing behind the bindings, where other endpoints tell of other things.
+        # Oxigraph takes nothing behind the bindings, where other endpoints tell of other things, nor a head without
+        # vars, as Comunica writes it of a pattern without variables.
         bare = _without_others(document)
         if bare is None:
             raise
@@ -28,10 +29,12 @@ def solution_rows(document: bytes, variables: Sequence[str]) -> list[tuple[str |
 
 
 def _without_others(document: bytes) -> bytes | None:
-    """The document without members that are not the standard's; None if it has no others, or is not of this kind."""
+    """The document without members that are not the standard's, and with those that are; None if it is so already, or
+    not of this kind.
+    """
     try:
         members = json.loads(document)
-        bare = {"head": members["head"], "results": {"bindings": members["results"]["bindings"]}}
+        bare = {"head": {"vars": [], **members["head"]}, "results": {"bindings": members["results"]["bindings"]}}
     except (ValueError, TypeError, LookupError):
         return None
     return None if members == bare else json.dumps(bare, ensure_ascii=False).encode("utf-8", "surrogatepass")

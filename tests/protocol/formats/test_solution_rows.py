@@ -23,6 +23,11 @@ def test_members_that_the_standard_does_not_have_are_passed_over(document: str) 
     assert solution_rows(document.encode(), ["x", "y"]) == [("<http://e/ü>", None)]
 
 
+@pytest.mark.parametrize("more", ["", ',"metadata":{"httpRequests":1}'])
+def test_an_answer_without_variables_may_say_nothing_of_them(more: str) -> None:
+    assert solution_rows(f'{{"head":{{}},"results":{{"bindings":[{{}},{{}}]}}{more}}}'.encode(), []) == [(), ()]
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -31,6 +36,8 @@ def test_members_that_the_standard_does_not_have_are_passed_over(document: str) 
         f'{{"head":{{"vars":["x"]}},"results":{{"bindings":[{ROW}]}},"more":',
         '{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"uri"}}]},"more":1}',
         '{"head":{"vars":["x"]},"results":7,"more":1}',
+        f'{{"head":["vars"],"results":{{"bindings":[{ROW}]}}}}',
+        f'{{"head":7,"results":{{"bindings":[{ROW}]}}}}',
         "[]",
     ],
 )
