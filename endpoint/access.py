@@ -81,7 +81,7 @@ class AccessControl:
         await self._app(scope, receive, send)
 
     def _check(self, request: Request, scope: Scope, parameters: list[str]) -> None:
-        method, path = scope["method"], _path_below_root(scope)
+        method, path = scope["method"], path_below_root(scope)
         needed = required_scope(method, path)
         if needed is None:
             return
@@ -158,7 +158,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _path_below_root(scope: Scope) -> str:
+def path_below_root(scope: Scope) -> str:
     """The path as the routes see it, also where the application is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")

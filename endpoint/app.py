@@ -22,6 +22,7 @@ from endpoint.resources import backup, graphs, health, metrics, sparql
 from endpoint.resources.queries import queries, sinks
 from endpoint.resources.streams import streams
 from endpoint.settings import Settings
+from endpoint.slashes import SlashRedirects
 
 ANSWER_TIMEOUT = 300.0
 """Seconds a client that knows nothing of streams is kept waiting for the next evaluation."""
@@ -69,7 +70,7 @@ def application(
         *sparql.routes, *graphs.routes, *streams.routes, *queries.routes, *sinks.routes, *health.routes,
         *metrics.routes, *backup.routes, *page_routes,
     ]  # fmt: skip
-    return Starlette(
+    app = Starlette(
         routes=routes,
         middleware=[
             Middleware(metrics.RequestCounter, counts=life.requests),
@@ -92,3 +93,6 @@ def application(
         exception_handlers=exception_handlers(life.refusals),
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False
+    app.router.default = SlashRedirects(app.router)
+    return app

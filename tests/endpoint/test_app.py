@@ -148,3 +148,23 @@ def test_readers_that_may_need_more_memory_than_there_is_are_warned_of(caplog: p
         caplog.clear()
         with TestClient(create_app(settings(readers=2, max_readers=2, query_memory=memory), backend=FakeBackend())):
             assert ("2 queries at once" in caplog.text) is warned
+
+
+@pytest.mark.parametrize(
+    ("base_url", "prefix", "mounted"),
+    [("", "", ""), ("https://example.org/rsp", "/rsp", ""), ("https://example.org/rsp", "/rsp", "/rsp")],
+)
+def test_a_slash_at_the_end_leads_to_the_path_without_it_below_the_prefix_that_clients_know(
+    base_url: str, prefix: str, mounted: str
+) -> None:
+    outer = Starlette(routes=[Mount(mounted, create_app(settings(base_url=base_url), backend=FakeBackend()))])
+    with TestClient(outer, base_url="http://example.org", follow_redirects=False) as client:
+        for request, path in {
+            "GET /sparql/?query=ASK%20%7B%7D&timeout=1": "/sparql?query=ASK%20%7B%7D&timeout=1",
+            "POST /streams/rooms/": "/streams/rooms",
+            "PUT /queries/warm//": "/queries/warm",
+        }.items():
+            method, _, sent = request.partition(" ")
+            answer = client.request(method, f"{mounted}{sent}")
+            assert (answer.status_code, answer.headers["Location"]) == (307, f"{prefix}{path}")
+        assert client.get(f"{mounted}/nothing/").status_code == 404
