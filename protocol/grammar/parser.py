@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from protocol.errors import QuerySemanticError, UnsupportedFeature
+from protocol.errors import ProtocolError, QuerySemanticError, UnsupportedFeature
+from protocol.formats.media_types import SPARQL_UPDATE
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
 from protocol.grammar.groups import Groups
@@ -48,6 +49,8 @@ from protocol.time import Milliseconds
 
 # None of these is a keyword of SPARQL 1.1: a text with one of them as a token is not for the store's parser.
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", "FACT", "CURRENT", *R2S})
+_UPDATES = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
+"""How the operations of SPARQL 1.1 Update begin."""
 _STREAM_TEXT = re.compile(
     r"register|stream|window|fact|current|optionalseq|equals|\bseq\b|\band\b|\bor\b", re.IGNORECASE
 )
@@ -224,7 +227,7 @@ class QueryReader:
             case "DESCRIBE":
                 found = self._describe()
             case _:
-                raise cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
+                raise self._no_form()
         if cursor.token.kind is not TokenKind.END:
             raise cursor.unexpected("the end of the query")
         return found
@@ -361,8 +364,16 @@ class QueryReader:
         if registration is not None and registration.kind.word == "FACT":
             raise cursor.unexpected("CONSTRUCT FACT, and nothing behind it, after REGISTER FACT … AS")
         if not cursor.at(*Form):
-            raise cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
+            raise self._no_form()
         return Form(cursor.token.word)
+
+    def _no_form(self) -> ProtocolError:
+        """The error where a query is to begin, and none does."""
+        cursor = self._cursor
+        if cursor.at(*_UPDATES):
+            sent = f"POST it to /sparql as {SPARQL_UPDATE}, or as its parameter update"
+            return cursor.error(f"{cursor.token.text} begins an update: {sent}")
+        return cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")
 
     @property
     def _facts_are_counted(self) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import pyoxigraph
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UpdateSyntaxError
+from protocol.formats.media_types import SPARQL_QUERY
 from protocol.sparql.corrections import lower_case_booleans
 from protocol.sparql.guard import refuse_excess
 from protocol.sparql.iris import is_absolute
@@ -38,6 +39,7 @@ _RULES = {
     ),
 }
 """What Oxigraph says in fewer words than there are faults of which it says it."""
+_QUERIES = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)+)"')
 
 _DECLARATION = re.compile(r"(?:prefix|base|version)\b", re.IGNORECASE)
@@ -206,6 +208,8 @@ def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | Non
         detail = f"{shown} is not an IRI"
     elif token.kind is TokenKind.PREFIXED_NAME and (prefix := token.text.partition(":")[0]) not in _prefixes(tokens):
         detail = f"the prefix {prefix}: is not declared: write PREFIX {prefix}: <…>"
+    elif what == "update" and token.word in _QUERIES and not any(one.text == "{" for one in _before(tokens, token)):
+        detail = f"{shown} begins a query: send it as {SPARQL_QUERY}, or as the parameter query"
     elif reason:
         detail = reason[0].rstrip(".")
         return Fault(_RULES.get(detail, detail), token.start, late=True)
@@ -214,6 +218,10 @@ def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | Non
         detail = f"unexpected {shown}" + (f": expected {wanted}" if wanted else "")
     # Without a sign among what it expected, it has read a part and then found that this may not be there.
     return Fault(detail, token.start, late=not _LITERAL.search(located))
+
+
+def _before(tokens: Sequence[Token], token: Token) -> Iterator[Token]:
+    return takewhile(lambda one: one.start < token.start, tokens)
 
 
 def _prefixes(tokens: Sequence[Token]) -> set[str]:

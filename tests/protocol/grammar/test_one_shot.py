@@ -108,6 +108,7 @@ def test_a_column_is_there_for_each_variable_of_the_text_alone(store: ox.Store) 
         ("SELECT ?n { ?s ?p ?o } AGGREGATE { (?n, COUNT, ¦?x) }", "?x is not a variable of the WHERE"),
         ("SELECT ?n { ?s ?p ?o } AGGREGATE { (?n, ¦MEDIAN(?o), ?s) }", "COUNT, SUM, AVG, MIN or MAX"),
         ("SELECT ?s { ?s ?p ?o ¦] }", "or }, found ]"),
+        ("PREFIX x: <u:> ¦delete DATA { x:s x:p 1 }", "delete begins an update: POST it to /sparql as application/s"),
         ("SELECT ?s { ?s ?p '¦\\q' }", "is no escape"),
         ("SELECT ?s { ?s ?p <<( ?s ?p 1 )>> ¦] }", "or }, found ]"),
         ("SELECT ?n { ?s ?p ?o BIND(¦RAND() AS ?r) } AGGREGATE { (?n, COUNT, ?r) }", "RAND() in the WHERE"),

@@ -297,7 +297,7 @@ def test_an_operator_goes_with_a_query_form_with_solutions(operator: R2S) -> Non
         ("SELECT * FROM NAMED STREAM <u:s> [RANGE 1s] { FILTER(¦WINDOW <u:s> {}) }", "WINDOW goes inside a group"),
         ("CONSTRUCT { ¦WINDOW <u:s> {} } FROM NAMED STREAM <u:s> [RANGE 1s] {}", "WINDOW goes inside a group"),
         ("CONSTRUCT WHERE { ¦STREAM <u:s> [RANGE 1s] { ?s ?p ?o } }", "STREAM goes inside a group"),
-        ("¦INSERT { ?s ?p ?o } WHERE { STREAM <u:s> [RANGE 1s] { ?s ?p ?o } }", "SELECT, CONSTRUCT, ASK, DESCRIBE"),
+        ("¦INSERT { ?s ?p ?o } WHERE { STREAM <u:s> [RANGE 1s] { ?s ?p ?o } }", "begins an update: POST it to /sparql"),
         ("¦STREAM", "STREAM goes inside a group"),
         ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ¦}", "expected a variable or an RDF term, found }"),
         ("SELECT * FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o¦", "expected } for the { of line 1, column 39"),

@@ -82,7 +82,9 @@ def test_the_error_of_a_query_has_its_place_in_the_text_as_it_was_sent(text: str
     [
         ("INSERT DATA {\n<a> ¦}", "unexpected }: expected a variable or an IRI"),
         ("CLEAR ALL ; ¦nonsense", "unexpected nonsense"),
-        ("¦SELECT * {}", "unexpected SELECT"),
+        ("¦SELECT * {}", "SELECT begins a query: send it as application/sparql-query, or as the parameter query"),
+        ("BASE <http://e/> PREFIX : <> ¦ask {}", "ask begins a query"),
+        ("INSERT {} WHERE {} ; ¦SELECT * {}", "unexpected SELECT"),
         ("PREFIX ¦ex <http://e/> CLEAR ALL", "unexpected ex"),
         ("PREFIX ex: <http://e/>\nINSERT { ?s ex:p ¦o } WHERE {}", "unexpected o"),
         ("INSERT DATA { ¦ex:a <b> 3 }", "the prefix ex: is not declared: write PREFIX ex: <…>"),
