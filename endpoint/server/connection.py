@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ LEAST_PACE = 1024
 _READ_BYTES = 1024 * 1024
 """So much is read at once of what has come: asyncio reads a quarter of that, and each time costs as much."""
 
+_EMPTY_LINE = re.compile(rb"\r?\n")
 _COMING = (h11.IDLE, h11.SEND_BODY)
 
 
@@ -48,7 +50,8 @@ class Connections:
 
 
 class _Requests(h11.Connection):
-    """h11's, without requests whose end may be elsewhere for a proxy in front (RFC 9112 section 6.1).
+    """h11's, without requests whose end may be elsewhere for a proxy in front (RFC 9112 section 6.1), and with those
+    that an empty line stands before, which small clients write behind the body of the last one (section 2.2).
 
     ``method`` is that of the request that is being answered, empty between requests.
     """
@@ -60,6 +63,12 @@ class _Requests(h11.Connection):
         self.method = b""
 
     def next_event(self) -> Any:
+        if self.their_state is h11.IDLE and self._receive_buffer:
+            beginning = bytes(self._receive_buffer)
+            if beginning == b"\r":
+                return h11.NEED_DATA
+            if (empty := _EMPTY_LINE.match(beginning)) is not None:
+                self._receive_buffer.maybe_extract_at_most(empty.end())
         event = super().next_event()
         if isinstance(event, h11.Request):
             self.method = event.method
@@ -152,7 +161,7 @@ class Connection(H11Protocol):
         if left > 0:
             self._timer = self.loop.call_later(left, self._check)
         else:
-            if self._received or self._state is not h11.IDLE:
+            if self._begun:
                 self._limits.refused("slow_request")
             self.end(
                 f"the request did not come whole within {self._limits.request_seconds:g} s, and a second more for each "
@@ -161,11 +170,16 @@ class Connection(H11Protocol):
 
     def end(self, reason: str) -> None:
         """Close the connection for a request that does not come whole."""
-        if self._state is h11.IDLE and not self._received:
+        if self._begun:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, reason)
+        else:
             self._forget()
             self.transport.close()
-        else:
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, reason)
+
+    @property
+    def _begun(self) -> bool:
+        """Whether anything of a request has come."""
+        return self._state is not h11.IDLE or bool(self.conn.trailing_data[0])
 
     def _forget(self) -> None:
         self._limits.waiting.pop(self, None)

@@ -290,6 +290,43 @@ def test_each_request_of_a_connection_has_its_own_time() -> None:
     run(check)
 
 
+WHOLE = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n1"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [b"\r\n" + WHOLE, WHOLE + b"\r\n"], [WHOLE + b"\r\n" + WHOLE + b"\n"], [WHOLE, b"\r\n", WHOLE, b"\r\n"],
+        [WHOLE, b"\r", b"\n" + WHOLE, b"\r"], [WHOLE + b"\r", b"\n" + WHOLE],
+    ],
+)  # fmt: skip
+def test_an_empty_line_before_a_request_is_passed_over(sent: list[bytes]) -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        for part in sent:
+            connection.data_received(part)
+            await turn()
+        assert transport.written.count(b" 204 ") == transport.written.count(b"HTTP/1.1") == 2
+        assert not transport.is_closing()
+
+    run(check)
+
+
+def test_a_connection_that_says_an_empty_line_is_closed_without_a_word() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(b"\r\n")
+        door.clock.pass_by(SECONDS + 1)
+        assert (transport.is_closing(), transport.written, door.refused) == (True, b"", [])
+        connection, transport = door.connect()
+        connection.data_received(b"\r\n\r\n" + WHOLE)
+        assert problem(transport)[0] == 400
+
+    run(check)
+
+
 def test_half_open_connections_give_way_to_newer_ones_the_oldest_first() -> None:
     async def check() -> None:
         door = Door(most=3)
