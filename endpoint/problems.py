@@ -19,6 +19,10 @@ from protocol.formats.media_types import PROBLEM
 logger = logging.getLogger(__name__)
 
 
+_HEADERS = {"WWW-Authenticate": "challenge", "Allow": "allow", "Accept-Encoding": "accept_encoding"}
+"""What errors of some kinds say in a header of the response, by the attribute that has it."""
+
+
 def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     """The response of a problem document, whose ``status`` is the response's."""
     # A lone surrogate, which may be in what a client sent, becomes the escape by which JSON writes it.
@@ -32,19 +36,17 @@ def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | N
 
 
 def protocol_error(error: ProtocolError, refusals: Counter[str]) -> Response:
-    """What the error says, with ``Allow``, ``WWW-Authenticate`` or ``Retry-After`` where one is due.
+    """What the error says, with one of ``_HEADERS``, or ``Retry-After``, where that is due.
 
     A refusal (an error with ``refusal``) is counted in ``refusals``.
     """
     headers = {}
     if error.refusal:
         refusals[error.refusal] += 1
-    challenge = getattr(error, "challenge", None)
-    if isinstance(challenge, str):
-        headers["WWW-Authenticate"] = challenge
-    allow = getattr(error, "allow", None)
-    if isinstance(allow, str):
-        headers["Allow"] = allow
+    for name, attribute in _HEADERS.items():
+        value = getattr(error, attribute, None)
+        if isinstance(value, str):
+            headers[name] = value
     if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(getattr(error, "retry_after", 2))
     return problem_response(error.problem(), headers)

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
 
 from endpoint.problems import exception_handlers
+from endpoint.resources.requests.request_body import UnsupportedCoding
 from protocol.errors import ProtocolError, QuerySyntaxError, Unavailable
 from protocol.sparql.request import MethodNotAllowed
 from tests.endpoint.asgi_client import TestClient
@@ -44,6 +45,7 @@ def test_a_protocol_error_is_its_own_problem_document() -> None:
     [
         (Unavailable("Spark is starting"), "retry-after", "2"),
         (MethodNotAllowed("no", ("POST",)), "allow", "POST"),
+        (UnsupportedCoding("br"), "accept-encoding", "gzip, deflate"),
     ],
 )
 def test_some_statuses_come_with_a_header(error: ProtocolError, header: str, value: str) -> None:

@@ -21,10 +21,14 @@ class BodyTooLarge(ProtocolError):
 
 
 class UnsupportedCoding(ProtocolError):
-    """The body is coded in a way this server does not decode (RFC 9110 section 8.4)."""
+    """The body is coded in a way this server does not decode (RFC 9110 section 8.4).
+
+    ``accept_encoding`` is the header that says in which it does (section 15.5.16).
+    """
 
     status = 415
     title = "Unsupported content coding"
+    accept_encoding = "gzip, deflate"
 
 
 class PartialBody(ProtocolError):
