@@ -134,20 +134,22 @@ class Timelines:
     def bounds(self, member: StreamWindow, t: Instant) -> tuple[Instant, Instant]:
         """(after, upto] of a window's content at t: of a count window or session from just before the oldest in it.
 
-        Of a partitioned one from just before the oldest that takes part: that may be the last of its key.
+        Of a partitioned count from just before the oldest that takes part: that may be the last of its key. Partitioned
+        sessions that close at t are in the one of all keys, which is held as long as they are.
         """
         window = member.window
         match window:
-            case SessionWindow(gap=gap, partition=None):
+            case SessionWindow(gap=gap, partition=partition):
                 with self._lock:
                     timeline = self._timelines.get(member.stream)
-                    if timeline is None or timeline.latest(t) != t - gap:
+                    newest = None if timeline is None else timeline.latest(t)
+                    if timeline is None or newest is None or newest < t - gap or (newest > t - gap and not partition):
                         return t, t
                     first = timeline.counts.first_of_session(gap, t)
                 return (t if first is None else first - 1), t
             case CountWindow(size=size, unit=unit) if not window.partition:
                 return self._from_oldest(member, size, unit, t), t
-            case CountWindow() | SessionWindow():
+            case CountWindow():
                 return self._from_oldest(member, _ALL, Unit.ELEMENTS, t), t
             case _:
                 return content_bounds(window, t)

@@ -372,9 +372,11 @@ class SessionWindow(Window):
         return _latest([(element.time, triple) for element in closing for triple in element.triples])
 
     def bounds(self, stream: OracleStream, t: int) -> tuple[int, int]:
-        there = [e for e in stream.elements if e.triples and e.takes_part(t)]
-        told = there if self.partition else self._closing(stream.elements, t)
-        return (min(element.time for element in told) - 1, t) if told else (t, t)
+        """Of sessions of keys those of the session of all keys that they are in, whether any of them closes or not."""
+        sessions = self._sessions(stream.elements, t)
+        last = sessions[-1] if sessions else []
+        told = last if self.partition and last and last[-1].time + self.gap >= t else self._closing(stream.elements, t)
+        return (told[0].time - 1, t) if told else (t, t)
 
     def closes(self, stream: OracleStream, t: int) -> bool:
         return bool(self.content(stream, t))
@@ -387,9 +389,13 @@ class SessionWindow(Window):
 
     def _closing(self, elements: Sequence[Element], t: int) -> list[Element]:
         """The elements of the session that closes at t."""
+        sessions = self._sessions(elements, t)
+        return next((session for session in sessions if session[-1].time + self.gap == t), [])
+
+    def _sessions(self, elements: Sequence[Element], t: int) -> list[list[Element]]:
         sessions: list[list[Element]] = []
         for element in sorted((e for e in elements if e.triples and e.takes_part(t)), key=lambda e: e.time):
             if not sessions or element.time - sessions[-1][-1].time > self.gap:
                 sessions.append([])
             sessions[-1].append(element)
-        return next((session for session in sessions if session[-1].time + self.gap == t), [])
+        return sessions

@@ -254,6 +254,27 @@ def test_retention_keeps_a_session_from_its_beginning_on_as_long_as_it_is_open(
     stepped.close()
 
 
+def test_the_bounds_of_partitioned_sessions_are_what_they_were_after_retention(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
+    stepped = SteppedBackend(tmp_path)
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=20_000))
+    stepped.register("q", query("SESSION 2s PARTITION BY SUBJECT"))
+    for at in range(1, 81):
+        if at % 8 < 4:
+            post(stepped, at * 1_000, at)
+        stepped.run()
+        stepped.backend._progress.say()
+    assert bounds(stepped, 69_000) == ["1970-01-01T00:01:03.999Z", "1970-01-01T00:01:09Z"]
+    held = stepped.backend.retained_from("q")
+    assert held is not None
+    told = {instant: data for instant, data in stepped.answers("q").items() if instant > held}
+    assert len(told) in range(2, 8)
+    assert stepped.replayed("q", held) == told
+    stepped.close()
+
+
 def test_what_would_be_evaluated_after_the_year_9999_is_not(stepped: SteppedBackend) -> None:
     stepped.register("q", query("RANGE 10s STEP 10s"))
     post(stepped, LAST_INSTANT - 12_000, 1)
