@@ -110,6 +110,7 @@ class Subscription:
         if self._foreign:
             start, self._exact = BEGINNING, False
         self._landmark = description.landmark
+        self._compares = description.query.operator is not R2S.RSTREAM
         # What it had is of windows that began elsewhere: what follows does not go on from that.
         self._moved = start.incarnation is not None and self._landmark not in (None, start.landmark)
         if self._moved:
@@ -263,6 +264,12 @@ class Subscription:
             return False
         return self.channel.is_after_start(entry.notice.instant) and self._wanted(entry)
 
+    def _is_gone(self, retained: Instant) -> bool:
+        """Whether what follows the position is not all held, or is compared with an answer there that is not."""
+        return self.position is not None and (
+            self.position < retained or (self.position == retained and self._compares)
+        )
+
     def _behind(self) -> bool:
         """Whether evaluations after the position are to come from the log."""
         upto = self._upto
@@ -296,7 +303,7 @@ class Subscription:
         retained = await self._history.retained_from()
         if retained is not None and channel.is_after_start(retained):
             self._before_start = False  # what was before is held no more
-        if retained is not None and self.position is not None and self.position < retained and self._missed():
+        if retained is not None and self._is_gone(retained) and self._missed():
             self.position = retained
             if self._exact:
                 yield Reset(retained)
@@ -312,8 +319,9 @@ class Subscription:
             except BaseException:
                 await replay.close()
                 raise
-            if before_start and channel.is_after_start(upto):
-                complete = False  # for this listener alone: others are to have what was told live
+            if (before_start and channel.is_after_start(upto)) or (self._compares and after == retained):
+                # For this listener alone: others are to have what was told live, or to be told of the reset.
+                complete = False
             if complete:
                 channel.fill(first, after=after, upto=upto, watermark=self._watermark)
         try:

@@ -144,8 +144,10 @@ class Delivery:
             running = self._running.named(name)
             start = running.registered.start
             if before_start or (start is not None and (after is None or after < start)):
+                start, before_start = None, True
+            if held is not None:
                 # What is compared with is an evaluation that could be replayed, too.
-                start, before_start = None if held is None else held - 1, True
+                start = held if start is None else max(start, held)
             writer = self.writer(running.query, running.plan, running.windows)
             self._timelines.refresh()
             # Beyond the watermark an answer may yet be another one.

@@ -182,7 +182,7 @@ class Timelines:
         window = member.window
         match window:
             case TimeWindow():
-                return held + window.width + window.offset
+                return held + window.width + window.offset - 1
             case SessionWindow():
                 # What goes on from before closes with its last element; what begins after a gap is whole.
                 with self._lock:

@@ -317,6 +317,32 @@ def test_a_resume_point_before_what_is_retained_is_a_reset_then_what_is_held() -
     run(check())
 
 
+@pytest.mark.parametrize(
+    ("operator", "reset"), [(R2S.RSTREAM, []), (R2S.ISTREAM, [Reset(3)]), (R2S.DSTREAM, [Reset(3)])]
+)
+def test_resuming_from_an_answer_that_is_held_no_more_is_a_reset_where_the_next_is_compared_with_it(
+    operator: R2S, reset: list[Reset]
+) -> None:
+    async def check() -> None:
+        backend = FakeBackend()
+        backend.create_stream("s", StreamSettings(STREAM))
+        backend.register("q", replace(continuous(), operator=operator), standing=True)
+        for n in range(1, 6):
+            backend.evaluate("q", n, answer(n))
+        backend.forget_before("q", 3)
+        hub = hub_for(backend)
+        from_the_beginning = await listen(hub, BEGINNING)
+        await until(lambda: from_the_beginning.instants == [4, 5])
+        await from_the_beginning.leave()
+        listeners = [await listen(hub, StartingPoint(after, 0)) for after in (3, 4)]
+        await until(lambda: [one.instants for one in listeners] == [[4, 5], [5]])
+        assert [[item for item in one.got if isinstance(item, Reset)] for one in listeners] == [reset, []]
+        for one in listeners:
+            await one.leave()
+
+    run(check())
+
+
 def test_what_the_channel_holds_needs_no_reset_however_short_retention_is() -> None:
     async def check() -> None:
         backend = backend_with_query()
