@@ -13,6 +13,7 @@ from protocol.windows.spec import (
     CountWindow,
     FactsWindow,
     LandmarkWindow,
+    NowWindow,
     SessionWindow,
     StreamWindow,
     TimeWindow,
@@ -129,13 +130,14 @@ class QueryProgress:
                 # A key that has long been silent still has its last elements.
                 return place - BEFORE_ALL
             case SessionWindow(gap=gap):
-                # All of a session that is open, and so far before it that no other is taken for a part of it.
+                # All of a session that is open, or closes there, and so far before it that no other is taken for a part
+                # of it.
                 first = self._timelines.open_session(member, gap, place)
                 return gap if first is None else gap + place - first + 1
             case CountWindow():
                 return place - min(self._timelines.bounds(member, place)[0], place)
-            case _:
-                return 0
+            case NowWindow():
+                return 1
 
 
 def _remember(running: RunningQuery, now: float, watermark: Instant, due: Instant) -> None:
@@ -159,6 +161,8 @@ def _read_from(running: RunningQuery, member: StreamWindow) -> Instant:
     reached = BEFORE_ALL if running.progressed is None else running.progressed
     if place is None:
         return reached
+    if running.writer.needs_previous and running.evaluated is not None and len(running.windows) == 1:
+        return place  # until the next one: where there is one window, little comes that it does not hold
     match member.window:
         case TimeWindow(slide=slide, report=report):
             step = max(slide, 0 if report is None or report.period is None else report.period)

@@ -162,14 +162,15 @@ class Timelines:
         return t if oldest is None else oldest - 1
 
     def open_session(self, member: StreamWindow, gap: Milliseconds, t: Instant) -> Instant | None:
-        """The first timestamp of the session that is open at t, by the elements that take part there; None without.
+        """The first timestamp of the session that is open or closes at t, by the elements that take part there; None
+        without.
 
         Of elements of all keys: the sessions of partitions lie in it.
         """
         with self._lock:
             timeline = self._timelines.get(member.stream)
             newest = None if timeline is None else timeline.latest(t)
-            if timeline is None or newest is None or newest + gap <= t:
+            if timeline is None or newest is None or newest + gap < t:
                 return None
             return timeline.counts.first_of_session(gap, t)
 

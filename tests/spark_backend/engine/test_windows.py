@@ -294,6 +294,35 @@ def test_a_replay_compares_with_no_answer_that_is_held_in_part(tmp_path: Path, m
     stepped.close()
 
 
+@pytest.mark.parametrize(
+    ("window", "gone"),
+    [
+        ("RANGE 2s", [29]), ("NOW", [29]), ("ELEMENTS 2", [28]), ("SESSION 2s", [*range(20, 30)]),
+        ("SESSION 2s PARTITION BY SUBJECT", [*range(20, 30)]),
+    ],
+)  # fmt: skip
+def test_an_answer_that_the_next_one_is_compared_with_is_kept_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: str, gone: list[int]
+) -> None:
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
+    stepped = SteppedBackend(tmp_path)
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+    stepped.register("q", query(window).replace("SELECT", "SELECT DSTREAM"))
+    for at in range(1, 60):
+        post(stepped, at * 1_000, *([at] if at < 5 or 20 <= at < 30 else []))
+        stepped.run()
+        stepped.backend._progress.say()
+    assert stepped.backend._streams.retained_from("s.1") is not None
+    stepped.close()
+    again = SteppedBackend(tmp_path)
+    try:
+        post(again, 60_000, 60)
+        again.backend.end_stream("s")
+        assert next(iter(values(again).values())) == gone
+    finally:
+        again.close()
+
+
 def test_what_would_be_evaluated_after_the_year_9999_is_not(stepped: SteppedBackend) -> None:
     stepped.register("q", query("RANGE 10s STEP 10s"))
     post(stepped, LAST_INSTANT - 12_000, 1)
