@@ -78,7 +78,8 @@ class QueryDescription:
     """A registered query at a moment.
 
     ``start``: evaluations are those of ET after it (None: from the first element).
-    ``evaluated``: the latest instant whose answer is out. ``watermark``: the least of its streams'.
+    ``evaluated``: the latest instant whose answer is out; ``progressed``: the latest up to which all are, as was told.
+    ``watermark``: the least of its streams'.
     ``lane``: "common", "own" for one whose evaluations would hold up others, or "new" until that is known.
     ``behind``: how far the watermark is ahead of what is out, where an evaluation is due; ``overdue``: for how many
     seconds the oldest one has been.
@@ -107,6 +108,7 @@ class QueryDescription:
     lowered: EvaluationLimits = NO_LIMITS
     incarnation: int = 0
     landmark: Instant | None = None
+    progressed: Instant | None = None
 
 
 @dataclass(frozen=True)

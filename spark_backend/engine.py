@@ -735,6 +735,7 @@ class SparkBackend:
             lowered=self._budget.lowered(running.limits),
             incarnation=running.incarnation,
             landmark=running.landmark,
+            progressed=running.progressed,
         )
 
     def _behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:

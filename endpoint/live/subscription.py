@@ -98,7 +98,7 @@ class Subscription:
     def __init__(self, channel: Channel, history: History, description: QueryDescription, start: StartingPoint) -> None:
         self.channel = channel
         self._history = history
-        self._evaluated = description.evaluated
+        self._evaluated, self._progressed = description.evaluated, description.progressed
         self._watermark = description.watermark if description.watermark is not None else BEFORE_ALL
         # Who asked for the beginning asked for what is held; everybody else must be told of a gap.
         self._exact = start.after != BEFORE_ALL
@@ -193,7 +193,8 @@ class Subscription:
                     continue
                 batch = self._held()
                 if batch is None:
-                    if self._has_all(self._evaluated):  # what was out when it began, and where no more was at its end
+                    # What was out when it began, and where no more was at its end: that is told once, before or since.
+                    if self._has_all(self._evaluated) or self._has_all(self._progressed):
                         yield [self._until_reached()]
                         return
                     reason = self.channel.ended or self._last_words

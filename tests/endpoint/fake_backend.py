@@ -148,7 +148,7 @@ class FakeBackend:
                 description, evaluations=description.evaluations + 1, evaluated=notice.instant, state="running"
             )
         elif isinstance(notice, Progress):
-            description = replace(description, watermark=notice.watermark)
+            description = replace(description, watermark=notice.watermark, progressed=notice.time)
         elif isinstance(notice, Ended):
             description = replace(description, state="ended")
         elif isinstance(notice, Failed):

@@ -504,6 +504,15 @@ def test_a_stream_ends_at_the_time_it_was_asked_for_where_nothing_is_evaluated_t
         for listener in listeners:
             assert listener.instants == [1, 2]
             assert isinstance(listener.got[-1], Ended)
+        # As after a restart: that everything up to 5 is out was told before anybody listened.
+        hub = hub_for(backend)
+        late = [await listen(hub, start, until=5) for start in (NOW, BEGINNING, StartingPoint(1))]
+        await asyncio.wait_for(asyncio.gather(*(listener.task for listener in late)), 5)
+        assert [listener.instants for listener in late] == [[], [1, 2], [2]]
+        waiting = await listen(hub, BEGINNING, until=6)
+        await until(lambda: waiting.instants == [1, 2])
+        assert not waiting.task.done()
+        await waiting.leave()
 
     run(check())
 
