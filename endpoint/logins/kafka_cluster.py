@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from endpoint.logins.password import LoginFailed, password_of
+from endpoint.logins.password import LoginFailed, password_of, read_ordinary
+from protocol.errors import size_text
 from protocol.kafka import KafkaCluster, KafkaTls
 from protocol.login import MECHANISMS, Login, TlsFiles
 
 _PORT = 9092
+_LONGEST_PEM = 2**20
+"""Bytes of a file of certificates: what a system trusts has some 200 KB."""
 
 
 def cluster_of(url: str, login: Login) -> KafkaCluster:
@@ -34,8 +36,11 @@ def _text(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        return Path(path).read_text("ascii")
+        text = read_ordinary(path, _LONGEST_PEM + 1).decode("ascii")
     except OSError as error:
         raise LoginFailed(f"the file {path} of tls cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise LoginFailed(f"the file {path} of tls is no PEM file") from None
+    if len(text) > _LONGEST_PEM:
+        raise LoginFailed(f"the file {path} of tls is longer than {size_text(_LONGEST_PEM)}")
+    return text

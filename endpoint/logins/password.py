@@ -4,9 +4,10 @@ error.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
-from pathlib import Path
 
 from protocol.errors import ProtocolError
 from protocol.login import Login, TlsFiles, is_one_line
@@ -39,10 +40,22 @@ def require_readable(tls: TlsFiles) -> None:
     """Raises LoginFailed, which names the first file that cannot be read: OpenSSL does not."""
     for path in tls.paths:
         try:
-            with Path(path).open("rb"):
-                pass
+            read_ordinary(path, 0)
         except OSError as error:
             raise LoginFailed(f"the file {path} of tls cannot be read: {error.strerror}") from None
+
+
+def read_ordinary(path: str, most: int) -> bytes:
+    """As many bytes of a file at most. Raises OSError, also for what is no ordinary file: whoever opens a pipe may wait
+    for ever, and a device may have no end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file")
+        return os.read(descriptor, most)
+    finally:
+        os.close(descriptor)
 
 
 def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> str | None:
@@ -64,8 +77,7 @@ def password_of(login: Login, environment: Mapping[str, str] = os.environ) -> st
     if login.password_file is None:
         return None
     try:
-        with Path(login.password_file).open("rb") as file:
-            text = file.read(_LONGEST + 1).decode()
+        text = read_ordinary(login.password_file, _LONGEST + 1).decode()
     except OSError as error:
         raise LoginFailed(f"passwordFile {login.password_file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from endpoint.logins.password import LoginFailed, password_of
-from protocol.login import Login
+from endpoint.logins.password import LoginFailed, login_warnings, password_of
+from protocol.login import Login, TlsFiles
 
 
 def login(file: Path | None = None, variable: str | None = None) -> Login:
@@ -53,3 +54,12 @@ def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
         password_of(login(tmp_path / "none"))
     with pytest.raises(LoginFailed, match="SPARQL_STREAMS_SECRET_A with the password is not set"):
         password_of(login(variable="SPARQL_STREAMS_SECRET_A"), {})
+
+
+def test_nobody_waits_for_what_is_no_ordinary_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path, Path("/dev/zero")):
+        warnings = login_warnings(Login("me", str(path), tls=TlsFiles(str(path))))
+        said = "cannot be read: it is no ordinary file"
+        assert warnings == [f"passwordFile {path} {said}", f"the file {path} of tls {said}"]

@@ -86,3 +86,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(b"\xff")
     with pytest.raises(match="is no PEM file"):
         cluster_of("kafka://b", login)
+    (tmp_path / "ca.pem").write_bytes(b"a" * (2**20 + 1))
+    with pytest.raises(match="is longer than 1 MiB"):
+        cluster_of("kafka://b", login)
+    with pytest.raises(match="it is no ordinary file"):  # and has no end
+        cluster_of("kafka://b", Login(tls=TlsFiles("/dev/zero")))
