@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import anyio.to_thread
 
 from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.formats.allow_list import FILE, AllowList
 from protocol.formats.sse import show_instant
 from protocol.processes.durable_files import sync_directory
 from protocol.sinks.body import JSON, ROWS
@@ -24,16 +25,23 @@ _BEGIN = b'{"id":"'
 """How every line of ours begins; what does not begin so at the end of a file is somebody else's."""
 
 
+def path_of(url: str) -> Path:
+    """The file that a sink's url names."""
+    return Path(unquote(urlsplit(url).path))
+
+
 class JsonLinesFile:
     """Appends to one file, which nobody else appends to; what of a batch one file takes is one write and one sync.
 
-    What a crash has left of a line at the end is cut off: that answer is written again.
+    What a crash has left of a line at the end is cut off: that answer is written again. Nothing is written where links
+    of folders lead out of what is ``allowed``.
     """
 
     at_once = 256
 
-    def __init__(self, url: str, format_name: str, rotation: Rotation) -> None:
-        self.path = Path(unquote(urlsplit(url).path))
+    def __init__(self, url: str, format_name: str, rotation: Rotation, allowed: AllowList) -> None:
+        self.path = path_of(url)
+        self._allowed = allowed
         self._format = format_name
         self._rotation = rotation
         self._descriptor: int | None = None
@@ -89,9 +97,12 @@ class JsonLinesFile:
             if _same(self._descriptor, self.path):
                 return self._descriptor
             self._let_go()
+        real = Path(os.path.realpath(self.path.parent), self.path.name)
+        if not self._allowed.permits(real.as_uri(), {FILE}):
+            raise OSError(errno.EACCES, f"it is {real}, where this server may not write: see --allow-fetch")
         new = not self.path.exists()
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        self._descriptor = os.open(self.path, flags, 0o640)
+        self._descriptor = os.open(real, flags, 0o640)
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is no ordinary file")
         try:

@@ -76,7 +76,7 @@ class Sinks:
         self._hub = hub
         self._files = SinkFiles(data)
         self._allowed = allowed
-        self._connect = connect or partial(target_of, write_kafka=hub.backend.write_kafka)
+        self._connect = connect or partial(target_of, write_kafka=hub.backend.write_kafka, allowed=allowed)
         self._sleep = sleep
         self._deliveries = {(sink.query, sink.name): self._delivery(sink) for sink in self._files.kept()}
         self._coming: set[tuple[str, str]] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from endpoint.logins.password import login_warnings
-from endpoint.sinks.json_lines_file import JsonLinesFile
+from endpoint.sinks.json_lines_file import path_of
 from endpoint.sinks.sink_files import KeptSink
 from protocol.errors import ProtocolError
 from protocol.language.model import ContinuousQuery
@@ -17,7 +17,7 @@ def sink_warnings(settings: SinkSettings) -> list[str]:
     if settings.topic is not None:
         return login_warnings(settings.topic.login)
     if settings.rotation is not None:
-        path = JsonLinesFile(settings.url, settings.format, settings.rotation).path
+        path = path_of(settings.url)
         if not path.parent.is_dir():
             return [f"there is no folder {path.parent}: the sink will be failing until there is"]
         if path.exists() and not path.is_file():

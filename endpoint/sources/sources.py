@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from endpoint.backend import Backend
-from endpoint.sources.connection import Surroundings
+from endpoint.sources.connection import Connection, Surroundings
 from endpoint.sources.connectors import CONNECTORS
 from endpoint.sources.identity import identity_of
 from endpoint.sources.run import SourceRun
@@ -53,7 +53,7 @@ class Sources:
                 return
             self._runs[name] = run = SourceRun(
                 self._surroundings(name, source),
-                CONNECTORS[source.type],
+                self._connected,
                 self._backend,
                 has_ended=lambda: self._backend.stream(name).ended,
             )
@@ -80,7 +80,12 @@ class Sources:
         for run in runs:
             run.stop()
         for run in runs:
-            run.join(_STOP_SECONDS)
+            run.join(max(0.0, deadline - time.monotonic()))
+
+    def _connected(self, surroundings: Surroundings) -> Connection:
+        """As ``Connect``. The server may have been started with other addresses since the source was made."""
+        self.require_allowed(surroundings.settings)
+        return CONNECTORS[surroundings.settings.type](surroundings)
 
     def _restore(self) -> None:
         try:

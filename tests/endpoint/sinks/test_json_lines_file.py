@@ -11,21 +11,30 @@ import pytest
 from endpoint.sinks import json_lines_file
 from endpoint.sinks.json_lines_file import JsonLinesFile
 from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.formats.allow_list import AllowList
 from protocol.formats.sse import resume_token
 from protocol.sinks.body import Body
 from protocol.sinks.file_settings import Rotation
 from tests.endpoint.live.live_side import answer, run
+
+EVERY_FILE = AllowList.of(["file:"])
 
 
 def answered(number: int, content: bytes = b"") -> Answer:
     return Answer("q", number * 1000, resume_token(number * 1000), Body(content or answer(number), "application/json"))
 
 
-def write(path: Path, *batches: list[Answer], format_name: str = "json", rotation: Rotation | None = None) -> None:
+def write(
+    path: Path,
+    *batches: list[Answer],
+    format_name: str = "json",
+    rotation: Rotation | None = None,
+    allowed: AllowList = EVERY_FILE,
+) -> None:
     """Deliver the batches, each at once, as one server would."""
 
     async def deliver() -> None:
-        file = JsonLinesFile(f"file://{path}", format_name, rotation or Rotation())
+        file = JsonLinesFile(f"file://{path}", format_name, rotation or Rotation(), allowed)
         try:
             for batch in batches:
                 await file.deliver(batch)
@@ -139,7 +148,7 @@ def test_a_batch_that_is_longer_than_a_file_may_be_is_several_files(path: Path) 
 
 def test_a_file_that_was_moved_away_is_begun_anew(path: Path) -> None:
     async def deliver() -> None:
-        file = JsonLinesFile(f"file://{path}", "json", Rotation())
+        file = JsonLinesFile(f"file://{path}", "json", Rotation(), EVERY_FILE)
         await file.deliver([answered(1)])
         path.rename(path.with_suffix(".old"))
         await file.deliver([answered(2)])
@@ -155,3 +164,17 @@ def test_only_ordinary_files_are_written(path: Path, make: Any) -> None:
     with pytest.raises(DeliveryFailed, match="cannot be written"):
         write(path, [answered(1)])
     assert not path.with_name("elsewhere").exists()
+
+
+def test_links_of_folders_lead_to_no_place_that_is_not_allowed(tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    for folder in (out, elsewhere, out / "below"):
+        folder.mkdir()
+    (out / "away").symlink_to(elsewhere)
+    (out / "here").symlink_to(out / "below")
+    allowed = AllowList.of([out.as_uri()])
+    with pytest.raises(DeliveryFailed, match="where this server may not write: see --allow-fetch"):
+        write(out / "away" / "answers.jsonl", [answered(1)], allowed=allowed)
+    assert list(elsewhere.iterdir()) == []
+    write(out / "here" / "answers.jsonl", [answered(1)], allowed=allowed)
+    assert ids(out / "below" / "answers.jsonl") == [resume_token(1000)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from endpoint.sinks import sinks as sinks_module
 from endpoint.sinks.delivery import Delivery
 from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from endpoint.sinks.sinks import MadeSink, Sinks, TooManySinks
-from endpoint.sinks.targets import SinkRefused
+from endpoint.sinks.targets import SinkRefused, target_of
 from protocol.errors import NotFound
+from protocol.formats.allow_list import NOTHING
 from protocol.formats.sse import resume_token
 from protocol.sinks.body import NotSendable
 from protocol.sinks.settings import SinkSettings, SinkType
@@ -80,6 +82,24 @@ def test_a_sink_resumes_where_it_was_when_the_server_starts_again(world: World) 
         async with world.at_work() as sinks:
             await until(lambda: world.targets[WEBHOOK.url].instants == [1000, 2000, 3000])
             assert sinks.sink("q", "a").sink.settings == WEBHOOK
+
+    run(check())
+
+
+def test_a_sink_whose_address_is_no_longer_allowed_sends_nothing_until_it_is_again(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await world.begun(sinks)
+        world.evaluate(2000)
+        now_refused = partial(target_of, write_kafka=world.backend.write_kafka, allowed=NOTHING)
+        async with world.at_work(NOTHING, now_refused) as sinks:
+            state = sinks.sink("q", "a").state
+            await until(lambda: state.failing_since is not None)
+            assert state.error == (
+                f"this server may not send to {WEBHOOK.url}: --allow-fetch names the addresses that sinks may have"
+            )
+        async with world.at_work():
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000, 2000])
 
     run(check())
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.sinks.sinks import Sinks
+from endpoint.sinks.target import Target
 from protocol.formats.allow_list import AllowList
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.streams import StreamSettings
@@ -43,14 +44,18 @@ class World:
         await asyncio.sleep(0.001)
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[Sinks]:
+    async def at_work(
+        self, allowed: AllowList = ALLOWED, connect: Callable[[SinkSettings], Target] | None = None
+    ) -> AsyncIterator[Sinks]:
+        """``connect``: what makes targets, in place of ``target``."""
+
         async def never() -> None:
             await asyncio.Event().wait()
 
         self.hub = Hub(self.backend, no_store_queries(), bounds=self.bounds, server_stops=never)
         self.hub.bind()
         self.backend.listen(self.hub.receive)
-        sinks = Sinks(self.hub, self.data, ALLOWED, connect=self.target, sleep=self.sleep)
+        sinks = Sinks(self.hub, self.data, allowed, connect=connect or self.target, sleep=self.sleep)
         sinks.bind()
         try:
             yield sinks

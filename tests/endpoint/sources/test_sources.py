@@ -1,0 +1,50 @@
+"""All sources of an endpoint, from one start to the next."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from endpoint.sources.sources import Sources
+from protocol.formats.allow_list import NOTHING
+from protocol.sources import SourceDescription, SourceSettings, SourceState, SourceType
+from protocol.streams import StreamSettings
+from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.sources.live_feeds import eventually
+
+
+@pytest.mark.parametrize(
+    ("type", "scheme", "topics"),
+    [
+        (SourceType.MQTT, "mqtt", ("a",)),
+        (SourceType.KAFKA, "kafka", ("a",)),
+        (SourceType.SSE, "http", ()),
+        (SourceType.LDES, "http", ()),
+        (SourceType.WEBSOCKET, "ws", ()),
+    ],
+)
+def test_an_address_that_is_no_longer_allowed_is_not_asked(
+    tmp_path: Path, type: SourceType, scheme: str, topics: tuple[str, ...]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0)
+        url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
+        backend = FakeBackend()
+        backend.create_stream(
+            "s", StreamSettings("http://ex/s", source=SourceSettings(type, url, topics, "text/turtle"))
+        )
+        sources = Sources(backend, NOTHING, tmp_path, 1000)
+        sources.start()
+        try:
+            eventually(lambda: described(sources).state is SourceState.FAILING)
+            assert "--allow-fetch" in str(described(sources).error)
+            with pytest.raises(BlockingIOError):
+                listening.accept()
+        finally:
+            sources.stop()
+
+
+def described(sources: Sources) -> SourceDescription:
+    return sources.describe("s") or SourceDescription(SourceState.CONNECTING)
