@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
@@ -19,7 +21,7 @@ from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.sinks.topic_settings import Topic
 
 SECONDS = 30.0
-"""For a connection, and for the broker to acknowledge what it was sent."""
+"""For a connection, and for the broker to acknowledge the next of what it was sent."""
 
 _KEEP_ALIVE = 30
 _TICK_SECONDS = 1.0
@@ -32,7 +34,7 @@ class MqttPublisher:
     """
 
     at_once = 20
-    """What brokers take before they have acknowledged any; they keep the order of one connection."""
+    """What most brokers take before they have acknowledged any; they keep the order of one connection."""
 
     def __init__(self, url: str, topic: Topic) -> None:
         self._url = url
@@ -40,14 +42,17 @@ class MqttPublisher:
         self._connection: _Connection | None = None
         self._lost: asyncio.Future[None] | None = None
         self._unacknowledged: dict[int, asyncio.Future[None]] = {}
+        self._most = self.at_once
+        # A broker that does not answer holds up this one thread, and none that others wait for.
+        self._thread = anyio.CapacityLimiter(1)
 
     async def deliver(self, answers: Sequence[Answer]) -> None:
         """Publish them; returns when the broker has acknowledged all. Raises DeliveryFailed."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(SECONDS) as limit:
                 if self._connection is None:
                     await self._connect()
-                await self._publish(answers)
+                await self._publish(answers, limit)
         except TimeoutError:
             await self.close()
             raise DeliveryFailed(f"{self._url} did not answer in time") from None
@@ -76,9 +81,11 @@ class MqttPublisher:
         unacknowledged = self._unacknowledged = {}
         client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5, reconnect_on_failure=False)
         client.connect_timeout = SECONDS
-        await anyio.to_thread.run_sync(self._open, client)
+        await anyio.to_thread.run_sync(self._open, client, limiter=self._thread)
 
         def on_connect(_: Client, __: Any, flags: ConnectFlags, reason: ReasonCode, properties: Any) -> None:
+            # More at once would be an error of ours (MQTT 5 section 4.9).
+            self._most = min(self.at_once, getattr(properties, "ReceiveMaximum", self.at_once))
             _settle(connected, _refusal(reason))
 
         def on_disconnect(_: Client, __: Any, flags: DisconnectFlags, reason: ReasonCode, properties: Any) -> None:
@@ -99,11 +106,19 @@ class MqttPublisher:
         set_login(client, self._url, self._topic.login)
         client.connect(*address_of(self._url), keepalive=_KEEP_ALIVE, clean_start=True)
 
-    async def _publish(self, answers: Sequence[Answer]) -> None:
+    async def _publish(self, answers: Sequence[Answer], limit: asyncio.Timeout) -> None:
         assert self._connection is not None, "it was connected before"
-        client = self._connection.client
-        waiting: list[asyncio.Future[None]] = []
+        loop, client = asyncio.get_running_loop(), self._connection.client
+        waiting: deque[asyncio.Future[None]] = deque()
+
+        async def acknowledged() -> None:
+            await self._unless_lost(waiting.popleft())
+            # However slow the way is: all of these are sent again if the last one is late.
+            limit.reschedule(loop.time() + SECONDS)
+
         for answer in answers:
+            if len(waiting) >= self._most:
+                await acknowledged()
             properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
             properties.ContentType = answer.body.content_type
             properties.UserProperty = [("id", answer.identifier), ("query", answer.query)]
@@ -111,10 +126,10 @@ class MqttPublisher:
             sent = client.publish(self._topic.topic, answer.body.content, qos=1, properties=properties)
             if sent.rc != 0:
                 raise DeliveryFailed(f"{self._url} takes nothing: the connection is closed")
-            self._unacknowledged[sent.mid] = future = asyncio.get_running_loop().create_future()
+            self._unacknowledged[sent.mid] = future = loop.create_future()
             waiting.append(future)
-        for future in waiting:
-            await self._unless_lost(future)
+        while waiting:
+            await acknowledged()
 
     async def _unless_lost(self, awaited: asyncio.Future[None]) -> None:
         """Raises DeliveryFailed if that fails, or the connection is lost before."""

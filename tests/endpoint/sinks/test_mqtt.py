@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import pytest
 from paho.mqtt.client import Client, MQTTMessage, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
@@ -198,6 +200,80 @@ def test_what_is_no_broker_is_told() -> None:
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(DeliveryFailed, match="Protocol error"):
             delivered(f"mqtt://127.0.0.1:{server.getsockname()[1]}", Topic("t"), answers(1))
+
+
+@dataclass
+class SlowBroker:
+    """A broker of one connection that takes so many messages at once, and acknowledges one in ``seconds``."""
+
+    at_once: int
+    seconds: float
+    taken: int = 0
+    most: int = 0
+    """As many were not acknowledged at the same time."""
+
+    @contextmanager
+    def served(self) -> Iterator[str]:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            thread = threading.Thread(target=self._serve, args=(server,))
+            thread.start()
+            yield f"mqtt://127.0.0.1:{server.getsockname()[1]}"
+            thread.join(20)
+
+    def _serve(self, server: socket.socket) -> None:
+        connection, _ = server.accept()
+        waiting: list[bytes] = []
+        received = b""
+        with connection:
+            connection.settimeout(self.seconds)
+            while True:
+                try:
+                    part = connection.recv(65536)
+                except TimeoutError:
+                    if waiting:
+                        connection.sendall(b"\x40\x02" + waiting.pop(0))
+                    continue
+                if not part:
+                    return
+                received += part
+                # No packet of these tests has more than 127 bytes.
+                while len(received) > 1 and len(received) >= 2 + received[1]:
+                    kind, packet, received = (
+                        received[0] >> 4,
+                        received[2 : 2 + received[1]],
+                        received[2 + received[1] :],
+                    )
+                    if kind == 1:
+                        connection.sendall(b"\x20\x06\0\0\x03\x21" + self.at_once.to_bytes(2))
+                    elif kind == 3:
+                        topic = int.from_bytes(packet[:2])
+                        waiting.append(packet[2 + topic : 4 + topic])
+                        self.taken += 1
+                        self.most = max(self.most, len(waiting))
+
+
+def test_a_broker_has_no_more_at_once_than_it_takes_and_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("endpoint.sinks.mqtt.SECONDS", 0.5)
+    broker = SlowBroker(at_once=3, seconds=0.04)
+    with broker.served() as url:
+        delivered(url, Topic("t"), answers(*range(1, 21)))
+    assert (broker.taken, broker.most) == (20, 3)
+
+
+def test_brokers_that_take_no_connection_hold_up_no_thread_that_others_wait_for() -> None:
+    async def check(url: str) -> None:
+        many = int(anyio.to_thread.current_default_thread_limiter().total_tokens) + 5
+        deliveries = [asyncio.create_task(MqttPublisher(url, Topic("t")).deliver(answers(1))) for _ in range(many)]
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(5):
+            assert await anyio.to_thread.run_sync(lambda: "done") == "done"
+        for one in deliveries:
+            one.cancel()
+        await asyncio.wait(deliveries)
+
+    server = socket.create_server(("127.0.0.1", 0), backlog=0)
+    with server, socket.create_connection(server.getsockname()):  # now there is no room for another
+        run(check(f"mqtt://127.0.0.1:{server.getsockname()[1]}"))
 
 
 @needs_mosquitto
